@@ -126,7 +126,7 @@ def log_subset_sizes(table: IntArray) -> NDArray[np.float64]:
 
 
 def noisy_subset(log_sizes: NDArray[np.float64], epsilon: float, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw (r, i) by the largest of the log weights with Gumbel noise (Fact 3.5)."""
+    """Draw (r, i) by the largest of the log weights with Gumbel noise (Fact 3.4)."""
     rows, k = log_sizes.shape
     noisy = log_sizes - epsilon / 2 * np.arange(rows)[:, None] + rng.gumbel(size=log_sizes.shape)
     r, i = divmod(int(noisy.argmax()), k)

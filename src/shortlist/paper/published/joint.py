@@ -6,7 +6,7 @@ i, with item j there. All k × d differences are made distinct by a tie-breaking
 along the order one factor of the size changes at a time. Research: floating point, so it cannot make a
 secure release.
 
-The tie-breaking term falls with i, as in the ICML paper: the restatement in Appendix A of Wu and Zhang
+The tie-breaking term falls with i, as in its authors' code: the restatement in Appendix A of Wu and Zhang
 (NeurIPS 2024) has the opposite sign, which fits the last position to reach the loss instead of the first.
 """
 
