@@ -17,7 +17,7 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 
-type_names = "an int, float, Fraction, Decimal or decimal string"
+_NUMBERS = "an int, float, Fraction, Decimal or decimal string"
 
 
 class Neighbours(StrEnum):
@@ -27,6 +27,11 @@ class Neighbours(StrEnum):
     """One person more or less."""
     REPLACE = "replace"
     """One person's votes changed to any others."""
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one person can change the difference of two counts."""
+        return 1 if self is Neighbours.ADD_REMOVE else 2
 
     @classmethod
     def read(cls, value: str) -> Neighbours:
@@ -57,7 +62,9 @@ class Guarantee:
     unit: str = "person"
 
     def __str__(self) -> str:
-        pair = f"{_plain(self.epsilon)}" if not self.delta else f"({_plain(self.epsilon)}, {_plain(self.delta)})"
+        pair = (
+            f"{_plain(self.epsilon)}" if not self.delta else f"({_plain(self.epsilon)}, {_plain(self.delta)})"
+        )
         rho = "" if self.rho is None else f" (rho {_plain(self.rho)})"
         return f"{pair}-DP{rho} for one {self.unit}, {self.neighbours}"
 
@@ -69,7 +76,7 @@ def rational(value: Any, *, name: str) -> Fraction:
     (Fraction(1, 10), Fraction(1, 10), Fraction(1, 1024))
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal | str):
-        raise ParameterError(f"{name} must be {type_names}, not {type(value).__name__}.")
+        raise ParameterError(f"{name} must be {_NUMBERS}, not {type(value).__name__}.")
     try:
         if isinstance(value, numbers.Rational):
             return Fraction(int(value.numerator), int(value.denominator))
@@ -77,7 +84,7 @@ def rational(value: Any, *, name: str) -> Fraction:
             raise ValueError
         return Fraction(str(value))
     except (ValueError, TypeError, ZeroDivisionError):
-        raise ParameterError(f"{name} must be a finite number ({type_names}), not {value!r}.") from None
+        raise ParameterError(f"{name} must be a finite number ({_NUMBERS}), not {value!r}.") from None
 
 
 def positive(value: Any, *, name: str) -> Fraction:

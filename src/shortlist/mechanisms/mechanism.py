@@ -6,12 +6,17 @@ then be drawn from any number of times; every draw is a release of its own and c
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import ClassVar, Protocol
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.privacy import Guarantee
+from shortlist.privacy import Guarantee, Neighbours, positive
 from shortlist.profile import Levels, Picks
+
+_LARGEST_EPSILON = 10**6
 
 
 class Prepared(Protocol):
@@ -21,43 +26,58 @@ class Prepared(Protocol):
         """Choose k items."""
 
 
-class Mechanism(Protocol):
-    """A way to choose k items privately."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism(ABC):
+    """A way to choose k items privately; subclasses say how, and what they promise."""
 
     name: ClassVar[str]
-    research: ClassVar[bool]
+    research: ClassVar[bool] = False
     """Whether the mechanism works in floating point, and so may not make a secure release."""
 
-    @property
-    def k(self) -> int:
-        """How many items are chosen."""
+    k: int
+    epsilon: Fraction
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        self._read(k=_checked_k(self.k), epsilon=positive(self.epsilon, name="epsilon"))
+        self._read(neighbours=Neighbours.read(self.neighbours))
+        if self.epsilon > _LARGEST_EPSILON:
+            raise ParameterError(
+                f"epsilon must be at most {_LARGEST_EPSILON}: beyond that it promises nothing."
+            )
 
     @property
+    @abstractmethod
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
 
-    @property
-    def parameters(self) -> dict[str, object]:
-        """The public parameters, by the names under which `top_k` takes them."""
-
     def prepare(self, levels: Levels) -> Prepared:
         """See the levels, and be ready to draw."""
+        if self.k > levels.d:
+            raise DataError(
+                f"k must be at most the number of items: k is {self.k}, and there are {levels.d}.",
+                hint="ask for fewer items, or pass the whole domain",
+            )
+        return self._prepare(levels)
+
+    @abstractmethod
+    def _prepare(self, levels: Levels) -> Prepared: ...
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The public parameters, by the names under which they were given."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _read(self, **values: object) -> None:
+        """Replace parameters as given by parameters as meant, while the object is being built."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
 
-def checked_k(k: object) -> int:
-    """Refuse a k that no data could satisfy."""
+def _checked_k(k: object) -> int:
     if isinstance(k, bool) or not hasattr(k, "__index__"):
         raise ParameterError(f"k must be a whole number, not {k!r}.")
-    number = k.__index__()
+    number = int(k.__index__())
     if number < 1:
         raise ParameterError(f"k must be at least 1, not {number}.")
-    return int(number)
-
-
-def check_enough_items(k: int, levels: Levels) -> None:
-    """Refuse to choose more items than there are; d is public, so it may be named."""
-    if k > levels.d:
-        raise DataError(
-            f"k must be at most the number of items: k is {k}, and there are {levels.d}.",
-            hint="ask for fewer items, or pass the whole domain",
-        )
+    return number

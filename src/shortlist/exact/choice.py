@@ -1,0 +1,113 @@
+"""The first primitive: choose one of many cells with probability proportional to its weight, exactly.
+
+The cells are laid end to end along [0, 1), each as long as its share of the weight, and one uniform real number is
+dropped on them. Which cell it hits is a fact about that number; how the fact is found out changes no probability.
+A `Table` finds it with floats when the number is farther from every border than the proven error of the borders;
+otherwise `quantile` finds it with ball arithmetic, at rising precision and with more bits of the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+from flint import arb, ctx
+
+from shortlist.exact.scaled import Floats
+from shortlist.exact.uniform import Uniform
+
+
+class Cell(Protocol):
+    """A piece of the line whose length can be enclosed, and which may consist of smaller pieces."""
+
+    def weight(self) -> arb:
+        """Enclose the weight; at rising precision the ball shrinks to a point or to what `split` can narrow."""
+
+    def split(self) -> Sequence[Self] | None:
+        """The smaller cells in order, or None for a cell that need not be told apart any further."""
+
+
+AnyCell = TypeVar("AnyCell", bound=Cell)
+
+
+class Table:
+    """Borders between cells as floats, with a bound on how far any border, as a share of the whole, is off."""
+
+    __slots__ = ("_borders", "slack")
+
+    def __init__(self, weights: Floats, *, error: float, omitted: float) -> None:
+        """Take weights each off by a relative `error` at most, besides others that sum to `omitted` at most.
+
+        Claim   a border, as a share of the true total, is off by at most `slack`.
+        Proof   Let W be the total of the true listed weights. Summing m floats adds at most m roundings, so a
+                computed partial sum is off by e = (error + 1.01 m 2^-53) of itself, hence by e W (1 + e) at most;
+                the same holds for the computed total. With O ≤ omitted the weight of all cells not listed, a
+                true border lies at (S + o)/(W + O) with 0 ≤ o ≤ O. The computed one lies at S(1 ± e)/W(1 ± e).
+                The quotient is off by 2e/(1 − e), leaving O out by O/W twice at most (once above, once below).
+        """
+        self._borders = np.concatenate([[0.0], np.cumsum(weights)])
+        summed = error + 1.01 * len(weights) * 2.0**-53
+        share = omitted / self._borders[-1]
+        # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate`.
+        self.slack = float(4 * summed + 4 * share + 2.0**-50)
+
+    def locate(self, number: Uniform) -> int | None:
+        """Find the index of the cell that the number hits, or None where floats cannot tell."""
+        total = self._borders[-1]
+        target = number.approximate() * total
+        index = int(self._borders.searchsorted(target, side="right")) - 1
+        if index >= len(self._borders) - 1:
+            return None
+        margin = self.slack * total
+        certain = self._borders[index] + margin < target < self._borders[index + 1] - margin
+        return index if certain else None
+
+    @property
+    def doubt(self) -> float:
+        """The largest probability that a number falls where floats cannot tell."""
+        return 2 * self.slack * len(self._borders)
+
+
+def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
+    """Find the cell that the number hits, with certainty.
+
+    Ends with probability one: a border is a single point, and every round halves the doubt 64 times over.
+    """
+    while True:
+        with ctx.workprec(number.known + 64):
+            cells = _narrowed(cells, number.known)
+            hits = _possible_hits(number, cells)
+            if len(hits) == 1:
+                parts = cells[hits[0]].split()
+                if parts is None:
+                    return cells[hits[0]]
+                cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
+                continue
+        number.extend()
+
+
+def _narrowed(cells: Sequence[AnyCell], bits: int) -> Sequence[AnyCell]:
+    """Split cells until none is in doubt by more than 2^-bits of the whole, or cannot be split."""
+    while True:
+        weights = [cell.weight() for cell in cells]
+        tolerance = sum(weights, arb(0)).lower() * arb(2) ** -bits
+        finer: list[AnyCell] = []
+        for cell, weight in zip(cells, weights, strict=True):
+            parts = None if weight.rad() < tolerance else cell.split()
+            finer.extend([cell] if parts is None else parts)
+        if len(finer) == len(cells):
+            return cells
+        cells = finer
+
+
+def _possible_hits(number: Uniform, cells: Sequence[AnyCell]) -> list[int]:
+    """Which cells the number may lie in, as far as the balls can tell."""
+    weights = [cell.weight() for cell in cells]
+    target = number.ball() * sum(weights, arb(0))
+    end, hits = arb(0), []
+    for index, weight in enumerate(weights):
+        start, end = end, end + weight
+        if not target < start and not target >= end:
+            hits.append(index)
+    return hits

@@ -1,0 +1,134 @@
+"""Positive numbers far beyond the range of floats, with a relative error that IEEE 754 alone proves.
+
+A `Scaled` array holds mantissa · 2^exponent. Only multiplication, conversion of integers below 2^53 and exact
+scaling by powers of two are used, never a library's log or exp, so the error bound needs no faith in a libm:
+every operation that rounds multiplies the value by some 1 + δ with |δ| ≤ 2^-53, and after n of them the value is off
+by a factor within (1 ± 2^-53)^n, that is by less than 1.01 · n · 2^-53 of itself while n < 2^40.
+`roundings` is that n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from flint import arb, ctx, fmpq
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_TABLE_BITS = 10
+_PRECISION = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaled:
+    """Numbers mantissa · 2^exponent, mantissas in (0, 1], each off by at most `roundings` roundings."""
+
+    mantissa: Floats
+    exponent: Integers
+    roundings: int
+
+    def __mul__(self, other: Scaled) -> Scaled:
+        mantissa, shift = np.frexp(self.mantissa * other.mantissa)
+        return Scaled(
+            mantissa=mantissa,
+            exponent=self.exponent + other.exponent + shift,
+            roundings=self.roundings + other.roundings + 1,
+        )
+
+    @property
+    def error(self) -> float:
+        """The largest relative error of any of the numbers."""
+        return 1.01 * self.roundings * 2.0**-53
+
+    def aligned(self, ceiling: int) -> Floats:
+        """The numbers divided by 2^ceiling, as floats; below 2^-900 they may vanish."""
+        return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
+
+
+def product(parts: Iterable[Floats]) -> Scaled:
+    """Multiply the rows of matrices of positive integers, all with the same columns.
+
+    The rows of one matrix must multiply to less than 2^1000; those of several may go as far as they like.
+
+    >>> numbers = product([np.array([[3.0, 10.0], [5.0, 10.0]]), np.array([[2.0, 1.0]])])
+    >>> numbers.aligned(0)
+    array([ 30., 100.])
+    """
+    mantissa: Floats | float = 1.0
+    exponent: Integers | int = 0
+    roundings = 0
+    for factors in parts:
+        part, shift = np.frexp(np.multiply.reduce(factors, axis=0))
+        mantissa, carry = np.frexp(mantissa * part)
+        exponent = exponent + shift.astype(np.int64) + carry
+        roundings += len(factors)
+    return Scaled(mantissa=np.asarray(mantissa), exponent=np.asarray(exponent), roundings=roundings)
+
+
+def powers(rate: Fraction, exponents: Integers) -> Scaled:
+    """Compute e^(−rate · n) for every n in a rising array of non-negative integers.
+
+    >>> powers(Fraction(1, 2), np.array([0, 2])).aligned(0).round(6)
+    array([1.      , 0.367879])
+    """
+    first = int(exponents[0])
+    table_mantissa, table_exponent = _first_powers(rate)
+    head, head_exponent = power(rate, first)
+    offsets = exponents - first
+    low = offsets & ((1 << _TABLE_BITS) - 1)
+    mantissa, exponent = head * table_mantissa[low], head_exponent + table_exponent[low]
+    roundings = 3 * _TABLE_BITS + 3
+    high = offsets >> _TABLE_BITS
+    step = 1 << _TABLE_BITS
+    while high.any():
+        factor, shift = power(rate, step)
+        taken = (high & 1).astype(bool)
+        mantissa = np.where(taken, mantissa * factor, mantissa)
+        exponent = np.where(taken, exponent + shift, exponent)
+        roundings += 3
+        high, step = high >> 1, step << 1
+    mantissa, extra = np.frexp(mantissa)
+    return Scaled(mantissa=mantissa, exponent=exponent + extra, roundings=roundings)
+
+
+@lru_cache(maxsize=4096)
+def power(rate: Fraction, n: int) -> tuple[float, int]:
+    """Compute e^(−rate · n) as mantissa and exponent, at most two roundings off."""
+    with ctx.workprec(_PRECISION + int(rate * n).bit_length()):
+        return rounded(exp_minus(rate * n))
+
+
+def exp_minus(x: Fraction) -> arb:
+    """Enclose e^(−x) at the working precision."""
+    return (-arb(fmpq(x.numerator, x.denominator))).exp()
+
+
+def shortfall(x: Fraction) -> arb:
+    """Enclose 1 − e^(−x) at the working precision, without cancellation for small x."""
+    return -(-arb(fmpq(x.numerator, x.denominator))).expm1()
+
+
+def rounded(ball: arb) -> tuple[float, int]:
+    """Round a ball that is narrow around a positive number to mantissa and exponent, at most two roundings off."""
+    mantissa, exponent = (int(part) for part in ball.mid().man_exp())
+    surplus = max(0, mantissa.bit_length() - 53)
+    significand = mantissa >> surplus
+    width = significand.bit_length()
+    return significand * 2.0**-width, exponent + surplus + width
+
+
+@lru_cache(maxsize=64)
+def _first_powers(rate: Fraction) -> tuple[Floats, Integers]:
+    """Tabulate e^(−rate · n) for n below 2^10 by doubling: at most ten factors, so 3 · 10 roundings, each."""
+    mantissa, exponent = np.ones(1), np.zeros(1, dtype=np.int64)
+    for bit in range(_TABLE_BITS):
+        factor, shift = power(rate, 1 << bit)
+        mantissa = np.concatenate([mantissa, mantissa * factor])
+        exponent = np.concatenate([exponent, exponent + shift])
+    return mantissa, exponent

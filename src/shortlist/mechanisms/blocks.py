@@ -1,0 +1,173 @@
+"""Losses in blocks: which of them carry the weight of a mixture, and how much."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from shortlist.exact.choice import Table
+from shortlist.exact.scaled import Scaled, exp_minus, powers, rounded, shortfall
+from shortlist.profile import IntArray, Sequences
+
+_LEFT_OUT_BITS = 50
+_COARSE_BLOCKS = 48
+_MOST_BLOCKS = 1024
+_STEEP_BITS = 2
+_BITS_PER_NAT = 1.4426950408889634
+
+
+class Blocks:
+    """The blocks [start, end) of losses that are worth a place in a table, and [horizon, ∞) if it is within reach."""
+
+    def __init__(self, sequences: Sequences, rate: Fraction, *, horizon: int, reach: int) -> None:
+        self._sequences = sequences
+        self._rate = rate
+        self._closing = [horizon] if horizon <= reach else []
+        first, last, left_out = _core(sequences, rate, min(horizon, reach))
+        if not self._closing:
+            all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
+            left_out = np.append(left_out, all_sequences - _bits(rate, reach))
+        self._left_out = left_out
+        self._starts, self._ends = _divided(sequences, first, last)
+
+    def range(self, index: int) -> tuple[int, int | None]:
+        """The block at a place in the table; the end of the closing one is None."""
+        if index == len(self._starts):
+            return self._closing[0], None
+        return int(self._starts[index]), int(self._ends[index])
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """All blocks but the closing one."""
+        return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
+
+    def table(self) -> tuple[Table, int]:
+        """Tabulate (q^start − q^end) N_{end−1} for every block; say a power of two that the sum of all exceeds."""
+        parts = []
+        if len(self._starts):
+            numbers = self._sequences.numbers(self._ends - 1)
+            parts.append(
+                numbers * powers(self._rate, self._starts) * _lengths(self._rate, self._ends - self._starts)
+            )
+        if self._closing:
+            parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
+        unit = max(int(part.exponent.max()) for part in parts)
+        weights = np.concatenate([part.aligned(unit) for part in parts])
+        omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
+        # What vanishes in `aligned` is below 2^-900 of the unit each.
+        omitted += len(weights) * 2.0**-900
+        # The largest weight has a mantissa of 1/2 or more, of which roundings take little.
+        return Table(weights, error=max(part.error for part in parts), omitted=omitted), unit - 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The weight q^start − q^end of a block of losses by itself."""
+
+    rate: Fraction
+    start: int
+    end: int | None
+
+    def weight(self) -> arb:
+        """Enclose the weight."""
+        length = arb(1) if self.end is None else shortfall(self.rate * (self.end - self.start))
+        return exp_minus(self.rate * self.start) * length
+
+    def split(self) -> None:
+        """Nothing to tell apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossCell:
+    """The losses in [start, end) with their exact weight in a mixture.
+
+    An `even` cell weighs as if each of its losses allowed what the last one does; any other weighs what it weighs,
+    which lies between that and as if each allowed only what the first does.
+    """
+
+    span: Span
+    sequences: Sequences
+    even: bool = False
+
+    def last(self) -> int | None:
+        """The largest loss in the cell; None for the closing cell, which allows every sequence."""
+        return None if self.span.end is None else self.span.end - 1
+
+    def weight(self) -> arb:
+        """Enclose the weight."""
+        most = arb(self.sequences.number(self.last()))
+        return self.span.weight() * (
+            most if self.even else most.union(arb(self.sequences.number(self.span.start)))
+        )
+
+    def split(self) -> tuple[LossCell, LossCell] | None:
+        """Two halves, unless all losses in the cell allow the same sequences."""
+        if self.even or self.span.end is None:
+            return None
+        if self.sequences.number(self.span.start) == self.sequences.number(self.span.end - 1):
+            return None
+        middle = (self.span.start + self.span.end) // 2
+        return (
+            replace(self, span=replace(self.span, end=middle)),
+            replace(self, span=replace(self.span, start=middle)),
+        )
+
+
+def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, NDArray[np.float64]]:
+    """Find the range of losses below `limit` that carries the weight, and bound what lies outside, in bits.
+
+    A block [a, b) weighs at most q^a N_b, and all sequences together at least q^a N_a for any a. Exponents of two
+    are enough to compare them; three bits make up for that and for the floats.
+    """
+    if limit == 0:
+        return 0, 0, np.empty(0)
+    edges = np.append(np.arange(0, limit, -(-limit // _COARSE_BLOCKS)), limit)
+    exponents = sequences.numbers(edges).exponent
+    cost = _bits(rate, edges)
+    most = exponents[1:] - cost[:-1] + 3
+    whole = (exponents - cost).max()
+    kept = np.flatnonzero(most > whole - _LEFT_OUT_BITS)
+    if not len(kept):
+        return 0, 0, most
+    first, last = kept[0], kept[-1] + 1
+    return int(edges[first]), int(edges[last]), np.concatenate([most[:first], most[last:]])
+
+
+def _divided(sequences: Sequences, first: int, last: int) -> tuple[IntArray, IntArray]:
+    """Cut [first, last) into blocks: single losses if there are few; else blocks in which N_r grows little."""
+    stride = max(1, -(-(last - first) // _MOST_BLOCKS))
+    starts = np.arange(first, last, stride)
+    ends = np.append(starts[1:], last)[: len(starts)]
+    while stride > 1:
+        growth = sequences.numbers(ends - 1).exponent - sequences.numbers(starts).exponent
+        steep = (growth > _STEEP_BITS) & (ends - starts > 1)
+        if not steep.any():
+            break
+        middles = (starts[steep] + ends[steep]) // 2
+        starts, ends = np.sort(np.append(starts, middles)), np.sort(np.append(ends, middles))
+    return starts, ends
+
+
+def _bits(rate: Fraction, losses: IntArray | int) -> NDArray[np.float64]:
+    """How many bits q^r is below 1, to well within one bit."""
+    return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
+
+
+def _lengths(rate: Fraction, widths: IntArray) -> Scaled:
+    """1 − q^width for every width."""
+    distinct, place = (
+        np.unique(widths, return_inverse=True) if (widths != widths[0]).any() else (widths[:1], [0])
+    )
+    mantissa, exponent = zip(*(_length(rate, int(width)) for width in distinct), strict=True)
+    return Scaled(mantissa=np.array(mantissa)[place], exponent=np.array(exponent)[place], roundings=2)
+
+
+@lru_cache(maxsize=4096)
+def _length(rate: Fraction, width: int) -> tuple[float, int]:
+    with ctx.workprec(128):
+        return rounded(shortfall(rate * width))

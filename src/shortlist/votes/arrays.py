@@ -1,0 +1,140 @@
+"""Counts that are already in memory, one for each item: an array, or whatever becomes one without loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shortlist.errors import DataError
+from shortlist.profile import EVERY_LEVEL, IntArray, Picks, Profile
+
+_EXPECTED = "counts must be whole numbers from 0 to 2^63 − 1, one for each item"
+_SORT_AT_MOST = 1 << 16
+
+
+class ArrayTally:
+    """Counts in an array; the items are their indices.
+
+    Large arrays show only the levels they are asked for. One pass takes the largest count of each of some thousands
+    of columns of the array; the k-th largest of those is a lower bound for the k-th largest count, so that a second
+    pass finds all counts that can matter.
+
+    >>> tally = ArrayTally(np.array([3, 9, 3, 0]))
+    >>> tally.items(Picks(levels=np.array([9, 3]), ranks=np.array([0, 1])))
+    array([1, 2])
+    """
+
+    _WHOLE_AT_MOST = 1 << 17
+    _COLUMNS = 1 << 13
+
+    def __init__(self, counts: IntArray) -> None:
+        self._counts = counts
+        self._found: tuple[int, IntArray, IntArray] | None = None
+        # Seen as unsigned, a negative count is larger than every valid one: one pass tells the largest and the sign.
+        unsigned = counts.view(np.uint64)
+        self._peaks = _column_maxima(unsigned, self._COLUMNS) if self.d > self._WHOLE_AT_MOST else unsigned
+        if self._peaks.max() > np.uint64(EVERY_LEVEL):
+            raise DataError(f"{_EXPECTED}; a negative one was found.")
+
+    @property
+    def d(self) -> int:
+        """How many items there are."""
+        return len(self._counts)
+
+    def above(self, k: int, depth: int) -> Profile:
+        """Show at least every level down to `depth` below the k-th largest count."""
+        if self.d <= self._WHOLE_AT_MOST or k > len(self._peaks) or depth == EVERY_LEVEL:
+            return Profile.of(self._counts)
+        floor = int(np.partition(self._peaks, len(self._peaks) - k)[-k]) - depth
+        if floor <= 0:
+            return Profile.of(self._counts)
+        indices = np.flatnonzero(self._counts >= floor)
+        if len(indices) > self.d // 4:
+            return Profile.of(self._counts)
+        values = self._counts[indices]
+        self._found = floor, indices, values
+        return Profile.of(values, d=self.d)
+
+    def items(self, picks: Picks) -> IntArray:
+        """The indices of the chosen items; inside a level they are ranked by index."""
+        lowest = int(picks.levels.min())
+        if self._found is not None and lowest >= self._found[0]:
+            _, indices, values = self._found
+            kept = np.flatnonzero(values >= lowest)
+            indices, values = indices[kept], values[kept]
+        else:
+            indices = np.flatnonzero(self._counts >= lowest)
+            values = self._counts[indices]
+        if len(values) <= _SORT_AT_MOST:
+            order = np.argsort(values, kind="stable")
+            starts = np.searchsorted(values, picks.levels, sorter=order)
+            return indices[order[starts + picks.ranks]]
+        chosen = np.empty_like(picks.ranks)
+        for level in np.unique(picks.levels):
+            asked = picks.levels == level
+            chosen[asked] = indices[np.flatnonzero(values == level)[picks.ranks[asked]]]
+        return chosen
+
+
+def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:
+    """Read counts as an int64 array, and the keys that name the items if a mapping was given.
+
+    >>> read_counts({"apple": 3, "pear": 1})
+    (array([3, 1]), ['apple', 'pear'])
+    """
+    if isinstance(counts, Mapping):
+        return _whole_numbers(list(counts.values())), list(counts)
+    return _whole_numbers(counts), None
+
+
+def _whole_numbers(counts: Any) -> IntArray:
+    if isinstance(counts, np.ma.MaskedArray) and counts.mask.any():
+        raise DataError(f"{_EXPECTED}; masked ones were found.")
+    try:
+        array = np.asarray(counts)
+    except (ValueError, TypeError, OverflowError):
+        raise DataError(f"{_EXPECTED}; what was given cannot be made an array.") from None
+    if array.ndim != 1:
+        raise DataError(f"{_EXPECTED}, in one dimension; {array.ndim} dimensions were found.")
+    if not len(array):
+        raise DataError(f"{_EXPECTED}; there are none.")
+    if array.dtype == np.int64:
+        return array
+    if array.dtype == object:
+        array = _from_objects(array)
+    if array.dtype.kind not in "iuf":
+        raise DataError(f"{_EXPECTED}; values of type {array.dtype.name} were found.")
+    if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
+        raise DataError(f"{_EXPECTED}; fractional or missing ones were found.")
+    if array.dtype.kind != "i" and (array.max() >= 2.0**63 or array.min() < 0):
+        raise DataError(f"{_EXPECTED}; negative ones or ones beyond that were found.")
+    return array.astype(np.int64)
+
+
+def _from_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Read Python numbers; anything else, and what int64 cannot hold, is refused."""
+    if any(isinstance(value, bool | str | bytes) or not hasattr(value, "__float__") for value in array):
+        raise DataError(f"{_EXPECTED}; values of other types, or missing ones, were found.")
+    try:
+        whole = [int(value) for value in array]
+    except (ValueError, OverflowError):
+        raise DataError(f"{_EXPECTED}; fractional or missing ones were found.") from None
+    if any(number != value for number, value in zip(whole, array, strict=True)):
+        raise DataError(f"{_EXPECTED}; fractional ones were found.")
+    if min(whole) < 0 or max(whole) > EVERY_LEVEL:
+        raise DataError(f"{_EXPECTED}; negative ones or ones beyond that were found.")
+    return np.array(whole, dtype=np.int64)
+
+
+def _column_maxima(values: np.ndarray[Any, Any], columns: int) -> np.ndarray[Any, Any]:
+    """The largest value of each column, when the array is written row by row into that many columns.
+
+    Columns, not rows: then the largest counts of a sorted array lie in different ones.
+    """
+    whole = len(values) // columns * columns
+    maxima = values[:whole].reshape(-1, columns).max(axis=0)
+    rest = values[whole:]
+    maxima[: len(rest)] = np.maximum(maxima[: len(rest)], rest)
+    return maxima
