@@ -171,7 +171,7 @@ class _Lookup:
         """C_{r,j}, a row for each j asked for and a column for each of the rising losses r."""
         if self._table is None:
             found = np.searchsorted(-self._values, losses - self._top[rows, None], side="right")
-            return self._ends.astype(np.float64)[found - 1]
+            return np.take(self._ends.astype(np.float64), found - 1)
         first, last = int(losses[0]), int(losses[-1])
         if last - first == len(losses) - 1:
             # Consecutive losses read consecutive entries of the table.

@@ -26,7 +26,7 @@ def top_k(
     or what becomes one, and then indices are returned; or a mapping, and then a list of its keys. `epsilon` is read
     as the exact rational that was written. Without `bits`, the operating system's randomness is used.
 
-    >>> counts = {"apple": 310, "pear": 120, "plum": 90, "quince": 2}
+    >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)
     ['apple', 'pear']
     """

@@ -1,0 +1,1 @@
+"""Where randomness enters, and the exact draws that are made from it."""

@@ -51,9 +51,7 @@ class Blocks:
         parts = []
         if len(self._starts):
             numbers = self._sequences.numbers(self._ends - 1)
-            parts.append(
-                numbers * powers(self._rate, self._starts) * _lengths(self._rate, self._ends - self._starts)
-            )
+            parts.append(numbers * powers(self._rate, self._starts) * _lengths(self._rate, self._ends - self._starts))
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
         unit = max(int(part.exponent.max()) for part in parts)
@@ -101,9 +99,7 @@ class LossCell:
     def weight(self) -> arb:
         """Enclose the weight."""
         most = arb(self.sequences.number(self.last()))
-        return self.span.weight() * (
-            most if self.even else most.union(arb(self.sequences.number(self.span.start)))
-        )
+        return self.span.weight() * (most if self.even else most.union(arb(self.sequences.number(self.span.start))))
 
     def split(self) -> tuple[LossCell, LossCell] | None:
         """Two halves, unless all losses in the cell allow the same sequences."""
@@ -160,9 +156,7 @@ def _bits(rate: Fraction, losses: IntArray | int) -> NDArray[np.float64]:
 
 def _lengths(rate: Fraction, widths: IntArray) -> Scaled:
     """1 − q^width for every width."""
-    distinct, place = (
-        np.unique(widths, return_inverse=True) if (widths != widths[0]).any() else (widths[:1], [0])
-    )
+    distinct, place = np.unique(widths, return_inverse=True) if (widths != widths[0]).any() else (widths[:1], [0])
     mantissa, exponent = zip(*(_length(rate, int(width)) for width in distinct), strict=True)
     return Scaled(mantissa=np.array(mantissa)[place], exponent=np.array(exponent)[place], roundings=2)
 

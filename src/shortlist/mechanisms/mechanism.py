@@ -42,9 +42,7 @@ class Mechanism(ABC):
         self._read(k=_checked_k(self.k), epsilon=positive(self.epsilon, name="epsilon"))
         self._read(neighbours=Neighbours.read(self.neighbours))
         if self.epsilon > _LARGEST_EPSILON:
-            raise ParameterError(
-                f"epsilon must be at most {_LARGEST_EPSILON}: beyond that it promises nothing."
-            )
+            raise ParameterError(f"epsilon must be at most {_LARGEST_EPSILON}: beyond that it promises nothing.")
 
     @property
     @abstractmethod

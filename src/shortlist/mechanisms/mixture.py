@@ -85,9 +85,7 @@ class Mixture:
         if index is None:
             return quantile(number, self.cells())
         start, end = self._blocks.range(index)
-        return LossCell(
-            span=Span(rate=self._rate, start=start, end=end), sequences=self._sequences, even=True
-        )
+        return LossCell(span=Span(rate=self._rate, start=start, end=end), sequences=self._sequences, even=True)
 
     def _keeps(self, cell: LossCell, positions: IntArray, bits: Bits) -> bool:
         """Draw a loss r of the block with probability ∝ q^r, and say whether it allows the sequence."""

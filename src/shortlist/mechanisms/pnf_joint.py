@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import ClassVar
 
 from flint import arb
@@ -67,7 +68,7 @@ class ThinnedMixture:
         edges = sorted({0, *self._joint.edges(), sequences.widest + 1})
         crowds = [
             LossCrowd(rate=self._rate, sequences=sequences, first=first, last=after - 1)
-            for first, after in zip(edges, edges[1:], strict=False)
+            for first, after in pairwise(edges)
         ]
         return [crowd for crowd in crowds if crowd.members()]
 

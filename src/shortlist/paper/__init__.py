@@ -1,0 +1,1 @@
+"""The paper: its algorithms as published, its experiments, its figures."""

@@ -70,7 +70,7 @@ class ArrayTally:
         if len(values) <= _SORT_AT_MOST:
             order = np.argsort(values, kind="stable")
             starts = np.searchsorted(values, picks.levels, sorter=order)
-            return indices[order[starts + picks.ranks]]
+            return np.take(indices, order[starts + picks.ranks])
         chosen = np.empty_like(picks.ranks)
         for level in np.unique(picks.levels):
             asked = picks.levels == level
@@ -134,7 +134,7 @@ def _column_maxima(values: np.ndarray[Any, Any], columns: int) -> np.ndarray[Any
     Columns, not rows: then the largest counts of a sorted array lie in different ones.
     """
     whole = len(values) // columns * columns
-    maxima = values[:whole].reshape(-1, columns).max(axis=0)
+    maxima: np.ndarray[Any, Any] = values[:whole].reshape(-1, columns).max(axis=0)
     rest = values[whole:]
     maxima[: len(rest)] = np.maximum(maxima[: len(rest)], rest)
     return maxima
