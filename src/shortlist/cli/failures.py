@@ -1,0 +1,49 @@
+"""How failures leave the command line: in words on stderr, with an exit code, and with no data in them.
+
+2    wrong usage: an option or a parameter, before any data is seen
+1    wrong data, or a file that cannot be written
+130  interrupted (Ctrl-C)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from shortlist.errors import ParameterError, ShortlistError
+
+_TRACEBACK = "SHORTLIST_TRACEBACK"
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what is raised inside into a message and an exit code."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        raise  # Typer ends these in its own way
+    except KeyboardInterrupt:
+        complain("interrupted.")
+        raise typer.Exit(130) from None
+    except ShortlistError as error:
+        complain(str(error))
+        raise typer.Exit(2 if isinstance(error, ParameterError) else 1) from None
+    except Exception as error:
+        # Usage errors of Typer carry their exit code; their class has no public name in every version of it.
+        if hasattr(error, "exit_code") or os.environ.get(_TRACEBACK):
+            raise
+        # The text of a foreign error may quote data, so only its kind is named.
+        complain(
+            f"something unexpected went wrong ({type(error).__name__}).\n"
+            f"Hint: run again with {_TRACEBACK}=1 for the whole story; it may quote data, so read it before sharing"
+        )
+        raise typer.Exit(1) from None
+
+
+def complain(message: str) -> None:
+    """Print an error on stderr."""
+    print(f"error: {message}", file=sys.stderr, flush=True)

@@ -1,0 +1,94 @@
+"""The options that commands share, as annotated types, and how an example is put at the end of a help."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shortlist.privacy import Neighbours
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def example(command: str) -> str:
+    r"""Lay a command out as the last lines of a help; the sign \b keeps its lines as they are.
+
+    >>> print(example("shortlist demo").lstrip("\b"))
+    <BLANKLINE>
+    Example:
+      shortlist demo
+    """
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in command.splitlines())
+
+
+def _mechanism_names(incomplete: str) -> list[str]:
+    from shortlist.mechanisms import MECHANISMS
+
+    return [name for name in MECHANISMS if name.startswith(incomplete)]
+
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILES", help="Votes: Parquet, CSV or JSON lines; files, folders or globs.", show_default=False
+    ),
+]
+Person = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that says who voted.")]
+Item = Annotated[str, typer.Option(metavar="COLUMN", help="The column that says for what.")]
+Count = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="In place of --person, for a table that is counted already: the column of counts."
+    ),
+]
+Sensitivity = Annotated[int, typer.Option(metavar="N", help="With --count: one person adds at most N to a count.")]
+Domain = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="The public list of all items that may be released, voted for or not."),
+]
+DomainColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The column of the domain that holds the items.")
+]
+Database = Annotated[Path | None, typer.Option(metavar="FILE", help="Read the votes from a DuckDB or SQLite file.")]
+Sql = Annotated[str | None, typer.Option(metavar="QUERY", help="With --database: the query that gives the votes.")]
+DomainSql = Annotated[
+    str | None, typer.Option(metavar="QUERY", help="With --database: the query that gives the domain, for --domain.")
+]
+MemoryLimit = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="How much memory DuckDB may use before it spills to disk, say 4GB.")
+]
+K = Annotated[int, typer.Option("-k", "--k", metavar="N", help="How many items to release.")]
+Epsilon = Annotated[
+    str, typer.Option(metavar="NUMBER", help="The privacy loss that one person may suffer; read exactly.")
+]
+Mechanism = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="How to choose; see `shortlist mechanisms`.", autocompletion=_mechanism_names),
+]
+Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure probability of fastjoint.")]
+Delta = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="The delta of a mechanism that promises less than pure privacy.")
+]
+NeighbourRelation = Annotated[
+    Neighbours, typer.Option("--neighbours", help="One person more or less, or one person's votes changed.")
+]
+Unit = Annotated[str, typer.Option(metavar="WORD", help="What the guarantee calls one person, say user or household.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the release: .json, .csv or .parquet.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Printed = Annotated[Format, typer.Option("--format", help="What is printed.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeatable randomness, for tests; only with --insecure.")]
+Insecure = Annotated[
+    bool, typer.Option("--insecure", help="Allow randomness that can be repeated; the release says so.")
+]

@@ -1,0 +1,96 @@
+"""`shortlist select`: from votes in files or a database to a release."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shortlist.cli import options
+from shortlist.cli.display import progress, remark
+from shortlist.cli.options import Format
+from shortlist.cli.output import check_output, print_release, write_release
+from shortlist.errors import ParameterError
+from shortlist.privacy import Neighbours
+
+if TYPE_CHECKING:
+    from shortlist.exact.bits import Bits
+
+EXAMPLE = r"""shortlist select plays/*.parquet --person user_id --item track \
+    --domain catalogue.csv -k 10 --epsilon 1 --output top10.json"""
+
+
+def select(
+    item: options.Item,
+    k: options.K,
+    epsilon: options.Epsilon,
+    files: options.Files = None,
+    person: options.Person = None,
+    domain: options.Domain = None,
+    output: options.Output = None,
+    force: options.Force = False,
+    printed: options.Printed = Format.TABLE,
+    count: options.Count = None,
+    sensitivity: options.Sensitivity = 1,
+    domain_column: options.DomainColumn = None,
+    database: options.Database = None,
+    sql: options.Sql = None,
+    domain_sql: options.DomainSql = None,
+    memory_limit: options.MemoryLimit = None,
+    mechanism: options.Mechanism = "joint",
+    beta: options.Beta = None,
+    delta: options.Delta = None,
+    neighbours: options.NeighbourRelation = Neighbours.ADD_REMOVE,
+    unit: options.Unit = "person",
+    quiet: options.Quiet = False,
+    seed: options.Seed = None,
+    insecure: options.Insecure = False,
+) -> None:
+    """Release the k most-voted items of a domain, best first.
+
+    A person counts once for an item, however often the log repeats it. Rows without a person or an item, and votes
+    for items outside the domain, are ignored.
+    """
+    bits = _bits(seed, insecure)
+    check_output(output, force=force)
+    with progress(quiet=quiet) as step:
+        from shortlist.select import select as select_from
+
+        release = select_from(
+            files or None,
+            person=person,
+            item=item,
+            count=count,
+            sensitivity=sensitivity,
+            domain=domain,
+            domain_column=domain_column,
+            database=database,
+            sql=sql,
+            domain_sql=domain_sql,
+            memory_limit=memory_limit,
+            k=k,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            neighbours=neighbours,
+            unit=unit,
+            bits=bits,
+            progress=step,
+            beta=beta,
+            delta=delta,
+        )
+    if output is not None:
+        write_release(release, output, force=force)
+        remark(f"wrote {output}", quiet=quiet)
+    print_release(release, printed)
+
+
+def _bits(seed: int | None, insecure: bool) -> Bits | None:
+    """Repeatable bits, if both options ask for them; none for those of the operating system."""
+    if seed is None and not insecure:
+        return None
+    if seed is None or not insecure:
+        raise ParameterError(
+            "--seed and --insecure go together: a release that can be repeated is not private.",
+            hint="leave both out for a release to publish",
+        )
+    from shortlist.exact.bits import SeededBits
+
+    return SeededBits(seed)

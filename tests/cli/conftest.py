@@ -1,0 +1,56 @@
+"""A folder of votes to work in, and the command line as a real process."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Votes and a domain as the examples name them: item i of 20 has 40 * (20 - i) voters, and one row is repeated."""
+    people = [f"u{person}" for item in range(20) for person in range(40 * (20 - item))]
+    tracks = [f"track {item:02d}" for item in range(20) for _ in range(40 * (20 - item))]
+    (tmp_path / "plays").mkdir()
+    half = len(people) // 2
+    for name, part in [("first", slice(half)), ("second", slice(half - 1, None))]:
+        table = pa.table({"user_id": people[part], "track": tracks[part]})
+        pq.write_table(table, tmp_path / "plays" / f"{name}.parquet")
+    catalogue = ["track", *(f"track {item:02d}" for item in range(20)), "nobody's track"]
+    (tmp_path / "catalogue.csv").write_text("\n".join(catalogue) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Run:
+    """Run `shortlist` with some arguments in the folder."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "shortlist.cli", *arguments],
+            cwd=folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+@pytest.fixture
+def select(run: Run) -> Run:
+    """Run `shortlist select` on the folder's votes, with further arguments."""
+
+    def select(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        votes = ["plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
+        return run("select", *votes, "-k", "3", "--epsilon", "1", *arguments, **environment)
+
+    return select

@@ -1,0 +1,102 @@
+"""Help answers at once, and ends with an example that works."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from shortlist.cli.app import app
+
+COMMANDS = ["select", "mechanisms", "demo"]
+
+MODULES_AFTER = """
+import sys
+import shortlist
+before = set(sys.modules)
+sys.argv = ["shortlist", *sys.argv[1:]]
+from shortlist.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [[], *([each] for each in COMMANDS)], ids=lambda words: " ".join(["shortlist", *words])
+)
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    """Help needs no engine, no numbers and no drawing."""
+    shown = subprocess.run(
+        [sys.executable, "-c", MODULES_AFTER, *command, "--help"], capture_output=True, text=True, check=True
+    )
+    heavy = {"duckdb", "flint", "matplotlib", "narwhals", "numpy", "pandas", "polars", "pyarrow", "pyspark", "rich"}
+    assert shown.stdout.startswith("Usage: shortlist")
+    assert not heavy & set(shown.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "command", [[], *([each] for each in COMMANDS)], ids=lambda words: " ".join(["shortlist", *words])
+)
+def test_help_ends_with_an_example_that_works(command: list[str], folder: Path) -> None:
+    """The last lines of every help can be copied into a shell."""
+    help_text = CliRunner().invoke(app, [*command, "--help"], prog_name="shortlist").output
+    head, _, example = help_text.partition("Example:")
+    assert head
+    assert example.strip().startswith("shortlist")
+    program = f'shortlist() {{ "{sys.executable}" -m shortlist.cli "$@"; }}\n'
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", program + example],
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr.count("error")) == (0, 0), done.stderr
+
+
+def test_no_arguments_show_help() -> None:
+    """The bare name says what can be done."""
+    assert "Commands:" in CliRunner().invoke(app, []).output
+
+
+def test_version_is_printed() -> None:
+    """--version prints one line."""
+    from shortlist.version import __version__
+
+    assert CliRunner().invoke(app, ["--version"]).output == f"shortlist {__version__}\n"
+
+
+def test_mechanisms_are_all_listed() -> None:
+    """`shortlist mechanisms` knows every mechanism, what it promises, and when to take it."""
+    from shortlist.cli.mechanisms import _WHEN
+    from shortlist.mechanisms import MECHANISMS
+
+    output = CliRunner().invoke(app, ["mechanisms"]).output
+    assert all(name in output for name in MECHANISMS)
+    assert set(MECHANISMS) <= set(_WHEN)
+
+
+def test_completion_offers_mechanisms() -> None:
+    """A shell completes the names of mechanisms."""
+    asked = {"_SHORTLIST_COMPLETE": "complete_bash", "COMP_WORDS": "shortlist select --mechanism ", "COMP_CWORD": "3"}
+    shown = subprocess.run(
+        [sys.executable, "-m", "shortlist.cli"], env={**os.environ, **asked}, capture_output=True, text=True
+    )
+    assert "fastjoint" in shown.stdout.split()
+
+
+def test_missing_extra_is_named() -> None:
+    """Without Typer, the command line says what to install."""
+    absent = "import sys; sys.modules['typer'] = None; from shortlist.cli import main; main()"
+    shown = subprocess.run([sys.executable, "-c", absent], capture_output=True, text=True)
+    assert shown.returncode == 1
+    assert "shortlist[cli]" in shown.stderr
+    assert "Traceback" not in shown.stderr
