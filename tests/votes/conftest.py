@@ -1,0 +1,187 @@
+"""The same votes on every engine, by parameter."""
+
+import gzip
+import json
+import shutil
+import sqlite3
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+from shortlist.profile import Picks
+
+
+def as_pandas(columns, folder):
+    import pandas as pd
+
+    return {"votes": pd.DataFrame(columns)}
+
+
+def as_polars(columns, folder):
+    import polars as pl
+
+    return {"votes": pl.DataFrame(columns)}
+
+
+def as_polars_lazy(columns, folder):
+    import polars as pl
+
+    return {"votes": pl.LazyFrame(columns)}
+
+
+def as_pyarrow(columns, folder):
+    import pyarrow as pa
+
+    return {"votes": pa.table(columns)}
+
+
+def as_duckdb(columns, folder):
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("source", as_pyarrow(columns, folder)["votes"])
+    connection.execute("CREATE TABLE votes AS FROM source")
+    return {"votes": connection.table("votes")}
+
+
+def as_ibis(columns, folder):
+    import ibis
+
+    backend = ibis.duckdb.connect()
+    backend.con.register("source", as_pyarrow(columns, folder)["votes"])
+    backend.raw_sql("CREATE TABLE votes AS FROM source")
+    return {"votes": backend.table("votes")}
+
+
+def as_parquet(columns, folder):
+    from pyarrow import parquet
+
+    parquet.write_table(as_pyarrow(columns, folder)["votes"], folder / "votes.parquet")
+    return {"votes": folder / "votes.parquet"}
+
+
+def as_csv(columns, folder):
+    as_polars(columns, folder)["votes"].write_csv(folder / "votes.csv")
+    return {"votes": str(folder / "votes.csv")}
+
+
+def as_csv_gz(columns, folder):
+    as_csv(columns, folder)
+    packed = gzip.compress((folder / "votes.csv").read_bytes())
+    (folder / "packed.csv.gz").write_bytes(packed)
+    return {"votes": folder / "packed.csv.gz"}
+
+
+def as_jsonl(columns, folder):
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    lines = "".join(json.dumps(row, default=str) + "\n" for row in rows)
+    (folder / "votes.jsonl").write_text(lines, encoding="utf-8")
+    return {"votes": folder / "votes.jsonl"}
+
+
+def as_duckdb_file(columns, folder):
+    import duckdb
+
+    with duckdb.connect(folder / "votes.duckdb") as connection:
+        connection.register("source", as_pyarrow(columns, folder)["votes"])
+        connection.execute("CREATE TABLE log AS FROM source")
+    return {"database": folder / "votes.duckdb", "sql": "SELECT * FROM log -- all of it"}
+
+
+def as_sqlite_file(columns, folder):
+    names = ", ".join(f'"{name}"' for name in columns)
+    marks = ", ".join("?" * len(columns))
+    with sqlite3.connect(folder / "votes.sqlite") as connection:
+        connection.execute(f"CREATE TABLE log ({names})")
+        connection.executemany(f"INSERT INTO log VALUES ({marks})", zip(*columns.values(), strict=True))
+    connection.close()
+    return {"database": folder / "votes.sqlite", "sql": "SELECT * FROM log;"}
+
+
+def as_spark(columns, folder, session):
+    from pyspark.sql.types import LongType, StructField, StructType, TimestampNTZType
+
+    table, schema = as_pyarrow(columns, folder)["votes"], None
+    if str(table.schema.field(1).type) == "timestamp[us]":
+        schema = StructType([StructField("user", LongType()), StructField("track", TimestampNTZType())])
+    return {"votes": session.createDataFrame(table, schema)}
+
+
+ENGINES = {
+    "pandas": as_pandas,
+    "polars": as_polars,
+    "polars lazy": as_polars_lazy,
+    "pyarrow": as_pyarrow,
+    "duckdb": as_duckdb,
+    "ibis": as_ibis,
+    "parquet": as_parquet,
+    "csv": as_csv,
+    "csv.gz": as_csv_gz,
+    "jsonl": as_jsonl,
+    "duckdb file": as_duckdb_file,
+    "sqlite file": as_sqlite_file,
+    "spark": as_spark,
+}
+UNTYPED = {"csv", "csv.gz", "jsonl"}
+
+
+@pytest.fixture(scope="session")
+def spark():
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 or later, and there is none")
+    with warnings.catch_warnings():
+        # PySpark warns of pandas 3 while it is imported.
+        warnings.simplefilter("ignore", FutureWarning)
+        from pyspark.sql import SparkSession
+
+        session = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "3")
+            .config("spark.driver.memory", "1g")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.sql.session.timeZone", "America/New_York")
+            .getOrCreate()
+        )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    """The name of an engine; every test that asks for it runs on all of them."""
+    return request.param
+
+
+@pytest.fixture
+def typed(engine):
+    """Whether the engine knows the types of its columns."""
+    return engine not in UNTYPED
+
+
+@pytest.fixture
+def hold(engine, tmp_path, request):
+    """Put columns into the engine; returns the arguments that `tally` finds them by."""
+    build = ENGINES[engine]
+    if engine == "ibis":
+        # Ibis calls DuckDB by a name that DuckDB gives up.
+        warnings.filterwarnings("ignore", "fetch_arrow_table", DeprecationWarning)
+    if engine == "spark":
+        build = partial(build, session=request.getfixturevalue("spark"))
+    return lambda columns: build(columns, tmp_path)
+
+
+@pytest.fixture
+def all_items():
+    """Read every item of a tally, by falling count and rising rank."""
+
+    def read(tally):
+        profile = tally.above(1, 0)
+        levels = np.repeat(profile.values, profile.sizes)
+        ranks = np.concatenate([np.arange(size) for size in profile.sizes])
+        return list(zip(levels.tolist(), tally.items(Picks(levels=levels, ranks=ranks)), strict=True))
+
+    return read

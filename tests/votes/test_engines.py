@@ -1,0 +1,124 @@
+"""The same votes give the same levels and the same items, on every engine."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from shortlist.errors import DataError
+from shortlist.votes import tally
+
+VOTES = {
+    "user": [1, 1, 2, 3, 3, 2, None, 4, 5, 1],
+    "track": ["b", "b", "b", "a", "a", "B", "a", None, "zzz", ""],
+}
+DOMAIN = ["b", "a", "ä", "B", "", "é", "Z", "b", None, "😀", "\uffff", "10", "9"]
+
+
+def test_counts_each_person_once(hold, all_items):
+    """Repeats, rows without a person or an item, and items outside the domain do not count."""
+    counted = tally(**hold(VOTES), person="user", item="track", domain=DOMAIN)
+    assert counted.d == 11
+    assert [item for item in all_items(counted) if item[0]] == [(2, "b"), (1, ""), (1, "B"), (1, "a")]
+
+
+def test_orders_text_by_its_bytes(hold, all_items):
+    """Inside a level, text stands in the order of code points."""
+    counted = tally(**hold(VOTES), person="user", item="track", domain=DOMAIN)
+    rest = [item for count, item in all_items(counted) if not count]
+    assert rest == ["10", "9", "Z", "ä", "é", "\uffff", "😀"]
+
+
+def test_takes_whole_numbers(hold, all_items):
+    """Numbers stand in the order of their values, also those of untyped files if the domain has types."""
+    votes = {"user": [1, 2, 2, 3], "track": [9, 9, 10, -3]}
+    counted = tally(**hold(votes), person="user", item="track", domain=[10, 9, -3, 100, -4])
+    assert all_items(counted) == [(2, 9), (1, -3), (1, 10), (0, -4), (0, 100)]
+
+
+def test_takes_counted_tables(hold, all_items):
+    """Counts that are there already are taken as they are; rows without one are ignored."""
+    votes = {"track": ["a", "b", "c", None, "z"], "plays": [7, 7, None, 3, 4]}
+    counted = tally(**hold(votes), count="plays", item="track", domain=["a", "b", "c", "d"])
+    assert all_items(counted) == [(7, "a"), (7, "b"), (0, "c"), (0, "d")]
+
+
+def test_refuses_an_item_that_is_counted_twice(hold):
+    """Two counts of one item could be added or not, and the guarantee depends on it."""
+    votes = {"track": ["a", "b", "a"], "plays": [7, 7, 1]}
+    with pytest.raises(DataError, match="each item once"):
+        tally(**hold(votes), count="plays", item="track", domain=["a", "b"])
+
+
+def test_refuses_negative_counts(hold):
+    """No count is below zero."""
+    with pytest.raises(DataError, match="from 0"):
+        tally(**hold({"track": ["a"], "plays": [-1]}), count="plays", item="track", domain=["a", "b"])
+
+
+def test_refuses_counts_that_are_not_whole(hold):
+    """A count is a whole number."""
+    with pytest.raises(DataError, match=r"whole numbers"):
+        tally(**hold({"track": ["a"], "plays": [1.5]}), count="plays", item="track", domain=["a", "b"])
+
+
+def test_names_the_nearest_column(hold):
+    """A column that is not there is answered with those that are like it."""
+    with pytest.raises(DataError, match="did you mean 'track'"):
+        tally(**hold(VOTES), person="user", item="trak", domain=DOMAIN)
+
+
+def test_refuses_items_of_another_type(hold, typed):
+    """Looking for numbers in text would find no vote at all."""
+    if not typed:
+        pytest.skip("an untyped file is read with the domain's type")
+    with pytest.raises(DataError, match="one type"):
+        tally(**hold(VOTES), person="user", item="track", domain=[1, 2, 3])
+
+
+def test_refuses_floats_as_items(hold, typed):
+    """A float is no item."""
+    if not typed:
+        pytest.skip("an untyped file holds no floats")
+    with pytest.raises(DataError, match="Float64"):
+        tally(**hold({"user": [1], "track": [1.5]}), person="user", item="track", domain=["a"])
+
+
+def test_votes_for_nobody(hold, all_items):
+    """Without a vote in the domain, every item counts zero."""
+    votes = {"user": [1, 2], "track": ["x", "y"]}
+    counted = tally(**hold(votes), person="user", item="track", domain=["b", "a"])
+    assert all_items(counted) == [(0, "a"), (0, "b")]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [date(1969, 12, 31), date(2024, 2, 29), date(2024, 3, 1)],
+        [datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2024, 3, 10, 2, 30), datetime(2024, 3, 10, 3, 30)],
+        [datetime(2024, 3, 10, 6, 30, tzinfo=UTC), datetime(2024, 3, 10, 7, 30, 0, 1, tzinfo=UTC)],
+        [False, True],
+        [-(2**63), 2**63 - 1],
+    ],
+    ids=["dates", "timestamps", "timestamps with time zone", "booleans", "large numbers"],
+)
+def test_keeps_types(hold, engine, all_items, items):
+    """Dates, times, booleans and numbers come back as they went in, in their order."""
+    if engine == "sqlite file" and type(items[0]) is not int:
+        pytest.skip("SQLite has neither times nor booleans")
+    counted = tally(**hold({"user": [7] * len(items), "track": items}), person="user", item="track", domain=items[::-1])
+    assert all_items(counted) == [(1, item) for item in items]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [[b"", b"\x00\xff"], [Decimal("-1.50"), Decimal("2.25")], [2**70, 2**70 + 1]],
+    ids=["bytes", "decimals", "huge"],
+)
+def test_keeps_rare_types(hold, engine, typed, all_items, items):
+    """Bytes, decimals and numbers beyond 64 bits come back as they went in, where an engine has them."""
+    if not typed or engine == "sqlite file":
+        pytest.skip("no such type there")
+    stored = [Decimal(item) for item in items] if isinstance(items[0], int) else items
+    counted = tally(**hold({"user": [7] * 2, "track": stored}), person="user", item="track", domain=items)
+    assert all_items(counted) == [(1, item) for item in items]
