@@ -1,0 +1,142 @@
+"""The JSON form of a release, with every value kept exactly.
+
+The schema is named in the file and may only grow: a reader of version 1 understands every file of version 1. Numbers
+of the guarantee are texts ("0.1", "1/3"), since a float would not be what was promised. Items that JSON cannot hold
+are objects with one key that names their type.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shortlist.errors import DataError
+from shortlist.privacy import Guarantee, Neighbours
+
+if TYPE_CHECKING:
+    from shortlist.release import Release
+
+SCHEMA = "shortlist.release/1"
+
+_SAFE_INTEGER = 2**53
+_READERS: dict[str, Callable[[str], Any]] = {
+    "integer": int,
+    "decimal": Decimal,
+    "rational": Fraction,
+    "date": date.fromisoformat,
+    "timestamp": datetime.fromisoformat,
+    "bytes": lambda written: base64.b64decode(written, validate=True),
+}
+
+
+def dumps(release: Release) -> str:
+    """Write a release as JSON text."""
+    guarantee = release.guarantee
+    fields = {
+        "schema": SCHEMA,
+        "items": [_encode(item) for item in release.items],
+        "mechanism": release.mechanism,
+        "parameters": {name: _encode(value) for name, value in release.parameters.items()},
+        "guarantee": {
+            "epsilon": exact(guarantee.epsilon),
+            "delta": exact(guarantee.delta),
+            "rho": None if guarantee.rho is None else exact(guarantee.rho),
+            "neighbours": str(guarantee.neighbours),
+            "unit": guarantee.unit,
+        },
+        "d": release.d,
+        "secure": release.secure,
+        "version": release.version,
+    }
+    return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read the fields of a release from a JSON file."""
+    try:
+        return loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"the record {str(path)!r} could not be read: {error.strerror}.") from None
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
+        raise DataError(f"the record must follow the schema {SCHEMA}; {str(path)!r} does not.") from None
+
+
+def loads(written: str) -> dict[str, Any]:
+    """Read the fields of a release from JSON text."""
+    stored = json.loads(written)
+    if stored["schema"] != SCHEMA:
+        raise ValueError
+    guarantee = stored["guarantee"]
+    rho = guarantee["rho"]
+    return {
+        "items": tuple(_decode(item) for item in stored["items"]),
+        "mechanism": str(stored["mechanism"]),
+        "parameters": {name: _decode(value) for name, value in stored["parameters"].items()},
+        "guarantee": Guarantee(
+            epsilon=Fraction(guarantee["epsilon"]),
+            delta=Fraction(guarantee["delta"]),
+            rho=None if rho is None else Fraction(rho),
+            neighbours=Neighbours(guarantee["neighbours"]),
+            unit=str(guarantee["unit"]),
+        ),
+        "d": int(stored["d"]),
+        "secure": bool(stored["secure"]),
+        "version": str(stored["version"]),
+    }
+
+
+def text(item: Any) -> Any:
+    """An item as CSV holds it: numbers stay numbers, bytes become base64, times ISO 8601."""
+    if isinstance(item, bytes):
+        return base64.b64encode(item).decode()
+    return item if isinstance(item, str | int | Decimal) and not isinstance(item, bool) else _iso(item)
+
+
+def exact(number: Fraction) -> str:
+    """Write a rational exactly: as a decimal where it has one of moderate length, else as a fraction.
+
+    >>> exact(Fraction(1, 10)), exact(Fraction(1, 1024)), exact(Fraction(1, 3))
+    ('0.1', '0.0009765625', '1/3')
+    """
+    for digits in range(21):
+        if (number * 10**digits).denominator == 1:
+            whole, part = divmod(abs(int(number * 10**digits)), 10**digits)
+            sign = "-" if number < 0 else ""
+            return f"{sign}{whole}.{part:0{digits}}" if digits else f"{sign}{whole}"
+    return str(number)
+
+
+def _encode(value: Any) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, int):
+        # Many readers of JSON keep numbers as floats.
+        return value if abs(value) <= _SAFE_INTEGER else {"integer": str(value)}
+    if isinstance(value, Fraction):
+        return {"rational": exact(value)}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode()}
+    return {"timestamp" if isinstance(value, datetime) else "date": _iso(value)}
+
+
+def _decode(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((kind, written),) = value.items()
+    return _READERS[kind](written)
+
+
+def _iso(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, date):
+        raise DataError(f"an item of type {type(value).__name__} has no place in a record.")
+    return value.isoformat()
