@@ -13,8 +13,9 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from flint import arb, ctx
+from numpy.typing import NDArray
 
-from shortlist.exact.scaled import Floats
+from shortlist.exact.scaled import Floats, Integers
 from shortlist.exact.uniform import Uniform
 
 
@@ -62,6 +63,16 @@ class Table:
         margin = self.slack * total
         certain = self._borders[index] + margin < target < self._borders[index + 1] - margin
         return index if certain else None
+
+    def locate_each(self, words: NDArray[np.uint64]) -> Integers:
+        """Do so for many numbers, given by their leading 64 bits; −1 stands where floats cannot tell."""
+        total = self._borders[-1]
+        targets = words * 2.0**-64 * total
+        # A number that rounds to 1 falls on the last border, where `certain` is false.
+        index = np.minimum(self._borders.searchsorted(targets, side="right"), len(self._borders) - 1) - 1
+        margin = self.slack * total
+        certain = (self._borders[index] + margin < targets) & (targets < self._borders[index + 1] - margin)
+        return np.where(certain, index, -1)
 
     @property
     def doubt(self) -> float:

@@ -30,6 +30,7 @@ from shortlist.exact.uniform import Uniform
 class Crowd(Protocol):
     """Candidates with about the same score; it may consist of smaller crowds."""
 
+    @property
     def members(self) -> int:
         """How many candidates there are."""
 
@@ -55,6 +56,25 @@ def surely_kept(height: Uniform, coin: Uniform, bits: int) -> bool:
     return bits + tail.bit_length() - 1 - coin.known >= halvings.bit_length()
 
 
+def kept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second: arb) -> bool | None:
+    """Decide whether a proposal with c_i = `decay` is kept from Σ c_i and Σ c_i² alone, or say None.
+
+    Claim   with p_m = Σ c_i^m and r = p_2 / p_1,   −(p_1 / r) ln(1 − r x) ≤ S(x) ≤ p_1 x − p_2 (ln(1 − x) + x).
+    Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m ≤ p_2 for m ≥ 2: the upper bound. Under weights
+            c_i / p_1, p_(m+1) / p_1 is the mean of c^m, by Jensen at least r^m, so p_m ≥ p_1 r^(m−1): the lower.
+    """
+    with ctx.workprec(coin.known + 64):
+        chance = coin.ball()
+        threshold = (1 - chance) / (1 - decay * chance)
+        target = -height.ball().log()
+        ratio = second / first
+        if -first / ratio * (-ratio * threshold).log1p() > target:
+            return True
+        if first * threshold - second * ((-threshold).log1p() + threshold) < target:
+            return False
+    return None
+
+
 def kept(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]) -> bool:
     """Decide with certainty whether a proposal of score −x is kept; `height` is U and `coin` is V."""
     while True:
@@ -62,7 +82,7 @@ def kept(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]
             chance = coin.ball()
             threshold = (1 - chance) / (1 - exp_minus(x) * chance)
             target = -height.ball().log()
-            terms = [-crowd.members() * (-crowd.decay() * threshold).log1p() for crowd in crowds]
+            terms = [-crowd.members * (-crowd.decay() * threshold).log1p() for crowd in crowds]
             total = sum(terms, arb(0))
             if total > target:
                 return True

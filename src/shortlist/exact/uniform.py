@@ -26,6 +26,12 @@ def below(bound: int, bits: Bits) -> int:
             return candidate
 
 
+def leading_words(count: int, bits: Bits) -> NDArray[np.uint64]:
+    """Draw independent 64-bit words: each a uniform integer, or the leading bits of a uniform real number."""
+    # Little-endian on every machine, so that a seed means the same everywhere.
+    return np.frombuffer(bits.draw(8 * count), dtype="<u8").astype(np.uint64)
+
+
 def below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     """Draw one uniform integer in [0, bound) for each bound, all independent.
 
@@ -33,11 +39,11 @@ def below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     residue is equally likely. For bounds below 2^40 a rejection is a one-in-ten-million event.
     """
     divisors = bounds.astype(np.uint64)
-    words = _words(len(divisors), bits)
+    words = leading_words(len(divisors), bits)
     cycle = np.uint64(0) - divisors  # 2^64 − bound, in 64-bit arithmetic
     last = ~(cycle % divisors)  # 2^64 − 1 − (2^64 mod bound): the last word of the last whole cycle
     while (rejected := words > last).any():
-        words[rejected] = _words(int(np.count_nonzero(rejected)), bits)
+        words[rejected] = leading_words(int(np.count_nonzero(rejected)), bits)
     return (words % divisors).astype(np.int64)
 
 
@@ -66,9 +72,10 @@ class Uniform:
 
     __slots__ = ("_bits", "known", "numerator")
 
-    def __init__(self, bits: Bits) -> None:
+    def __init__(self, bits: Bits, leading: int | None = None) -> None:
+        """Draw the leading 64 bits, or take them if they have been drawn already."""
         self._bits = bits
-        self.numerator = int.from_bytes(bits.draw(_WORD // 8))
+        self.numerator = int.from_bytes(bits.draw(_WORD // 8)) if leading is None else leading
         self.known = _WORD
 
     def approximate(self) -> float:
@@ -84,8 +91,3 @@ class Uniform:
         """A ball that holds the number, as narrow as the bits drawn so far allow."""
         scale = 1 << self.known
         return arb(fmpq(self.numerator, scale)).union(arb(fmpq(self.numerator + 1, scale)))
-
-
-def _words(count: int, bits: Bits) -> NDArray[np.uint64]:
-    # Little-endian on every machine, so that a seed means the same everywhere.
-    return np.frombuffer(bits.draw(8 * count), dtype="<u8").astype(np.uint64)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -58,19 +59,16 @@ class ThinnedMixture:
             if surely_kept(height, coin, self._joint.bits):
                 break
             loss = sequences.loss(positions)
-            if loss == 0 or kept(height, coin, self._rate * loss, self.crowds()):
+            if loss == 0 or kept(height, coin, self._rate * loss, self.crowds):
                 break
         return self._joint.picks(sequences, positions)
 
+    @cached_property
     def crowds(self) -> list[LossCrowd]:
         """All sequences, in crowds of consecutive losses."""
         sequences = self._joint.complete
         edges = sorted({0, *self._joint.edges(), sequences.widest + 1})
-        crowds = [
-            LossCrowd(rate=self._rate, sequences=sequences, first=first, last=after - 1)
-            for first, after in pairwise(edges)
-        ]
-        return [crowd for crowd in crowds if crowd.members()]
+        return _peopled(self._rate, sequences, [(first, after - 1) for first, after in pairwise(edges)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,19 +79,26 @@ class LossCrowd:
     sequences: Sequences
     first: int
     last: int
-
-    def members(self) -> int:
-        """How many sequences there are."""
-        return self.sequences.number(self.last) - self.sequences.number(self.first - 1)
+    members: int
 
     def decay(self) -> arb:
         """Enclose e^(−rate · loss) for all of them."""
-        return exp_minus(self.rate * self.first).union(exp_minus(self.rate * self.last))
+        highest = exp_minus(self.rate * self.first)
+        return highest if self.first == self.last else highest.union(exp_minus(self.rate * self.last))
 
     def split(self) -> list[LossCrowd] | None:
         """Two halves, but for those without members."""
         if self.first == self.last:
             return None
         middle = (self.first + self.last) // 2
-        halves = [replace(self, last=middle), replace(self, first=middle + 1)]
-        return [half for half in halves if half.members()]
+        return _peopled(self.rate, self.sequences, [(self.first, middle), (middle + 1, self.last)])
+
+
+def _peopled(rate: Fraction, sequences: Sequences, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
+    """The crowds for ranges of losses, leaving out the empty ones."""
+    crowds = []
+    for first, last in ranges:
+        members = sequences.number(last) - sequences.number(first - 1)
+        if members:
+            crowds.append(LossCrowd(rate=rate, sequences=sequences, first=first, last=last, members=members))
+    return crowds

@@ -1,0 +1,175 @@
+"""What every mechanism owes its caller. Say how to make one and what its law is; inherit the tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+from laws import Histogram, neighbours, p_value, random_histograms, same, sequences, small_histograms
+
+from shortlist import SeededBits, top_k
+from shortlist.errors import DataError, ParameterError
+from shortlist.mechanisms import Mechanism
+from shortlist.profile import Profile
+
+ALARM = 1e-9
+RELATIONS = ("add-remove", "replace")
+
+
+class MechanismContract:
+    """Subclasses define `make`, `law` and `implied_law`."""
+
+    epsilon: ClassVar[Fraction] = Fraction(1)
+    random_cases: ClassVar[tuple[int, int]] = (300, 7)
+    """How many random histograms the law is checked on, and how large d may be."""
+    private_cases: ClassVar[tuple[int, int]] = (40, 5)
+    """How many of them, and how large, all neighbours are checked on."""
+    sampled: ClassVar[tuple[tuple[Histogram, int], ...]] = (((5, 3, 3, 0), 2), ((9, 4, 4, 1, 0), 3), ((2, 2, 1), 3))
+    draws: ClassVar[int] = 20_000
+
+    def make(self, k: int, epsilon: Fraction, relation: str = "add-remove") -> Mechanism:
+        raise NotImplementedError
+
+    def law(self, histogram: Histogram, k: int, epsilon: Fraction, relation: str = "add-remove") -> list[arb]:
+        """The stated law by brute force, over `laws.sequences`."""
+        raise NotImplementedError
+
+    def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
+        """The law that follows from the weights the mechanism itself uses, over `laws.sequences`."""
+        raise NotImplementedError
+
+    # law
+
+    @pytest.mark.parametrize("relation", RELATIONS)
+    def test_law_is_the_stated_one_on_every_small_histogram(self, relation: str) -> None:
+        """The mechanism's own weights imply the enumerated law, as certified balls."""
+        for histogram in small_histograms():
+            for k in range(1, len(histogram) + 1):
+                self.check_law(histogram, k, relation)
+
+    def test_law_is_the_stated_one_on_random_histograms(self) -> None:
+        """So they do with ties, zeros and gaps wider than any threshold."""
+        rng = np.random.default_rng(5)
+        for histogram in random_histograms(*self.random_cases, seed=11):
+            self.check_law(histogram, int(rng.integers(1, min(len(histogram), 3) + 1)), "add-remove")
+
+    def check_law(self, histogram: Histogram, k: int, relation: str) -> None:
+        with ctx.workprec(300):
+            mechanism = self.make(k, self.epsilon, relation)
+            stated = self.law(histogram, k, self.epsilon, relation)
+            assert same(self.implied_law(mechanism, histogram), stated), (histogram, k)
+
+    # privacy
+
+    @pytest.mark.parametrize("relation", RELATIONS)
+    def test_no_neighbour_is_told_apart(self, relation: str) -> None:
+        """On every small histogram and every neighbour, exact probabilities differ by at most e^epsilon."""
+        for histogram in small_histograms():
+            for k in range(1, len(histogram) + 1):
+                self.check_neighbours(histogram, k, relation)
+
+    @pytest.mark.parametrize("relation", RELATIONS)
+    def test_no_neighbour_of_random_histograms_is_told_apart(self, relation: str) -> None:
+        """So they do on larger histograms with wide gaps."""
+        for histogram in random_histograms(*self.private_cases, seed=13):
+            self.check_neighbours(histogram, min(2, len(histogram)), relation)
+
+    def check_neighbours(self, histogram: Histogram, k: int, relation: str) -> None:
+        with ctx.workprec(128):
+            mechanism = self.make(k, self.epsilon, relation)
+            factor = arb(fmpq(self.epsilon.numerator, self.epsilon.denominator)).exp()
+            here = self.cached_law(histogram, k, relation)
+            for other in neighbours(histogram, relation):
+                there = self.cached_law(other, k, relation)
+                self.check_pair(mechanism, here, there, factor)
+
+    def check_pair(self, mechanism: Mechanism, here: list[arb], there: list[arb], factor: arb) -> None:
+        """No probability is certainly more than e^epsilon times the other."""
+        assert not any(p > factor * p_other or p_other > factor * p for p, p_other in zip(here, there, strict=True))
+
+    def cached_law(self, histogram: Histogram, k: int, relation: str) -> list[arb]:
+        return _law(type(self), histogram, k, relation)
+
+    # sampling
+
+    def test_sampling_follows_the_law_and_no_other(self) -> None:
+        """Sampled frequencies match the enumerated law, and miss it when epsilon is 30 % off."""
+        tests = [self.sampled_p_values(histogram, k) for histogram, k in self.sampled]
+        assert all(right > ALARM for right, _, _ in tests)
+        assert any(low < ALARM for _, low, _ in tests)
+        assert any(high < ALARM for _, _, high in tests)
+
+    def sampled_p_values(self, histogram: Histogram, k: int) -> tuple[float, float, float]:
+        prepared = self.make(k, self.epsilon).prepare(Profile.of(np.array(histogram)))
+        bits = SeededBits(3)
+        drawn = Counter(
+            tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
+            for picks in (prepared.draw(bits) for _ in range(self.draws))
+        )
+        names = item_names(histogram)
+        observed = [drawn[tuple(names[item] for item in each)] for each in sequences(len(histogram), k)]
+        assert sum(observed) == self.draws
+        right, low, high = (
+            p_value(observed, [float(p.mid()) for p in self.law(histogram, k, self.epsilon * factor)])
+            for factor in (Fraction(1), Fraction(7, 10), Fraction(13, 10))
+        )
+        return right, low, high
+
+    # shape
+
+    @pytest.mark.parametrize(
+        "counts",
+        [
+            [3],
+            [5, 5, 5, 5],
+            [0, 0, 0],
+            [0, 10**6, 0, 0],
+            [2**62, 2**62 - 1, 0, 7, 7],
+            [9, 8, 7, 6, 5, 4, 3],
+            [2**63 - 1, 0],
+        ],
+    )
+    def test_names_k_distinct_items(self, counts: list[int]) -> None:
+        """A release names k different items, whatever the counts and the noise."""
+        array = np.array(counts)
+        before = array.copy()
+        for k in range(1, len(counts) + 1):
+            chosen = top_k(array, mechanism=self.make(k, self.epsilon), bits=SeededBits(k))
+            assert sorted(set(chosen.tolist())) == sorted(chosen.tolist())
+            assert len(chosen) == k
+            assert set(chosen.tolist()) <= set(range(len(counts)))
+            assert chosen.dtype == np.int64
+        assert (array == before).all()
+
+    def test_same_seed_gives_the_same_answer(self) -> None:
+        """Equal seeds give equal lists, and different seeds different ones."""
+        counts = np.arange(200) % 23
+        mechanism = self.make(10, self.epsilon)
+        lists = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in (1, 1, 2)]
+        assert lists[0] == lists[1] != lists[2]
+
+    def test_refuses_more_items_than_there_are(self) -> None:
+        """k above d is an error that names both, which are public."""
+        with pytest.raises(DataError, match="k is 4, and there are 3"):
+            top_k([1, 2, 3], mechanism=self.make(4, self.epsilon), bits=SeededBits(0))
+
+    @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "one", None, True, 1e7])
+    def test_refuses_a_wrong_epsilon(self, epsilon: object) -> None:
+        """An epsilon that promises nothing is refused when the mechanism is built."""
+        with pytest.raises(ParameterError, match="epsilon"):
+            self.make(2, epsilon)  # type: ignore[arg-type]
+
+
+def item_names(histogram: Histogram) -> list[tuple[int, int]]:
+    """Each item as its level and its rank inside the level."""
+    return [(count, histogram[:index].count(count)) for index, count in enumerate(histogram)]
+
+
+@lru_cache(maxsize=200_000)
+def _law(contract: type[MechanismContract], histogram: Histogram, k: int, relation: str) -> list[arb]:
+    return contract().law(histogram, k, contract.epsilon, relation)
