@@ -1,6 +1,5 @@
 """A folder of votes to work in, and the command line as a real process."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,8 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner, Result
+
+from shortlist.cli.app import app
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Select = Callable[..., Result]
 
 
 @pytest.fixture
@@ -32,11 +35,10 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path) -> Run:
     """Run `shortlist` with some arguments in the folder."""
 
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "shortlist.cli", *arguments],
             cwd=folder,
-            env={**os.environ, **environment},
             capture_output=True,
             text=True,
             timeout=120,
@@ -46,11 +48,12 @@ def run(folder: Path) -> Run:
 
 
 @pytest.fixture
-def select(run: Run) -> Run:
-    """Run `shortlist select` on the folder's votes, with further arguments."""
+def select(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Select:
+    """Call `shortlist select` on the folder's votes with further arguments, in this process."""
+    monkeypatch.chdir(folder)
 
-    def select(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def select(*arguments: str) -> Result:
         votes = ["plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
-        return run("select", *votes, "-k", "3", "--epsilon", "1", *arguments, **environment)
+        return CliRunner().invoke(app, ["select", *votes, "-k", "3", "--epsilon", "1", *arguments])
 
     return select

@@ -8,9 +8,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import typer
 
@@ -22,28 +24,56 @@ _TRACEBACK = "SHORTLIST_TRACEBACK"
 @contextmanager
 def told() -> Iterator[None]:
     """Turn what is raised inside into a message and an exit code."""
-    try:
-        yield
-    except (typer.Exit, typer.Abort, BrokenPipeError):
-        raise  # Typer ends these in its own way
-    except KeyboardInterrupt:
-        complain("interrupted.")
-        raise typer.Exit(130) from None
-    except ShortlistError as error:
-        complain(str(error))
-        raise typer.Exit(2 if isinstance(error, ParameterError) else 1) from None
-    except Exception as error:
-        # Usage errors of Typer carry their exit code; their class has no public name in every version of it.
-        if hasattr(error, "exit_code") or os.environ.get(_TRACEBACK):
-            raise
-        # The text of a foreign error may quote data, so only its kind is named.
-        complain(
-            f"something unexpected went wrong ({type(error).__name__}).\n"
-            f"Hint: run again with {_TRACEBACK}=1 for the whole story; it may quote data, so read it before sharing"
-        )
-        raise typer.Exit(1) from None
+    with _interrupts() as interrupts:
+        try:
+            yield
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise  # Typer ends these in its own way
+        except (Exception, KeyboardInterrupt) as error:
+            # Engines that are interrupted raise errors of their own.
+            if interrupts or isinstance(error, KeyboardInterrupt):
+                complain("interrupted.")
+                raise typer.Exit(130) from None
+            # Usage errors of Typer carry their exit code; their class has no public name in every version of it.
+            if hasattr(error, "exit_code") or os.environ.get(_TRACEBACK):
+                raise
+            complain(_words(error))
+            raise typer.Exit(2 if isinstance(error, ParameterError) else 1) from None
 
 
 def complain(message: str) -> None:
     """Print an error on stderr."""
     print(f"error: {message}", file=sys.stderr, flush=True)
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ShortlistError):
+        return str(error)
+    # The text of a foreign error may quote data, so only its kind is named.
+    return (
+        f"something unexpected went wrong ({type(error).__name__}).\n"
+        f"Hint: run again with {_TRACEBACK}=1 for the whole story; it may quote data, so read it before sharing"
+    )
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Keep a list of the interrupts that arrive, where they arrive at all: not in a thread, not when ignored."""
+    arrived: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield arrived
+        return
+    try:
+        signal.signal(signal.SIGINT, note)
+    except ValueError:  # only the main thread may
+        yield arrived
+        return
+    try:
+        yield arrived
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,83 @@
+"""The demo makes a log, releases its top 10, and says true things about it."""
+
+import json
+import shlex
+import subprocess
+import sys
+from itertools import permutations
+from math import exp
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shortlist.cli.chances import log_chance
+from shortlist.cli.playlog import PlayLog
+
+from .conftest import Run
+
+
+def test_demo_ends_with_a_command_that_works(run: Run, folder: Path) -> None:
+    """The files are there, the record is secure, and the command at the end runs as it is printed."""
+    done = run("demo", "--folder", "demo files")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((folder / "demo files" / "top10.json").read_text())
+    assert (len(record["items"]), record["secure"], record["mechanism"]) == (10, True, "joint")
+    assert all(item in done.stdout for item in record["items"])
+    assert "not private" in done.stdout
+    words = shlex.split(done.stdout.strip().splitlines()[-1])
+    assert words[:2] == ["shortlist", "select"]
+    again = subprocess.run([sys.executable, "-m", "shortlist.cli", *words[1:]], cwd=folder, capture_output=True)
+    assert again.returncode == 0
+    assert json.loads((folder / "mine.json").read_text())["guarantee"] == record["guarantee"]
+
+
+def test_demo_overwrites_nothing(run: Run, folder: Path) -> None:
+    """Files that exist in the demo's folder are left alone without --force."""
+    (folder / "demo").mkdir()
+    (folder / "demo" / "catalogue.csv").write_text("mine")
+    done = run("demo", "--folder", "demo")
+    assert done.returncode == 1
+    assert "--force" in done.stderr
+    assert (folder / "demo" / "catalogue.csv").read_text() == "mine"
+
+
+@pytest.fixture(scope="module")
+def log() -> PlayLog:
+    return PlayLog.invent(plays=20_000, people=500)
+
+
+def test_log_is_the_same_everywhere(log: PlayLog) -> None:
+    """The log is made up from a seed, so that the demo tells one story."""
+    again = PlayLog.invent(plays=20_000, people=500)
+    assert np.array_equal(log.people, again.people)
+    assert np.array_equal(log.tracks, again.tracks)
+    assert log.names == again.names
+
+
+def test_log_has_what_logs_have(log: PlayLog) -> None:
+    """Repeats, rows without a track, tracks outside the catalogue, and tracks that nobody played."""
+    table = log.table()
+    assert table["track"].null_count > 0
+    assert "untitled recording" in table["track"].to_pylist()
+    assert len(log.pairs) < 0.95 * len(log.people)
+    assert np.sum(log.counts == 0) > 0
+    assert len(set(log.names)) == len(log.names) == len(log.counts)
+
+
+def test_one_person_changes_each_count_by_one(log: PlayLog) -> None:
+    """Without a person, every count is the same or one less: the neighbours of the guarantee."""
+    change = log.counts - log.without(log.keenest()).counts
+    assert set(change.tolist()) == {0, 1}
+    assert change.sum() == np.bincount(log.pairs // len(log.names)).max()
+
+
+def test_chances_are_those_of_the_law() -> None:
+    """The chance of a list is q^L over the sum of q^L, by enumeration; and not that of an epsilon 30 % off."""
+    counts = np.array([5, 4, 4, 1, 0])
+    top = np.sort(counts)[::-1][:2]
+    sequences = [np.array(each) for each in permutations(range(5), 2)]
+    weights = np.array([exp(-0.5 * np.max(top - counts[each])) for each in sequences])
+    for chosen, chance in zip(sequences, weights / weights.sum(), strict=True):
+        assert exp(log_chance(counts, chosen, 1.0)) == pytest.approx(chance)
+    assert exp(log_chance(counts, sequences[0], 1.3)) != pytest.approx(weights[0] / weights.sum(), rel=0.05)

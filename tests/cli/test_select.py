@@ -1,0 +1,148 @@
+"""`shortlist select` releases what the library releases, and keeps to its options."""
+
+import csv
+import io
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from shortlist.exact.bits import SeededBits
+from shortlist.release import Release
+from shortlist.select import select as select_from
+
+from .conftest import Run, Select
+
+SEEDED = ("--seed", "7", "--insecure")
+
+
+def test_release_is_the_library_s(select: Select, folder: Path) -> None:
+    """With the same seed, the command writes the record that the library makes."""
+    done = select(*SEEDED, "--output", "top.json")
+    assert done.exit_code == 0, done.stderr
+    columns = {"person": "user_id", "item": "track", "domain": folder / "catalogue.csv"}
+    expected = select_from(folder / "plays", **columns, k=3, epsilon=1, bits=SeededBits(7))
+    assert Release.from_json(folder / "top.json") == expected
+
+
+def test_printed_forms_are_those_of_the_files(select: Select, folder: Path) -> None:
+    """--format json and csv print what --output would write; the table names the same items."""
+    for suffix in ("json", "csv"):
+        done = select(*SEEDED, "--format", suffix, "--output", f"top.{suffix}")
+        assert done.stdout == (folder / f"top.{suffix}").read_text()
+    items = json.loads((folder / "top.json").read_text())["items"]
+    assert [row["item"] for row in csv.DictReader(io.StringIO(done.stdout))] == items
+    table = select(*SEEDED, "--output", "top.parquet").stdout
+    assert pq.read_table(folder / "top.parquet")["item"].to_pylist() == items
+    assert all(item in table for item in items)
+
+
+def test_seed_is_stamped(select: Select) -> None:
+    """A release that can be repeated says that it is not secure, in every printed form that has room for it."""
+    assert json.loads(select(*SEEDED, "--format", "json").stdout)["secure"] is False
+    assert "NOT SECURE" in select(*SEEDED).stdout
+    assert json.loads(select("--format", "json").stdout)["secure"] is True
+
+
+@pytest.mark.parametrize("half", [("--seed", "7"), ("--insecure",)])
+def test_seed_and_insecure_go_together(select: Select, half: tuple[str, ...]) -> None:
+    """Either without the other is wrong usage."""
+    done = select(*half)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: --seed and --insecure go together")
+
+
+def test_parameters_reach_the_record(select: Select) -> None:
+    """Mechanism, its parameters, neighbours and unit are in the record as they were written."""
+    options = "--mechanism fastjoint --beta 0.1 --neighbours replace --unit household --epsilon 0.3 --format json"
+    record = json.loads(select(*options.split()).stdout)
+    assert record["mechanism"] == "fastjoint"
+    assert record["parameters"]["beta"] == {"rational": "0.1"}
+    assert record["guarantee"]["epsilon"] == "0.3"
+    assert (record["guarantee"]["neighbours"], record["guarantee"]["unit"]) == ("replace", "household")
+
+
+def test_counted_votes_are_taken(run: Run, folder: Path) -> None:
+    """--count reads counts, and --sensitivity says how much one person adds."""
+    (folder / "counted.csv").write_text("track,votes\na,9000\nb,6000\nc,10\n")
+    (folder / "items.csv").write_text("name,year\na,1999\nb,2001\nc,2003\n")
+    options = "counted.csv --count votes --sensitivity 4 --item track --domain items.csv --domain-column name"
+    done = run("select", *options.split(), "-k", "2", "--epsilon", "1", "--format", "json")
+    record = json.loads(done.stdout)
+    assert record["items"] == ["a", "b"]
+    assert record["guarantee"]["epsilon"] == "1"
+
+
+def test_database_is_queried(run: Run, folder: Path) -> None:
+    """--database and --sql read the votes, --domain-sql the domain."""
+    connection = sqlite3.connect(folder / "shop.sqlite")
+    connection.execute("CREATE TABLE sales (buyer INTEGER, book TEXT)")
+    connection.executemany("INSERT INTO sales VALUES (?, ?)", [(each, "ab"[each % 3 == 0]) for each in range(3000)])
+    connection.execute("CREATE TABLE books AS SELECT DISTINCT book FROM sales UNION SELECT 'c'")
+    connection.commit()
+    connection.close()
+    options = ["--database", "shop.sqlite", "--sql", "SELECT * FROM sales", "--domain-sql", "SELECT book FROM books"]
+    done = run(
+        "select", *options, "--person", "buyer", "--item", "book", "-k", "2", "--epsilon", "1", "--format", "csv"
+    )
+    assert done.stdout == '"rank","item"\n1,"a"\n2,"b"\n', done.stderr
+
+
+def test_games_are_released_with_their_own_items_as_domain(run: Run, folder: Path) -> None:
+    """A real log of games is released from the command line; the list of games is public for Steam."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
+    votes = Path(os.environ.get("SHORTLIST_DATA", beside)) / "games.votes.csv.gz"
+    if not votes.exists():
+        pytest.skip(f"no {votes.name} here: set SHORTLIST_DATA to the folder of real votes")
+    import gzip
+
+    with gzip.open(votes, "rt", newline="") as file:
+        games = sorted({row["game"] for row in csv.DictReader(file)})
+    with (folder / "games.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["game"], *([game] for game in games)])
+    options = ["--person", "user", "--item", "game", "--domain", "games.csv", "-k", "10", "--epsilon", "1", *SEEDED]
+    done = run("select", str(votes), *options, "--format", "json")
+    expected = select_from(votes, person="user", item="game", domain=games, k=10, epsilon=1, bits=SeededBits(7))
+    record = json.loads(done.stdout)
+    assert record["items"] == list(expected.items)
+    assert (record["d"], record["secure"]) == (len(games), False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal is made with pty")
+@pytest.mark.parametrize(("options", "shown"), [((), True), (("--quiet",), False)])
+def test_progress_is_for_terminals(folder: Path, options: tuple[str, ...], shown: bool) -> None:
+    """The steps are shown on a terminal unless --quiet, and never mix with the result."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    arguments = ["select", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "shortlist.cli", *arguments, "-k", "3", "--epsilon", "1", "--format", "csv", *options],
+        cwd=folder,
+        env={**os.environ, "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+    ) as process:
+        os.close(theirs)
+        output = process.communicate(timeout=120)[0]
+    seen = b""
+    try:
+        while part := os.read(ours, 4096):
+            seen += part
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(ours)
+    assert output.startswith('"rank","item"\n1,')
+    assert (b"items" in seen) == shown
+    assert process.returncode == 0
+
+
+def test_no_progress_without_a_terminal(select: Select) -> None:
+    """Nothing is said on stderr when nobody looks."""
+    assert select().stderr == ""
