@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+from shortlist.concentrated import ball, epsilon_from, rounded_up
 from shortlist.errors import ParameterError
 
 _NUMBERS = "an int, float, Fraction, Decimal or decimal string"
@@ -52,7 +54,7 @@ class Guarantee:
     """What a mechanism promises about any two neighbours.
 
     >>> print(Guarantee(epsilon=Fraction(1), rho=Fraction(1, 8)))
-    1-DP (rho 1/8) for one person, add-remove
+    1-DP (rho 0.125) for one person, add-remove
     """
 
     epsilon: Fraction
@@ -62,11 +64,45 @@ class Guarantee:
     unit: str = "person"
 
     def __str__(self) -> str:
-        pair = (
-            f"{_plain(self.epsilon)}" if not self.delta else f"({_plain(self.epsilon)}, {_plain(self.delta)})"
-        )
+        pair = f"{_plain(self.epsilon)}" if not self.delta else f"({_plain(self.epsilon)}, {_plain(self.delta)})"
         rho = "" if self.rho is None else f" (rho {_plain(self.rho)})"
         return f"{pair}-DP{rho} for one {self.unit}, {self.neighbours}"
+
+
+def compose(guarantees: Iterable[Guarantee], *, delta: Any = None) -> Guarantee:
+    """Say what several releases promise together, whatever the later ones make of the earlier ones.
+
+    Claim  the result holds for all of them at once, for the neighbour relation and the unit that they share.
+    Proof  Epsilons and deltas add up (Dwork et al. 2006), and so do rhos (Bun and Steinke 2016, Lemma 2.3), an
+           ε-DP release having ρ = ε²/2 at most (Proposition 1.4). With `delta`, the sum of rhos is converted to an
+           epsilon at that delta; the smaller of the two epsilons is stated, rounded up.
+
+    >>> yearly = [Guarantee(epsilon=Fraction(1, 4), rho=Fraction(1, 128))] * 52
+    >>> print(compose(yearly))
+    13-DP (rho 0.40625) for one person, add-remove
+    >>> print(compose(yearly, delta="1e-6"))
+    (4.64472202, 1e-06)-DP (rho 0.40625) for one person, add-remove
+    """
+    parts = list(guarantees)
+    if not parts:
+        raise ParameterError("guarantees must be one or more, and there are none.")
+    if len({(part.neighbours, part.unit) for part in parts}) > 1:
+        raise ParameterError("guarantees must be for the same neighbours and the same unit, and they differ.")
+    rhos = [_rho(part) for part in parts]
+    rho = None if None in rhos else sum((each for each in rhos if each is not None), Fraction(0))
+    epsilon, spent = Fraction(sum(part.epsilon for part in parts)), Fraction(sum(part.delta for part in parts))
+    basic = replace(parts[0], epsilon=epsilon, delta=spent, rho=rho)
+    if delta is None:
+        return basic
+    allowed = probability(delta, name="delta")
+    if rho is not None and (spent > allowed or epsilon_from(rho, allowed) < epsilon):
+        return replace(basic, epsilon=epsilon_from(rho, allowed), delta=allowed)
+    if spent > allowed:
+        raise ParameterError(
+            f"delta must be at least {_plain(spent)}, which the guarantees have together, not {delta!r}.",
+            hint="less is possible only if every guarantee has a rho, or no delta",
+        )
+    return basic
 
 
 def rational(value: Any, *, name: str) -> Fraction:
@@ -99,7 +135,26 @@ def positive(value: Any, *, name: str) -> Fraction:
     return number
 
 
+def probability(value: Any, *, name: str) -> Fraction:
+    """Read a number that must lie strictly between 0 and 1.
+
+    >>> probability("1e-6", name="delta")
+    Fraction(1, 1000000)
+    """
+    number = rational(value, name=name)
+    if not 0 < number < 1:
+        raise ParameterError(f"{name} must be above 0 and below 1, not {value!r}.", hint=f"try {name}=1e-6")
+    return number
+
+
+def _rho(guarantee: Guarantee) -> Fraction | None:
+    """The rho that is stated, or that a pure guarantee implies."""
+    return guarantee.epsilon**2 / 2 if guarantee.rho is None and not guarantee.delta else guarantee.rho
+
+
 def _plain(number: Fraction) -> str:
-    """Write a rational shortly: a decimal where that is exact and short, else a fraction."""
+    """Write a rational shortly: as a decimal or a fraction where that is exact, else rounded up to nine digits."""
     decimal = f"{float(number):.12g}"
-    return decimal if Fraction(decimal) == number else str(number)
+    if Fraction(decimal) == number:
+        return decimal
+    return str(number) if number.denominator < 10**6 else f"{float(rounded_up(ball(number))):.9g}"

@@ -1,0 +1,108 @@
+"""Between zero-concentrated and approximate differential privacy: ρ to (ε, δ) and back, rounded to the safe side.
+
+ρ-zCDP implies (ε, δ)-DP for every α > 1 with ε ≥ ρα + ln((α−1)/α) − (ln δ + ln α)/(α−1) (Canonne, Kamath and Steinke
+2020, Proposition 12). So any α proves a statement. Floats look for a good one; balls evaluate it, and what is stated
+has nine digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from flint import arb, ctx, fmpq
+
+_DIGITS = 9
+_PRECISION = 256
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@lru_cache(maxsize=256)
+def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
+    """Find an epsilon, as small as is known and rounded up, such that ρ-zCDP implies (ε, δ)-DP.
+
+    >>> float(epsilon_from(Fraction(1, 8), Fraction(1, 10**6)))
+    2.41909318
+    """
+    near, log_delta = (_log(-_log(delta)) - _log(rho)) / 2, _log(delta)
+    order = _least(lambda a: float(rho) * (1 + a) - _float_saving(a, log_delta), near)
+    with ctx.workprec(_PRECISION):
+        return rounded_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
+
+
+@lru_cache(maxsize=256)
+def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Find a rho, as large as is known and rounded down, such that ρ-zCDP implies (ε, δ)-DP.
+
+    >>> float(rho_from(Fraction(1), Fraction(1, 10**6)))
+    0.0243559703
+    """
+    log_delta = _log(delta)
+    near = _log(-log_delta) / 2 - _log(epsilon) + _log(math.sqrt(float(epsilon) - log_delta) + math.sqrt(-log_delta))
+    order = _least(lambda a: -(float(epsilon) + _float_saving(a, log_delta)) / (1 + a), near)
+    with ctx.workprec(_PRECISION):
+        return rounded_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
+
+
+def ball(number: Fraction) -> arb:
+    """Enclose a rational at the working precision."""
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def rounded_up(number: arb) -> Fraction:
+    """Round up to nine digits from everything that a ball holds; a negative one becomes 0.
+
+    >>> rounded_up(ball(Fraction(2, 3)))
+    Fraction(666666667, 1000000000)
+    """
+    return max(Fraction(0), _nine_digits(number.upper(), ROUND_CEILING))
+
+
+def rounded_down(number: arb) -> Fraction:
+    """Round down to nine digits from everything that a ball holds; a negative one becomes 0.
+
+    >>> rounded_down(ball(Fraction(2, 3)))
+    Fraction(333333333, 500000000)
+    """
+    return max(Fraction(0), _nine_digits(number.lower(), ROUND_FLOOR))
+
+
+def _nine_digits(point: arb, rounding: str) -> Fraction:
+    mantissa, exponent = (int(part) for part in point.man_exp())
+    exact = Fraction(mantissa) * Fraction(2) ** exponent
+    context = Context(prec=_DIGITS, rounding=rounding)
+    return Fraction(context.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
+
+
+def _saving(order: Fraction, delta: Fraction) -> arb:
+    """Enclose −ln((α−1)/α) + (ln δ + ln α)/(α−1), where `order` is α − 1."""
+    a = ball(order)
+    return (1 / a).log1p() + (ball(delta).log() + a.log1p()) / a
+
+
+def _float_saving(a: float, log_delta: float) -> float:
+    return math.log1p(1 / a) + (log_delta + math.log1p(a)) / a
+
+
+def _least(objective: Callable[[float], float], near: float) -> Fraction:
+    """Look for the α − 1 that makes something least: by golden sections of its logarithm, near a first guess."""
+    near = min(max(near, -500.0), 500.0)
+    low, high = near - 8, near + 8
+    for _ in range(80):
+        step = _GOLDEN * (high - low)
+        if objective(math.exp(high - step)) < objective(math.exp(low + step)):
+            high = low + step
+        else:
+            low = high - step
+    return Fraction(math.exp(low))
+
+
+def _log(number: Fraction | float) -> float:
+    """ln of a number whose numerator and denominator may be beyond the range of floats; of 0, something far off."""
+    exact = Fraction(number)
+    if Fraction(1, 2) < exact < 2:
+        return math.log1p(float(exact - 1))
+    return math.log(exact.numerator) - math.log(exact.denominator) if exact else -1000.0
