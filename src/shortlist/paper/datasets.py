@@ -156,18 +156,21 @@ def chosen(names: Sequence[str]) -> tuple[DataSet, ...]:
     return tuple(DATASETS[name] for name in dict.fromkeys(names))
 
 
-def data_folder(given: Path | None) -> Path | None:
-    """The folder that was given, or else the one that the environment names; it must exist and hold a data set."""
+def given_folder(given: Path | None) -> Path | None:
+    """The folder that was given, or else the one that the environment names."""
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
-    if folder is None:
-        return None
-    whence = "--data" if given else VARIABLE
-    if not folder.is_dir():
-        raise DataError(f"{whence} must name a folder; {folder} is not one.")
-    if not any(locate(each, folder) for each in DATASETS.values()):
+    if folder is not None and not folder.is_dir():
+        raise DataError(f"{_whence(given)} must name a folder; {folder} is not one.")
+    return folder
+
+
+def data_folder(given: Path | None) -> Path | None:
+    """The same folder, which must hold a data set: one without any was named by mistake."""
+    folder = given_folder(given)
+    if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(
-            f"{whence} must name a folder with a data set; {folder} has none.",
+            f"{_whence(given)} must name a folder with a data set; {folder} has none.",
             hint=f"a data set is NAME.counts.npy or its owner's file, say {DATASETS['games'].file}; "
             "`shortlist reproduce --list-data` tells where to get them",
         )
@@ -196,3 +199,7 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
         )
     counts.sort()
     return Histogram(dataset=dataset, counts=counts[::-1].copy(), origin=path)
+
+
+def _whence(given: Path | None) -> str:
+    return VARIABLE if given is None else "--data"

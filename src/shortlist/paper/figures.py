@@ -6,7 +6,7 @@ through.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def score_gaps(histograms: Sequence[Histogram]) -> Figure:
 
 def without_sequence_step(results: Results, dataset: str) -> Figure:
     """The time of the published Joint without its sequence step, and of the published FastJoint with it."""
-    figure, panels = _panels(1, 3)
+    figure, panels = _panels(1, 3, legend=0.5)
     for panel, vary in zip(panels, AXES, strict=True):
         draw_without_sequence_step(panel, results, dataset, vary)
     return _with_legend(figure, panels)
@@ -118,16 +118,45 @@ def drawing() -> Any:
     return figure
 
 
+def single(draw: Callable[[Axes], None]) -> Figure:
+    """A figure of one panel."""
+    figure, [panel] = _panels(1, 1)
+    draw(panel)
+    return figure
+
+
+def save(figure: Figure, target: Any, *, kind: str) -> None:
+    """Write a figure as svg or png, the same bytes for the same figure."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "shortlist", "font.family": "DejaVu Sans"}):
+        figure.savefig(target, format=kind, dpi=110, metadata={"Date": None} if kind == "svg" else None)
+
+
 def _three_measures(results: Results, dataset: str, vary: str) -> Figure:
-    figure, panels = _panels(1, 3)
+    figure, panels = _panels(1, 3, legend=0.5)
     for panel, measure in zip(panels, MEASURES, strict=True):
         draw_measure(panel, results, dataset, vary, measure)
     return _with_legend(figure, panels)
 
 
-def _panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
-    figure = drawing().Figure(figsize=(4.0 * columns, 3.2 * rows), layout="constrained")
-    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+def _panels(rows: int, columns: int, *, legend: float = 0.0) -> tuple[Figure, list[Axes]]:
+    """A figure with room for its panels and, below them, for a legend of so many inches.
+
+    The margins are given in inches: working them out from the drawn texts takes longer than drawing.
+    """
+    width, height = 4.0 * columns, 3.2 * rows + legend
+    figure = drawing().Figure(figsize=(width, height))
+    panels = figure.subplots(rows, columns, squeeze=False)
+    figure.subplots_adjust(
+        left=0.75 / width,
+        right=1 - 0.15 / width,
+        bottom=(0.5 + legend) / height,
+        top=1 - 0.35 / height,
+        wspace=0.9 / 3.1,
+        hspace=0.85 / 2.35,
+    )
+    return figure, list(panels.flat)
 
 
 def _line(panel: Axes, x: Sequence[float], low: Any, middle: Any, high: Any, **look: Any) -> None:
@@ -147,11 +176,12 @@ def _finish(panel: Axes, title: str, vary: str, measure: str) -> None:
 def _whole_decades(panel: Axes) -> None:
     """Let the axis end at powers of ten, with a little air below: ticks then need no minor labels."""
     low, high = np.log10(panel.dataLim.intervaly)
+    panel.yaxis.minorticks_off()
     panel.set_ylim(10.0 ** (np.floor(low) - 0.1), 10.0 ** max(np.ceil(high), np.floor(low) + 1))
 
 
 def _with_legend(figure: Figure, panels: Sequence[Axes]) -> Figure:
     handles, labels = panels[0].get_legend_handles_labels()
     if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+        figure.legend(handles, labels, loc="lower center", ncols=5, frameon=False, fontsize=9)
     return figure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
@@ -15,6 +14,7 @@ from shortlist.paper.datasets import Histogram
 from shortlist.paper.grid import Grid
 from shortlist.paper.measure import MEASURES, QUARTILES, Row
 from shortlist.paper.results import Key, Results, key
+from shortlist.writing import write_whole
 
 FILE = "results.parquet"
 _GRID, _DATA = b"shortlist.grid", b"shortlist.data"
@@ -39,12 +39,8 @@ class Store:
         """Keep a row; the file on disk is replaced in one step, so it is never half written."""
         self._rows[key(row)] = row
         _, pq = arrow()
-        beside = self._path.with_suffix(".partial")
-        try:
-            pq.write_table(_table(list(self._rows.values()), self._meant), beside)
-            os.replace(beside, self._path)
-        except OSError as error:
-            raise OutputError(f"{self._path} cannot be written ({type(error).__name__}).") from None
+        table = _table(list(self._rows.values()), self._meant)
+        write_whole(self._path, lambda file: pq.write_table(table, file), force=True)
 
     def _read(self) -> list[Row]:
         _, pq = arrow()

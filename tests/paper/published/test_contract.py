@@ -57,9 +57,7 @@ def test_leaves_the_counts_as_they_were(name):
 @every_name
 def test_same_generator_state_gives_same_items(name):
     """All randomness comes from the generator that was handed in."""
-    first, second = (
-        PUBLISHED[name]([5, 4, 3, 2, 1], 3, 0.5, rng=np.random.default_rng(11)) for _ in range(2)
-    )
+    first, second = (PUBLISHED[name]([5, 4, 3, 2, 1], 3, 0.5, rng=np.random.default_rng(11)) for _ in range(2))
     assert first.tolist() == second.tolist()
 
 

@@ -73,9 +73,7 @@ def test_sequences_stay_in_their_subset(counts, k, tau):
     for (r, i), expected in members.items():
         runs = 20 * len(expected) + 20
         drawn = {tuple(draw_sequence(groups, tau, r, i, rng).tolist()) for _ in range(runs)}
-        bucketed = {
-            tuple(Buckets(np.array(counts), k, tau).draw_sequence(r, i, rng).tolist()) for _ in range(runs)
-        }
+        bucketed = {tuple(Buckets(np.array(counts), k, tau).draw_sequence(r, i, rng).tolist()) for _ in range(runs)}
         assert drawn == expected
         assert bucketed == expected
 

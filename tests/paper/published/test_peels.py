@@ -43,9 +43,7 @@ def test_cdp_peel_has_the_law_of_the_exponential_mechanism(counts, k, epsilon, d
 def test_round_epsilon_is_the_published_one():
     """At k = 100 a round gets the published ε′; at small k it gets ε/k, which is more."""
     slack = math.log(1e6)
-    assert round_epsilon(100, 1.0) == pytest.approx(
-        math.sqrt((8 * slack + 8) / 100) - math.sqrt(8 * slack / 100)
-    )
+    assert round_epsilon(100, 1.0) == pytest.approx(math.sqrt((8 * slack + 8) / 100) - math.sqrt(8 * slack / 100))
     assert round_epsilon(3, 1.0) == 1 / 3
 
 

@@ -1,0 +1,17 @@
+"use strict";
+for (const table of document.querySelectorAll("table.sortable")) {
+  const heads = [...table.tHead.rows[0].cells];
+  const body = table.tBodies[0];
+  heads.forEach((head, column) => head.querySelector("button").addEventListener("click", () => {
+    const rising = head.getAttribute("aria-sort") !== "ascending";
+    const value = (row) => row.cells[column].dataset.value;
+    const compare = (one, other) => {
+      const difference = Number(one) - Number(other);
+      return Number.isNaN(difference) ? one.localeCompare(other) : difference;
+    };
+    const rows = [...body.rows].sort((one, other) => (rising ? 1 : -1) * compare(value(one), value(other)));
+    heads.forEach((each) => each.setAttribute("aria-sort", "none"));
+    head.setAttribute("aria-sort", rising ? "ascending" : "descending");
+    body.append(...rows);
+  }));
+}
