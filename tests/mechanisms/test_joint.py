@@ -171,12 +171,12 @@ class Leading:
 @pytest.mark.parametrize("low", [10, 10**5])
 def test_a_draw_beyond_the_table_is_resolved(low):
     """A number that falls on losses left out of the table finds them with balls."""
-    prepared = Joint(k=3, epsilon=1).prepare(Profile.of(np.array([10**5 + 300] * 3 + [low] * 2000)))
+    prepared = Joint(k=60, epsilon=1).prepare(Profile.of(np.array([10**5 + 300] * 60 + [low] * 2000)))
     number = Uniform(Leading(b"\xff" * 8))
     assert prepared._table.locate(number) is None
-    cell = prepared._choose(number)
-    assert cell.span.start > max(prepared.edges())
-    assert cell.split() is None
+    sequences, start, end = prepared._choose(number)
+    assert start > max(prepared.edges())
+    assert sequences.number(start) == sequences.number(None if end is None else end - 1)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-12", "1e-3", "0.1", "100", "1e6"])

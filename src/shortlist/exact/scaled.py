@@ -27,17 +27,16 @@ _PRECISION = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled:
-    """Numbers mantissa · 2^exponent, mantissas in (0, 1], each off by at most `roundings` roundings."""
+    """Numbers mantissa · 2^exponent, mantissas in (2^-64, 1], each off by at most `roundings` roundings."""
 
     mantissa: Floats
     exponent: Integers
     roundings: int
 
     def __mul__(self, other: Scaled) -> Scaled:
-        mantissa, shift = np.frexp(self.mantissa * other.mantissa)
         return Scaled(
-            mantissa=mantissa,
-            exponent=self.exponent + other.exponent + shift,
+            mantissa=self.mantissa * other.mantissa,
+            exponent=self.exponent + other.exponent,
             roundings=self.roundings + other.roundings + 1,
         )
 
@@ -77,24 +76,22 @@ def powers(rate: Fraction, exponents: Integers) -> Scaled:
     >>> powers(Fraction(1, 2), np.array([0, 2])).aligned(0).round(6)
     array([1.      , 0.367879])
     """
-    first = int(exponents[0])
-    table_mantissa, table_exponent = _first_powers(rate)
+    first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
     head, head_exponent = power(rate, first)
-    offsets = exponents - first
-    low = offsets & ((1 << _TABLE_BITS) - 1)
-    mantissa, exponent = head * table_mantissa[low], head_exponent + table_exponent[low]
-    roundings = 3 * _TABLE_BITS + 3
-    high = offsets >> _TABLE_BITS
-    step = 1 << _TABLE_BITS
-    while high.any():
-        factor, shift = power(rate, step)
-        taken = (high & 1).astype(bool)
+    table = _first_powers(rate)
+    if spread == len(exponents) - 1 < len(table.mantissa):
+        low: Integers | slice = slice(spread + 1)
+    else:
+        low = (exponents - first) & (len(table.mantissa) - 1)
+    mantissa, exponent = head * table.mantissa[low], head_exponent + table.exponent[low]
+    roundings = table.roundings + 3
+    for bit in range(_TABLE_BITS, spread.bit_length()):
+        factor, shift = power(rate, 1 << bit)
+        taken = ((exponents - first) >> bit & 1).astype(bool)
         mantissa = np.where(taken, mantissa * factor, mantissa)
         exponent = np.where(taken, exponent + shift, exponent)
         roundings += 3
-        high, step = high >> 1, step << 1
-    mantissa, extra = np.frexp(mantissa)
-    return Scaled(mantissa=mantissa, exponent=exponent + extra, roundings=roundings)
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
 
 
 @lru_cache(maxsize=4096)
@@ -124,11 +121,11 @@ def rounded(ball: arb) -> tuple[float, int]:
 
 
 @lru_cache(maxsize=64)
-def _first_powers(rate: Fraction) -> tuple[Floats, Integers]:
-    """Tabulate e^(−rate · n) for n below 2^10 by doubling: at most ten factors, so 3 · 10 roundings, each."""
+def _first_powers(rate: Fraction) -> Scaled:
+    """Tabulate e^(−rate · n) for n below 2^10 by doubling: at most ten factors each, of three roundings."""
     mantissa, exponent = np.ones(1), np.zeros(1, dtype=np.int64)
     for bit in range(_TABLE_BITS):
         factor, shift = power(rate, 1 << bit)
         mantissa = np.concatenate([mantissa, mantissa * factor])
         exponent = np.concatenate([exponent, exponent + shift])
-    return mantissa, exponent
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=3 * _TABLE_BITS)

@@ -29,7 +29,7 @@ def below(bound: int, bits: Bits) -> int:
 def leading_words(count: int, bits: Bits) -> NDArray[np.uint64]:
     """Draw independent 64-bit words: each a uniform integer, or the leading bits of a uniform real number."""
     # Little-endian on every machine, so that a seed means the same everywhere.
-    return np.frombuffer(bits.draw(8 * count), dtype="<u8").astype(np.uint64)
+    return np.frombuffer(bytearray(bits.draw(8 * count)), dtype="<u8").astype(np.uint64, copy=False)
 
 
 def below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
@@ -55,7 +55,7 @@ def distinct_below(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     the cards that have moved are kept in memory.
     """
     first = np.arange(len(bounds))
-    places = (first + below_each(bounds - first, bits)).tolist()
+    places = (below_each(bounds - first, bits) + first).tolist()
     moved: dict[int, int] = {}
     drawn = []
     for j, place in enumerate(places):

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from shortlist.exact.choice import Table
 from shortlist.exact.scaled import Scaled, exp_minus, powers, rounded, shortfall
-from shortlist.profile import IntArray, Sequences
+from shortlist.profile import IntArray
+from shortlist.sequences import Sequences
 
-_LEFT_OUT_BITS = 50
+_LEFT_OUT_BITS = 46
 _COARSE_BLOCKS = 48
-_MOST_BLOCKS = 1024
+_MOST_BLOCKS = 2048
+_FEW_FACTORS = 1 << 13
 _STEEP_BITS = 2
 _BITS_PER_NAT = 1.4426950408889634
 
@@ -120,14 +122,13 @@ def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, N
     A block [a, b) weighs at most q^a N_b, and all sequences together at least q^a N_a for any a. Exponents of two
     are enough to compare them; three bits make up for that and for the floats.
     """
-    if limit == 0:
-        return 0, 0, np.empty(0)
+    if limit * sequences.k <= _FEW_FACTORS:
+        return 0, limit, np.empty(0)
     edges = np.append(np.arange(0, limit, -(-limit // _COARSE_BLOCKS)), limit)
     exponents = sequences.numbers(edges).exponent
     cost = _bits(rate, edges)
     most = exponents[1:] - cost[:-1] + 3
-    whole = (exponents - cost).max()
-    kept = np.flatnonzero(most > whole - _LEFT_OUT_BITS)
+    kept = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
     if not len(kept):
         return 0, 0, most
     first, last = kept[0], kept[-1] + 1
@@ -155,10 +156,11 @@ def _bits(rate: Fraction, losses: IntArray | int) -> NDArray[np.float64]:
 
 
 def _lengths(rate: Fraction, widths: IntArray) -> Scaled:
-    """1 − q^width for every width."""
-    distinct, place = np.unique(widths, return_inverse=True) if (widths != widths[0]).any() else (widths[:1], [0])
-    mantissa, exponent = zip(*(_length(rate, int(width)) for width in distinct), strict=True)
-    return Scaled(mantissa=np.array(mantissa)[place], exponent=np.array(exponent)[place], roundings=2)
+    """1 − q^width for every width; for one alone if all are the same."""
+    distinct = [int(widths[0])] if (widths == widths[0]).all() else np.unique(widths).tolist()
+    mantissa, exponent = np.array([_length(rate, width) for width in distinct]).T
+    place = np.searchsorted(distinct, widths) if len(distinct) > 1 else slice(None)
+    return Scaled(mantissa=mantissa[place], exponent=exponent[place].astype(np.int64), roundings=2)
 
 
 @lru_cache(maxsize=4096)

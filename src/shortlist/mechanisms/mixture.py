@@ -19,7 +19,8 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform, distinct_below
 from shortlist.mechanisms.blocks import Blocks, LossCell, Span
-from shortlist.profile import EVERY_LEVEL, IntArray, Levels, Picks, Sequences
+from shortlist.profile import EVERY_LEVEL, IntArray, Levels, Picks
+from shortlist.sequences import Sequences
 
 
 class Mixture:
@@ -32,7 +33,8 @@ class Mixture:
         self._rate = rate
         self._tau = tau
         # Beyond this loss all sequences together weigh less than 2^-64 of the best one alone.
-        reach = min(EVERY_LEVEL, int(Fraction((k * math.log2(levels.d) + 64) * math.log(2)) / rate) + 1)
+        nats = math.ceil((k * math.log2(levels.d) + 64) * math.log(2))
+        reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
         self._sequences = Sequences(levels.above(k, reach), k, reach)
         self._blocks = Blocks(self._sequences, rate, horizon=_horizon(self._sequences, tau), reach=reach)
         self._table, self._bits = self._blocks.table()
@@ -44,10 +46,10 @@ class Mixture:
     def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
         """Choose k items by their positions in falling order of count, and say among which sequences."""
         while True:
-            cell = self._choose(Uniform(bits))
-            positions = distinct_below(cell.sequences.allowed(cell.last()), bits)
-            if self._keeps(cell, positions, bits):
-                return cell.sequences, positions
+            sequences, start, end = self._choose(Uniform(bits))
+            positions = distinct_below(sequences.allowed(None if end is None else end - 1), bits)
+            if end is None or end - start == 1 or self._keeps(start, end, sequences.loss(positions), bits):
+                return sequences, positions
 
     def picks(self, sequences: Sequences, positions: IntArray) -> Picks:
         """Name the items at some positions; those below all levels seen so far need the others."""
@@ -80,19 +82,16 @@ class Mixture:
         """The losses at which the blocks of the table begin."""
         return [start for start, _ in self._blocks.ranges()]
 
-    def _choose(self, number: Uniform) -> LossCell:
+    def _choose(self, number: Uniform) -> tuple[Sequences, int, int | None]:
+        """Find the block [start, end) that a number hits, and the sequences to draw from it."""
         index = self._table.locate(number)
-        if index is None:
-            return quantile(number, self.cells())
-        start, end = self._blocks.range(index)
-        return LossCell(span=Span(rate=self._rate, start=start, end=end), sequences=self._sequences, even=True)
+        if index is not None:
+            return self._sequences, *self._blocks.range(index)
+        cell = quantile(number, self.cells())
+        return cell.sequences, cell.span.start, cell.span.end
 
-    def _keeps(self, cell: LossCell, positions: IntArray, bits: Bits) -> bool:
-        """Draw a loss r of the block with probability ∝ q^r, and say whether it allows the sequence."""
-        start, end = cell.span.start, cell.span.end
-        if end is None or end - start == 1:
-            return True
-        loss = cell.sequences.loss(positions)
+    def _keeps(self, start: int, end: int, loss: int, bits: Bits) -> bool:
+        """Draw a loss r of the block with probability ∝ q^r, and say whether it allows a sequence of that loss."""
         if loss <= start:
             return True
         forbids = Span(rate=self._rate, start=start, end=loss)

@@ -17,7 +17,8 @@ from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.mixture import Mixture
 from shortlist.privacy import Guarantee
-from shortlist.profile import Levels, Picks, Sequences
+from shortlist.profile import Levels, Picks
+from shortlist.sequences import Sequences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

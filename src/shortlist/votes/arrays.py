@@ -9,15 +9,17 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, IntArray, Picks, Profile
+from shortlist.votes.views import Chunks, View, Window
 
 _EXPECTED = "counts must be whole numbers from 0 to 2^63 − 1, one for each item"
-_SORT_AT_MOST = 1 << 16
+_SHORT = 1 << 17
+_COLUMNS = 1 << 13
 
 
 class ArrayTally:
     """Counts in an array; the items are their indices.
 
-    Large arrays show only the levels they are asked for. One pass takes the largest count of each of some thousands
+    A long array shows only the levels it is asked for. One pass takes the largest count of each of some thousands
     of columns of the array; the k-th largest of those is a lower bound for the k-th largest count, so that a second
     pass finds all counts that can matter.
 
@@ -26,17 +28,15 @@ class ArrayTally:
     array([1, 2])
     """
 
-    _WHOLE_AT_MOST = 1 << 17
-    _COLUMNS = 1 << 13
-
     def __init__(self, counts: IntArray) -> None:
         self._counts = counts
-        self._found: tuple[int, IntArray, IntArray] | None = None
+        self._view: View | None = None
         # Seen as unsigned, a negative count is larger than every valid one: one pass tells the largest and the sign.
         unsigned = counts.view(np.uint64)
-        self._peaks = _column_maxima(unsigned, self._COLUMNS) if self.d > self._WHOLE_AT_MOST else unsigned
-        if self._peaks.max() > np.uint64(EVERY_LEVEL):
-            raise DataError(f"{_EXPECTED}; a negative one was found.")
+        self._peaks = _column_maxima(unsigned, _COLUMNS) if self.d > _SHORT else unsigned
+        self._largest = int(self._peaks.max())
+        if self._largest > EVERY_LEVEL:
+            raise DataError(f"{_EXPECTED}; negative ones were found.")
 
     @property
     def d(self) -> int:
@@ -45,37 +45,24 @@ class ArrayTally:
 
     def above(self, k: int, depth: int) -> Profile:
         """Show at least every level down to `depth` below the k-th largest count."""
-        if self.d <= self._WHOLE_AT_MOST or k > len(self._peaks) or depth == EVERY_LEVEL:
-            return Profile.of(self._counts)
-        floor = int(np.partition(self._peaks, len(self._peaks) - k)[-k]) - depth
-        if floor <= 0:
-            return Profile.of(self._counts)
-        indices = np.flatnonzero(self._counts >= floor)
-        if len(indices) > self.d // 4:
-            return Profile.of(self._counts)
-        values = self._counts[indices]
-        self._found = floor, indices, values
-        return Profile.of(values, d=self.d)
+        self._view = self._look(k, depth)
+        return self._view.profile()
 
     def items(self, picks: Picks) -> IntArray:
         """The indices of the chosen items; inside a level they are ranked by index."""
-        lowest = int(picks.levels.min())
-        if self._found is not None and lowest >= self._found[0]:
-            _, indices, values = self._found
-            kept = np.flatnonzero(values >= lowest)
-            indices, values = indices[kept], values[kept]
-        else:
-            indices = np.flatnonzero(self._counts >= lowest)
-            values = self._counts[indices]
-        if len(values) <= _SORT_AT_MOST:
-            order = np.argsort(values, kind="stable")
-            starts = np.searchsorted(values, picks.levels, sorter=order)
-            return np.take(indices, order[starts + picks.ranks])
-        chosen = np.empty_like(picks.ranks)
-        for level in np.unique(picks.levels):
-            asked = picks.levels == level
-            chosen[asked] = indices[np.flatnonzero(values == level)[picks.ranks[asked]]]
-        return chosen
+        if self._view is None or picks.levels.min() < self._view.floor:
+            self._view = self._look(1, EVERY_LEVEL)
+        return self._view.items(picks)
+
+    def _look(self, k: int, depth: int) -> View:
+        """Copy the counts that can matter if they are few, else tally all of them."""
+        if self.d <= _SHORT:
+            return Window(self._counts, 0)
+        if k <= len(self._peaks):
+            kth = int(np.partition(self._peaks, len(self._peaks) - k)[-k])
+            if kth > depth and len(window := Window(self._counts, kth - depth)) <= self.d // 8:
+                return window
+        return Chunks(self._counts, self._largest)
 
 
 def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:

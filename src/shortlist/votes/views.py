@@ -1,0 +1,108 @@
+"""Three ways to look at counts in an array: some of them sorted, or all of them tallied chunk by chunk.
+
+A view knows every level from its floor upwards, and can find an item again by its level and rank; inside a level,
+items are ranked by index.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from shortlist.profile import IntArray, Picks, Profile
+
+_CHUNK = 1 << 16
+_SMALL = 1 << 12
+
+
+class View(Protocol):
+    """What an array shows of its counts."""
+
+    @property
+    def floor(self) -> int:
+        """The view knows all counts from here upwards."""
+
+    def profile(self) -> Profile:
+        """The levels from the floor upwards."""
+
+    def items(self, picks: Picks) -> IntArray:
+        """The indices of the items with these levels and ranks."""
+
+
+class Window:
+    """The counts from a floor upwards, copied out of the array."""
+
+    def __init__(self, counts: IntArray, floor: int) -> None:
+        self.floor = floor
+        self._d = len(counts)
+        self._indices = np.flatnonzero(counts >= floor) if floor > 0 else None
+        self._values = counts if self._indices is None else counts[self._indices]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def profile(self) -> Profile:
+        """The levels from the floor upwards."""
+        return Profile.of(self._values, d=self._d)
+
+    def items(self, picks: Picks) -> IntArray:
+        """The indices of the items with these levels and ranks."""
+        lowest = int(picks.levels.min())
+        kept = np.flatnonzero(self._values >= lowest)
+        keys = self._values[kept] - lowest
+        # Sixteen bits are sorted by radix, much faster than by comparison.
+        keys = keys.astype(np.uint16) if int(keys.max()) < 1 << 16 else keys
+        order = np.argsort(keys, kind="stable")
+        starts = np.searchsorted(keys, picks.levels - lowest, sorter=order)
+        found = kept[order[starts + picks.ranks]]
+        return found if self._indices is None else np.take(self._indices, found)
+
+
+class Chunks:
+    """All counts of a long array: small ones tallied chunk by chunk, the few others in a window.
+
+    The tallies say in which chunk the item of a given rank lies, so that only that chunk is searched.
+    """
+
+    floor = 0
+
+    def __init__(self, counts: IntArray, largest: int) -> None:
+        self._counts = counts
+        self._cap = min(largest + 1, _SMALL)
+        starts = range(0, len(counts), _CHUNK)
+        self._tallies = np.empty((len(starts), self._cap + 1), dtype=np.int64)
+        capped = np.empty(_CHUNK, dtype=np.int64)
+        for row, start in enumerate(starts):
+            chunk = counts[start : start + _CHUNK]
+            if largest >= self._cap:
+                chunk = np.minimum(chunk, self._cap, out=capped[: len(chunk)])
+            self._tallies[row] = np.bincount(chunk, minlength=self._cap + 1)
+        self._large = Window(counts, self._cap) if self._tallies[:, -1].any() else None
+
+    def profile(self) -> Profile:
+        """All levels."""
+        sizes = self._tallies[:, :-1].sum(axis=0)[::-1]
+        peopled = np.flatnonzero(sizes)
+        values, sizes = self._cap - 1 - peopled, sizes[peopled]
+        if self._large is not None:
+            above = self._large.profile()
+            values, sizes = np.concatenate([above.values, values]), np.concatenate([above.sizes, sizes])
+        return Profile(values=values, sizes=sizes, d=len(self._counts))
+
+    def items(self, picks: Picks) -> IntArray:
+        """The indices of the items with these levels and ranks."""
+        found = np.empty_like(picks.ranks)
+        large = picks.levels >= self._cap
+        if self._large is not None and large.any():
+            found[large] = self._large.items(Picks(levels=picks.levels[large], ranks=picks.ranks[large]))
+        for pick in np.flatnonzero(~large):
+            found[pick] = self._index(int(picks.levels[pick]), int(picks.ranks[pick]))
+        return found
+
+    def _index(self, level: int, rank: int) -> int:
+        passed = np.cumsum(self._tallies[:, level])
+        chunk = int(np.searchsorted(passed, rank, side="right"))
+        start = chunk * _CHUNK
+        inside = np.flatnonzero(self._counts[start : start + _CHUNK] == level)
+        return start + int(inside[rank - (int(passed[chunk - 1]) if chunk else 0)])
