@@ -7,6 +7,7 @@ from typing import Any
 from shortlist.exact.bits import Bits, SystemBits
 from shortlist.mechanisms import Mechanism, mechanism_named
 from shortlist.profile import IntArray
+from shortlist.release import check_may_release
 from shortlist.votes.arrays import ArrayTally, read_counts
 
 
@@ -31,8 +32,9 @@ def top_k(
     ['apple', 'pear']
     """
     chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
+    source = SystemBits() if bits is None else bits
+    check_may_release(chosen, source)
     array, keys = read_counts(counts)
     tally = ArrayTally(array)
-    prepared = chosen.prepare(tally)
-    items = tally.items(prepared.draw(SystemBits() if bits is None else bits))
+    items = tally.items(chosen.prepare(tally).draw(source))
     return items if keys is None else [keys[index] for index in items.tolist()]

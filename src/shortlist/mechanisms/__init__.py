@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from shortlist.errors import ParameterError
+from shortlist.mechanisms.cdp_peel import CDPPeel
 from shortlist.mechanisms.fastjoint import FastJoint
+from shortlist.mechanisms.gamma import Gamma
 from shortlist.mechanisms.joint import Joint
+from shortlist.mechanisms.laplace import Laplace
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.pnf_joint import PNFJoint
+from shortlist.mechanisms.pnf_peel import PNFPeel
 
-__all__ = ["MECHANISMS", "FastJoint", "Joint", "Mechanism", "PNFJoint", "Prepared", "mechanism_named"]
+__all__ = [
+    "MECHANISMS",
+    "CDPPeel",
+    "FastJoint",
+    "Gamma",
+    "Joint",
+    "Laplace",
+    "Mechanism",
+    "PNFJoint",
+    "PNFPeel",
+    "Prepared",
+    "mechanism_named",
+]
 
-MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in (Joint, FastJoint, PNFJoint)}
+_ALL: tuple[type[Mechanism], ...] = (Joint, FastJoint, PNFJoint, PNFPeel, CDPPeel, Laplace, Gamma)
+MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
+_EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6"}
 
 
 def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
@@ -36,13 +54,16 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
             f"mechanism must be one of {', '.join(MECHANISMS)}, or a mechanism object; not {mechanism!r}.",
             hint=f"did you mean {nearest[0]!r}?" if nearest else None,
         )
-    known = [field.name for field in fields(kind)]
+    known = {field.name: field.default is MISSING for field in fields(kind)}
     for name in given:
         if name not in known:
-            raise ParameterError(f"{kind.name} takes {', '.join(known)}; it has no parameter {name!r}.")
-    for name in ("k", "epsilon"):
-        if name not in given:
-            raise ParameterError(f"{kind.name} needs {name}.", hint=f"pass {name}=1, say")
+            raise ParameterError(
+                f"{kind.name} takes {', '.join(known)}; it has no parameter {name!r}.",
+                hint=f"{kind.name} needs no delta: its guarantee is pure" if name == "delta" else None,
+            )
+    for name, needed in known.items():
+        if needed and name not in given:
+            raise ParameterError(f"{kind.name} needs {name}.", hint=f"pass {name}={_EXAMPLES[name]}, say")
     return kind(**given)
 
 
