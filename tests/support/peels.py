@@ -1,0 +1,125 @@
+"""Laws of peeling by brute force, and how far apart two laws are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+from contract import MechanismContract
+from flint import arb, arb_poly, fmpq
+from laws import Histogram, sequences
+
+from shortlist import SeededBits
+from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms.peeling import Peel, Peeling
+from shortlist.mechanisms.ranges import LevelRange
+from shortlist.profile import Profile
+
+Round = Callable[[tuple[int, ...]], list[arb]]
+
+
+class PeelContract(MechanismContract):
+    """A mechanism of rounds: subclasses say the law of one, and the rate of a mechanism."""
+
+    @staticmethod
+    def round_law(decays: Sequence[arb]) -> list[arb]:
+        """Who wins a round, given e^(−rate · loss) of each."""
+        raise NotImplementedError
+
+    def rate(self, mechanism: Mechanism) -> Fraction:
+        raise NotImplementedError
+
+    def law(self, histogram: Histogram, k: int, epsilon: Fraction, relation: str = "add-remove") -> list[arb]:
+        rate = self.rate(self.make(k, epsilon, relation))
+
+        @cache
+        def first(counts: tuple[int, ...]) -> list[arb]:
+            best = max(counts)
+            return self.round_law([decay(rate, best - count) for count in counts])
+
+        return [_product_of_rounds(histogram, sequence, first) for sequence in sequences(len(histogram), k)]
+
+    def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
+        """Peel along every sequence, and ask the run itself how much what is left weighs."""
+        profile = Profile.of(np.array(histogram))
+        peeling = Peeling(profile, k=mechanism.k, rate=self.rate(mechanism))
+        order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
+        law = []
+        for sequence in sequences(len(histogram), mechanism.k):
+            peel, probability = Peel(peeling, SeededBits(0)), arb(1)
+            for item in sequence:
+                level = int(np.flatnonzero(profile.values == histogram[item])[0])
+                probability *= self._chance(level, list(single_levels(peel.left())))
+                peel.take(level, order.index(item))
+            law.append(probability)
+        return law
+
+    def _chance(self, level: int, ranges: list[LevelRange]) -> arb:
+        decays = [each.decay() for each in ranges for _ in range(each.members)]
+        levels = [each.level() for each in ranges for _ in range(each.members)]
+        return self.round_law(decays)[levels.index(level)]
+
+    def check_pair(self, mechanism: Mechanism, here: list[arb], there: list[arb], factor: arb) -> None:
+        """The hockey-stick divergence is at most delta, and Rényi divergences are at most rho times their order."""
+        guarantee = mechanism.guarantee
+        assert not hockey_stick(here, there, factor) > ball(guarantee.delta)
+        assert not hockey_stick(there, here, factor) > ball(guarantee.delta)
+        for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
+            assert not renyi(here, there, order) > ball(guarantee.rho) * order
+
+
+def exponential_round(decays: Sequence[arb]) -> list[arb]:
+    """The exponential mechanism."""
+    total = sum(decays, arb(0))
+    return [each / total for each in decays]
+
+
+def flip_round(decays: Sequence[arb]) -> list[arb]:
+    """Permute-and-flip: P(i) = c_i ∫_0^1 ∏_{t≠i} (1 − c_t x) dx."""
+    chances = []
+    for index, each in enumerate(decays):
+        product = arb_poly([1])
+        for other in (*decays[:index], *decays[index + 1 :]):
+            product *= arb_poly([1, -other])
+        chances.append(each * product.integral()(arb(1)))
+    return chances
+
+
+def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
+    """How much more than e^epsilon times the other's one law puts anywhere."""
+    gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
+    return sum((gap for gap in gaps if gap > 0), arb(0))
+
+
+def renyi(here: Iterable[arb], there: Iterable[arb], order: fmpq) -> arb:
+    """The Rényi divergence of an order above 1."""
+    return sum((p**order * q ** (1 - order) for p, q in zip(here, there, strict=True)), arb(0)).log() / (order - 1)
+
+
+def decay(rate: Fraction, loss: int) -> arb:
+    return (-ball(rate) * loss).exp()
+
+
+def ball(number: Fraction | None) -> arb:
+    assert number is not None
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def single_levels(levels: LevelRange) -> Iterable[LevelRange]:
+    """Split a range until every level stands alone."""
+    parts = levels.split()
+    if parts is None:
+        yield levels
+    else:
+        for part in parts:
+            yield from single_levels(part)
+
+
+def _product_of_rounds(histogram: Histogram, sequence: tuple[int, ...], first: Round) -> arb:
+    left, probability = list(range(len(histogram))), arb(1)
+    for item in sequence:
+        probability *= first(tuple(histogram[other] for other in left))[left.index(item)]
+        left.remove(item)
+    return probability
