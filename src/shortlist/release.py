@@ -52,12 +52,13 @@ class Release:
         return "\n".join([*ranked, "", self._caption()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{rank}</td><td>{html.escape(str(item))}</td></tr>"
-            for rank, item in enumerate(self.items, start=1)
-        )
+        ranked = enumerate((html.escape(str(item)) for item in self.items), start=1)
+        rows = "".join(f"<tr><td>{rank}</td><td>{item}</td></tr>" for rank, item in ranked)
         caption = html.escape(self._caption())
         return f"<table><caption>{caption}</caption><tr><th>rank</th><th>item</th></tr>{rows}</table>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_text, (record.dumps(self),)
 
     def _caption(self) -> str:
         stamp = "" if self.secure else " NOT SECURE: made with repeatable randomness, for tests only."

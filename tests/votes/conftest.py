@@ -174,7 +174,7 @@ def hold(engine, tmp_path, request):
     return lambda columns: build(columns, tmp_path)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def all_items():
     """Read every item of a tally, by falling count and rising rank."""
 

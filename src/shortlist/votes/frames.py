@@ -34,6 +34,10 @@ def count_persons(source: Source, person: str, *, item: str) -> Any:
         pairs = source.frame.select(nw.col(item).alias("item"), nw.col(person).alias("person")).drop_nulls()
         if dtype.is_float():
             pairs = pairs.filter(~nw.col("person").is_nan())
+        if pairs.implementation.is_duckdb():
+            # narwhals would also look for missing persons, which costs a quarter more.
+            counted = pairs.to_native().aggregate("item, count(DISTINCT person) AS votes", "item")
+            return nw.from_native(counted)
         counted = pairs.group_by("item").agg(nw.col("person").n_unique().alias("votes"))
         return settled(counted.select("item", "votes"), name=source.name)
 

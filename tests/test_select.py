@@ -1,0 +1,121 @@
+"""From votes to a release, in one call."""
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from shortlist.errors import DataError, ParameterError
+from shortlist.exact.bits import SeededBits
+from shortlist.mechanisms import Joint
+from shortlist.release import Release
+from shortlist.select import select
+
+VOTES = pa.table({"user": [*range(900), *range(500)], "track": ["a"] * 900 + ["b"] * 500})
+DOMAIN = ["a", "b", "c", "d"]
+
+
+def release(votes=VOTES, **options):
+    return select(votes, **{"person": "user", "item": "track", "domain": DOMAIN, "k": 2, "epsilon": 1, **options})
+
+
+def test_names_the_items_best_first():
+    """With clear counts, the truth is released."""
+    assert release().items == ("a", "b")
+
+
+def test_records_what_was_promised():
+    """The record holds the public parameters and nothing that depends on the votes but the items."""
+    made = release(epsilon=0.1, mechanism="fastjoint", beta="0.001", neighbours="replace", unit="account")
+    assert made.mechanism == "fastjoint"
+    assert made.parameters["beta"] == Fraction(1, 1000)
+    assert str(made.guarantee) == "0.1-DP (rho 0.00125) for one account, replace"
+    assert (made.d, made.secure) == (4, True)
+    assert [*Release.__dataclass_fields__] == [
+        "items", "mechanism", "parameters", "guarantee", "d", "secure", "version"
+    ]  # fmt: skip
+
+
+def test_a_seed_is_recorded_as_insecure():
+    """Repeatable randomness repeats, and is not secure."""
+    assert release(bits=SeededBits(3), epsilon="0.001") == release(bits=SeededBits(3), epsilon="0.001")
+    assert not release(bits=SeededBits(3)).secure
+
+
+def test_takes_a_mechanism_object():
+    """A mechanism that is built already brings its own k and epsilon."""
+    made = release(mechanism=Joint(k=1, epsilon=2), k=None, epsilon=None)
+    assert made.items == ("a",)
+    assert made.guarantee.epsilon == 2
+
+
+def test_divides_epsilon_by_the_sensitivity(monkeypatch):
+    """For a table that is counted, the mechanism runs with epsilon / N and the record says epsilon."""
+    used = []
+    prepare = Joint._prepare
+    monkeypatch.setattr(Joint, "_prepare", lambda self, levels: (used.append(self.epsilon), prepare(self, levels))[1])
+    votes = pa.table({"track": ["a", "b"], "plays": [900, 500]})
+    made = release(votes, person=None, count="plays", sensitivity=3)
+    assert used == [Fraction(1, 3)]
+    assert made.guarantee == Joint(k=2, epsilon=1).guarantee
+    assert made.parameters["epsilon"] == 1
+    assert made.parameters["sensitivity"] == 3
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1, 1.5, True, "2"])
+def test_refuses_a_wrong_sensitivity(sensitivity):
+    """Sensitivity is a whole number from 1."""
+    with pytest.raises(ParameterError, match="sensitivity"):
+        release(count="plays", person=None, sensitivity=sensitivity)
+
+
+def test_sensitivity_is_for_counted_tables():
+    """Where persons are known, one vote for each item is enforced."""
+    with pytest.raises(ParameterError, match="must go with count"):
+        release(sensitivity=2)
+
+
+def test_refuses_k_above_d():
+    """No more items can be released than there are."""
+    with pytest.raises(DataError, match="at most the number of items"):
+        release(k=5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"k": 0}, {"epsilon": 0}, {"epsilon": "much"}, {"mechanism": "jont"}, {"neighbours": "next door"}, {"beta": 1}],
+    ids=str,
+)
+def test_refuses_parameters_before_data(options):
+    """A wrong parameter is refused before any file is looked for."""
+    with pytest.raises(ParameterError):
+        release("no/such/file.csv", **options)
+
+
+def test_tells_its_steps():
+    """Whoever waits is told what for."""
+    steps = []
+    release(progress=steps.append)
+    assert steps == ["Reading the domain", "Counting the votes", "Drawing the items", "Naming the items"]
+
+
+def test_imports_are_light():
+    """Importing the way in loads no engine."""
+    code = "import sys, shortlist.select; print(*sorted(name.partition('.')[0] for name in sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"duckdb", "narwhals", "pyarrow", "pandas", "polars", "pyspark", "ibis", "scipy"} & set(loaded)
+
+
+def test_says_which_part_is_missing():
+    """Without the optional part, the error names it."""
+    code = (
+        "import sys; sys.modules['duckdb'] = None\n"
+        "from shortlist.errors import MissingExtraError\n"
+        "from shortlist.select import select\n"
+        "try: select('votes.csv', person='user', item='track', domain=['a'], k=1, epsilon=1)\n"
+        "except MissingExtraError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "shortlist[tables]" in said

@@ -1,0 +1,104 @@
+"""Queries on database files, which stay as they are."""
+
+import hashlib
+import sqlite3
+
+import duckdb
+import pytest
+
+from shortlist.errors import DataError, ParameterError
+from shortlist.votes import tally
+
+
+@pytest.fixture(params=["duckdb", "sqlite"])
+def database(request, tmp_path):
+    path = tmp_path / "log.db"
+    connect = duckdb.connect if request.param == "duckdb" else sqlite3.connect
+    connection = connect(str(path))
+    connection.execute("CREATE TABLE log (user INTEGER, track TEXT)")
+    connection.execute("INSERT INTO log VALUES (1, 'secret'), (2, 'secret'), (2, 'b')")
+    connection.commit()
+    connection.close()
+    return path
+
+
+def count(database, sql):
+    return tally(database=database, sql=sql, person="user", item="track", domain=["secret", "b"])
+
+
+def test_answers_a_query(database, all_items):
+    """Any SELECT can be the table of votes."""
+    counted = count(database, "SELECT user, track FROM log WHERE user > 1;")
+    assert all_items(counted) == [(1, "b"), (1, "secret")]
+
+
+@pytest.mark.parametrize("sql", ["SELEC 1", "SELECT * FROM nothing", "DROP TABLE log", "DELETE FROM log"])
+def test_refuses_what_is_no_query(database, sql):
+    """Only a SELECT is answered, and the file does not change."""
+    before = hashlib.sha256(database.read_bytes()).digest()
+    with pytest.raises(ParameterError, match="sql must be one SELECT"):
+        count(database, sql)
+    assert hashlib.sha256(database.read_bytes()).digest() == before
+
+
+def test_names_missing_columns(database):
+    """A query without the columns is told what it lacks."""
+    with pytest.raises(DataError, match="must have a column 'track'"):
+        count(database, "SELECT user, track AS song FROM log")
+
+
+def test_takes_an_empty_answer(database, all_items):
+    """No row is no vote."""
+    assert all_items(count(database, "SELECT * FROM log WHERE user > 5")) == [(0, "b"), (0, "secret")]
+
+
+def test_refuses_columns_of_several_types(tmp_path):
+    """SQLite lets a column hold anything; items have one type."""
+    path = tmp_path / "log.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE log (user, track)")
+        connection.execute("INSERT INTO log VALUES (1, 'secret'), (2, 7)")
+    connection.close()
+    with pytest.raises(DataError, match="one type") as caught:
+        count(path, "SELECT * FROM log")
+    assert "secret" not in str(caught.value)
+
+
+def test_refuses_other_files(tmp_path):
+    """A database is a DuckDB or SQLite file that is there."""
+    (tmp_path / "log.db").write_text("something else")
+    with pytest.raises(DataError, match="neither"):
+        count(tmp_path / "log.db", "SELECT 1")
+    with pytest.raises(DataError, match="nothing was found"):
+        count(tmp_path / "other.db", "SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"database": "log.db"}, "must come together"),
+        ({"sql": "SELECT 1"}, "must come together"),
+        ({"votes": "log.csv", "database": "log.db", "sql": "SELECT 1"}, "only one of them; both"),
+        ({}, "only one of them; none"),
+        ({"votes": "log.csv", "domain_sql": "SELECT 1"}, "domain_sql must come with database"),
+        ({"votes": "log.csv", "count": "plays"}, "person or count must be named, and only one of them; both"),
+        ({"votes": "log.csv", "person": None}, "person or count must be named, and only one of them; none"),
+        ({"votes": "log.csv", "person": "track"}, "different columns"),
+    ],
+)
+def test_refuses_arguments_that_do_not_fit(arguments, message):
+    """What contradicts itself is refused before anything is opened."""
+    with pytest.raises(ParameterError, match=message):
+        tally(**{"person": "user", "item": "track", "domain": ["a"], **arguments})
+
+
+def test_refuses_what_is_no_table():
+    """A number is no table of votes."""
+    with pytest.raises(ParameterError, match="must be a pandas"):
+        tally(7, person="user", item="track", domain=["a"])
+
+
+def test_refuses_a_memory_limit_that_is_none():
+    """The memory limit is a size."""
+    with pytest.raises(ParameterError, match="memory_limit"):
+        tally("log.csv", person="user", item="track", domain=["a"], memory_limit="plenty")

@@ -1,0 +1,216 @@
+"""The domain comes in many forms, and is always one public list."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shortlist.errors import DataError, ParameterError
+from shortlist.votes import tally
+
+ITEMS = ["a", "b", "c", "b"]
+
+
+@pytest.fixture
+def votes():
+    import pyarrow as pa
+
+    return pa.table({"user": [1, 2, 2], "track": ["a", "a", "b"]})
+
+
+def as_series(library):
+    return lambda folder: pytest.importorskip(library).Series(ITEMS)
+
+
+def as_csv(folder):
+    (folder / "items.csv").write_text("title;track\nA;a\nB;b\nC;c\nB;b\n;\n")
+    return folder / "items.csv"
+
+
+def as_parquet(folder):
+    from pyarrow import parquet
+
+    parquet.write_table(as_arrow_table(folder), folder / "items.parquet")
+    return str(folder / "items.parquet")
+
+
+def as_arrow_table(folder):
+    import pyarrow as pa
+
+    return pa.table({"year": [1, 2, 3, 4, 5], "track": [*ITEMS, None]})
+
+
+def as_duckdb(folder):
+    import duckdb
+
+    return duckdb.sql("SELECT unnest(['a', 'b', 'c', 'b', NULL]) AS anything")
+
+
+def as_lazy(folder):
+    import polars as pl
+
+    return pl.LazyFrame({"track": ITEMS, "year": [1, 2, 3, 4]})
+
+
+def as_arrow_array(folder):
+    import pyarrow as pa
+
+    return pa.array(ITEMS)
+
+
+FORMS = {
+    "list": lambda folder: [*ITEMS, None],
+    "tuple": lambda folder: tuple(ITEMS),
+    "set": lambda folder: set(ITEMS),
+    "generator": lambda folder: (item for item in ITEMS),
+    "numpy": lambda folder: np.array(ITEMS),
+    "pandas": as_series("pandas"),
+    "polars": as_series("polars"),
+    "polars lazy": as_lazy,
+    "pyarrow array": as_arrow_array,
+    "pyarrow table": as_arrow_table,
+    "duckdb": as_duckdb,
+    "csv": as_csv,
+    "parquet": as_parquet,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_takes_any_form(form, votes, tmp_path, all_items):
+    """Files, lists, series and frames say the same; duplicates and gaps do not count."""
+    counted = tally(votes, person="user", item="track", domain=FORMS[form](tmp_path))
+    assert all_items(counted) == [(2, "a"), (1, "b"), (0, "c")]
+
+
+def test_takes_any_form_in_spark(spark, tmp_path, all_items):
+    """Spark takes a domain of its own, and one from elsewhere."""
+    frame = spark.createDataFrame([(1, "a"), (2, "a"), (2, "b")], "user int, track string")
+    catalogue = spark.createDataFrame([(year, item) for year, item in enumerate(ITEMS)], "year int, track string")
+    for domain in (catalogue, as_csv(tmp_path), as_duckdb(tmp_path)):
+        counted = tally(frame, person="user", item="track", domain=domain)
+        assert all_items(counted) == [(2, "a"), (1, "b"), (0, "c")]
+
+
+def test_takes_a_spark_domain_elsewhere(spark, votes, all_items):
+    """A domain in Spark serves votes that are not."""
+    domain = spark.createDataFrame([("a",), ("b",), ("c",)], "track string")
+    assert len(all_items(tally(votes, person="user", item="track", domain=domain))) == 3
+
+
+def test_takes_the_column_that_is_named(votes, all_items):
+    """With domain_column, any column can be the list."""
+    import polars as pl
+
+    domain = pl.DataFrame({"track": ["x", "y"], "old_name": ["a", "b"]})
+    counted = tally(votes, person="user", item="track", domain=domain, domain_column="old_name")
+    assert all_items(counted) == [(2, "a"), (1, "b")]
+
+
+def test_asks_which_column(votes):
+    """Of several columns with other names, none is guessed."""
+    import polars as pl
+
+    with pytest.raises(DataError, match="domain_column"):
+        tally(votes, person="user", item="track", domain=pl.DataFrame({"x": ["a"], "y": ["b"]}))
+
+
+def test_explains_why_it_is_needed(votes):
+    """Without a domain, three sentences say why, and a hint says what to pass."""
+    with pytest.raises(ParameterError, match="only one person voted for") as caught:
+        tally(votes, person="user", item="track")
+    explanation, hint = str(caught.value).split("\n")
+    assert explanation.count(". ") == 2
+    assert hint.startswith("Hint: pass domain=")
+
+
+def test_refuses_the_votes_as_their_own_domain(votes, tmp_path):
+    """A domain taken from the votes is refused, in memory and as a file."""
+    with pytest.raises(ParameterError, match="the votes themselves"):
+        tally(votes, person="user", item="track", domain=votes)
+    path = tmp_path / "votes.csv"
+    with pytest.raises(ParameterError, match="the votes themselves"):
+        tally(path, person="user", item="track", domain=str(path))
+
+
+@pytest.mark.parametrize(
+    "domain", [[], [None], np.array([], dtype=str)], ids=["empty list", "only gaps", "empty array"]
+)
+def test_refuses_an_empty_domain(votes, domain):
+    """A domain without items is refused."""
+    with pytest.raises(DataError, match="at least one item"):
+        tally(votes, person="user", item="track", domain=domain)
+
+
+def test_refuses_an_empty_domain_file(votes, tmp_path):
+    """A file with a header and nothing below it is refused."""
+    path = tmp_path / "items.csv"
+    path.write_text("track\n")
+    with pytest.raises(DataError, match="at least one item"):
+        tally(votes, person="user", item="track", domain=path)
+
+
+@pytest.mark.parametrize("domain", [["a", 1], [b"a", "b"], [True, 1], [1.5, 1]], ids=repr)
+def test_refuses_mixed_types(votes, domain):
+    """One domain has items of one type."""
+    with pytest.raises(DataError, match="one type"):
+        tally(votes, person="user", item="track", domain=domain)
+
+
+@pytest.mark.parametrize("domain", [7, b"a", {"a": 1}], ids=repr)
+def test_refuses_what_is_no_list(votes, domain):
+    """A number, bytes or a dictionary is no domain."""
+    with pytest.raises(ParameterError, match="a file, a list, a column or a frame"):
+        tally(votes, person="user", item="track", domain=domain)
+
+
+def test_reads_an_untyped_domain_as_the_votes_type(tmp_path, all_items):
+    """A catalogue in CSV serves votes whose items are numbers."""
+    import pyarrow as pa
+
+    path = tmp_path / "items.csv"
+    path.write_text("id,title\n7,x\n12,y\n")
+    votes = pa.table({"user": [1, 2], "id": [12, 99]})
+    assert all_items(tally(votes, person="user", item="id", domain=path)) == [(1, 12), (0, 7)]
+
+
+def test_refuses_an_untyped_domain_that_is_no_number(tmp_path):
+    """A catalogue whose column is not made of numbers is the wrong column."""
+    import pyarrow as pa
+
+    path = tmp_path / "items.csv"
+    path.write_text("id\n7\n7.5\n")
+    with pytest.raises(DataError, match="must hold whole numbers"):
+        tally(pa.table({"user": [1], "id": [7]}), person="user", item="id", domain=path)
+
+
+def test_reads_untyped_votes_as_the_domains_type(tmp_path, all_items):
+    """Votes in CSV are read as numbers if the domain holds numbers; what is no number is outside the domain."""
+    path = tmp_path / "votes.csv"
+    path.write_text("user,id\n1,007\n1,7\n2,7\n3,7.5\n4,eight\n5,8\n")
+    counted = tally(path, person="user", item="id", domain=[7, 8])
+    assert all_items(counted) == [(2, 7), (1, 8)]
+
+
+def test_reads_the_domain_from_the_database(tmp_path, all_items):
+    """With domain_sql, the catalogue is a table of the same file."""
+    import duckdb
+
+    path = tmp_path / "log.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE plays AS SELECT 1 AS user, 'a' AS track")
+        connection.execute("CREATE TABLE tracks AS SELECT unnest(['a', 'b']) AS track, 2020 AS year")
+    counted = tally(database=path, sql="FROM plays", person="user", item="track", domain_sql="SELECT track FROM tracks")
+    assert all_items(counted) == [(1, "a"), (0, "b")]
+
+
+def test_a_large_domain_with_few_votes(all_items, tmp_path):
+    """A catalogue much larger than the votes is handled by the engine."""
+    import duckdb
+
+    path = Path(tmp_path / "items.parquet")
+    duckdb.sql("SELECT 'track ' || i AS track FROM range(300000) AS numbers(i)").write_parquet(str(path))
+    import pyarrow as pa
+
+    counted = tally(pa.table({"user": [1], "track": ["track 5"]}), person="user", item="track", domain=path)
+    assert counted.d == 300_000
+    assert [item for _, item in all_items(counted)[1:]] == sorted(f"track {i}" for i in range(300_000) if i != 5)

@@ -1,0 +1,128 @@
+"""Files are found, read without guessing, and refused with a clear word."""
+
+import gzip
+import os
+
+import pytest
+
+from shortlist.errors import ChangedError, DataError
+from shortlist.votes import source, tally
+
+DOMAIN = ["a", "b", "007", ""]
+
+
+def count(votes, **options):
+    return tally(votes, person="user", item="track", domain=DOMAIN, **options)
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def test_reads_globs_folders_and_lists(tmp_path, all_items):
+    """Several files are one table, however they are named."""
+    one = write(tmp_path, "in [1]/one.csv", "user,track\n1,a\n2,b\n")
+    two = write(tmp_path, "in [1]/deep/two.csv.gz", "track,user\na,2\na,1\n")
+    write(tmp_path, "in [1]/_SUCCESS.csv", "not a table")
+    for votes in ([one, str(two)], tmp_path / "in [1]", str(tmp_path / "*" / "**" / "*[eo].csv*")):
+        assert all_items(count(votes))[:2] == [(2, "a"), (1, "b")]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"], ids=repr)
+def test_finds_the_delimiter(tmp_path, all_items, delimiter):
+    """The delimiter is the one that gives the columns asked for."""
+    lines = [["when", "user", "track"], ["noon, today; or", "1", "a"]]
+    quoted = "\ufeff" + "\r\n".join(delimiter.join(f'"{cell}"' for cell in line) for line in lines) + "\r\n"
+    assert all_items(count(write(tmp_path, "votes.csv", quoted)))[0] == (1, "a")
+
+
+def test_keeps_zeros_and_tells_empty_from_missing(tmp_path, all_items):
+    """In a CSV file, 007 is text, a quoted empty field is the empty text, an empty field is missing."""
+    path = write(tmp_path, "votes.csv", 'user,track\n1,007\n1,""\n2,""\n3,\n')
+    assert all_items(count(path))[:2] == [(2, ""), (1, "007")]
+
+
+def test_reads_json_values_as_text(tmp_path, all_items):
+    """In JSON lines, too, items are text unless the domain says otherwise."""
+    path = write(tmp_path, "votes.jsonl.gz", '{"user": 1, "track": "007"}\n{"track": "2024-01-01", "user": "x"}\n')
+    assert all_items(count(path))[0] == (1, "007")
+    assert all_items(tally(path, person="user", item="track", domain=["2024-01-01"])) == [(1, "2024-01-01")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("votes.csv", "", "empty file"),
+        ("votes.parquet", "", "empty file"),
+        ("votes.parquet", "PAR1 and then nothing PAR1", "could not be read"),
+        ("votes.csv", "user,track\n1,secret\n2\n", "could not be read"),
+        ("votes.csv", "user,track\n1,secret\n2,secret,3\n", "could not be read"),
+        ("votes.csv", 'user,track\n1,"secret\n', "could not be read"),
+        ("votes.jsonl", '{"user": 1, "track": "secret"}\n{"user": 1, "tra', "could not be read"),
+        ("votes.csv", "usr,track\n1,secret\n", "did you mean 'usr'"),
+        ("votes.csv", "user,track,track\n1,secret,b\n", "each column once"),
+        ("votes.jsonl", '{"user": 1, "song": "secret"}\n', "must have a column 'track'"),
+        ("votes.xlsx", "secret", "must be Parquet"),
+        ("votes.csv.gz.csv", "\x00\x01", "must have a column"),
+    ],
+)
+def test_refuses_bad_files(tmp_path, name, text, message):
+    """Every kind of bad file has its own error, which holds nothing of the data."""
+    with pytest.raises(DataError, match=message) as caught:
+        count(write(tmp_path, name, text))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_refuses_text_in_another_encoding(tmp_path):
+    """Text that is not UTF-8 is refused."""
+    path = tmp_path / "votes.csv"
+    path.write_bytes("user,track\n1,caf\xe9\n".encode("latin-1"))
+    with pytest.raises(DataError, match="could not be read") as caught:
+        count(path)
+    assert "caf" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["nothing.csv", "no/*.parquet", "s3://bucket/plays.parquet"])
+def test_refuses_what_is_not_there(tmp_path, path):
+    """A path or glob without files is named."""
+    with pytest.raises(DataError, match="nothing was found at"):
+        count(path if "://" in path else tmp_path / path)
+
+
+def test_refuses_files_of_two_formats(tmp_path):
+    """One table has one format."""
+    write(tmp_path, "a.csv", "user,track\n1,a\n")
+    write(tmp_path, "b.jsonl", '{"user": 1, "track": "a"}\n')
+    with pytest.raises(DataError, match="one format"):
+        count(tmp_path)
+
+
+def test_notices_a_file_that_changes(tmp_path, monkeypatch):
+    """A file that is written to while it is read gives an error, not a wrong item."""
+    path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
+    stamp_of = source.stamp_of
+
+    def then_written(each):
+        stamp = stamp_of(each)
+        with open(path, "a") as file:
+            file.write("2,b\n")
+        os.utime(path, ns=(0, stamp[1] + 1))
+        return stamp
+
+    monkeypatch.setattr("shortlist.votes.files.stamp_of", then_written)
+    with pytest.raises(ChangedError, match="changed while it was read"):
+        count(path)
+
+
+def test_leaves_no_temporary_folder(tmp_path, monkeypatch):
+    """What spilled to disk is gone with the tally."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    counted = count(write(tmp_path, "votes.csv", "user,track\n1,a\n"), memory_limit="200MB")
+    assert len(list((tmp_path / "temporary").iterdir())) == 1
+    del counted
+    assert not list((tmp_path / "temporary").iterdir())
