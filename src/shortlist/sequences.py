@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.exact.scaled import Floats, Scaled, product
 from shortlist.profile import EVERY_LEVEL, IntArray, Profile
@@ -119,10 +118,10 @@ class _Table:
             return self._table[self._starts[positions, None] + losses]
         # Consecutive losses read consecutive entries: row t of this view is the table from t onwards.
         step = self._table.strides[0]
-        windows: NDArray[np.float64] = np.ndarray(
-            (len(self._table) - width + 1, width), np.float64, self._table, strides=(step, step)
-        )
-        return windows[self._starts[positions] + first]
+        shape = (len(self._table) - width + 1, width)
+        windows: Floats = np.ndarray(shape, np.float64, self._table, strides=(step, step))
+        rows: Floats = windows[self._starts[positions] + first]
+        return rows
 
 
 class _Search:

@@ -55,7 +55,7 @@ class Window:
         keys = keys.astype(np.uint16) if int(keys.max()) < 1 << 16 else keys
         order = np.argsort(keys, kind="stable")
         starts = np.searchsorted(keys, picks.levels - lowest, sorter=order)
-        found = kept[order[starts + picks.ranks]]
+        found: IntArray = kept[order[starts + picks.ranks]]
         return found if self._indices is None else np.take(self._indices, found)
 
 

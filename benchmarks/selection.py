@@ -1,0 +1,151 @@
+"""How long does one selection take, next to the simplest things one can do with counts?
+
+    python benchmarks/selection.py             every data set found, k = 10, 100, 200, synthetic up to d = 10^7
+    python benchmarks/selection.py --quick     d up to 10^6 only
+    python benchmarks/selection.py --published published FastJoint and Joint beside ours, k = 100
+
+Every row is measured inside one run, its candidates taking turns; figures are medians, and ratios are medians of the
+ratios within a turn, so that a slow moment of the machine hits both sides. `joint` is cold: counts in, indices out,
+with the operating system's randomness. Real histograms are read from the folder in SHORTLIST_DATA, or ../shared/data;
+where there is none, only synthetic ones are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from shortlist import Joint, SystemBits, top_k
+from shortlist.votes.arrays import ArrayTally
+
+Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--published", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.published:
+        compare_published()
+        return
+    print("| counts | d | k | joint, ms | next draw, µs | joint / one-shot Gumbel | / argpartition | / max |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, counts in histograms(10**6 if arguments.quick else 10**7):
+        for k in (10, 100, 200):
+            print(selection_row(name, counts, k), flush=True)
+    if not arguments.quick:
+        print()
+        print(memory_row())
+
+
+def selection_row(name: str, counts: Counts, k: int) -> str:
+    rng = np.random.default_rng(0)
+    d = len(counts)
+    bits = SystemBits()
+    prepared = Joint(k=k, epsilon=1).prepare(ArrayTally(counts))
+    seconds = taking_turns(
+        {
+            "joint": lambda: top_k(counts, k=k, epsilon=1),
+            "gumbel": lambda: np.argpartition(counts + rng.gumbel(scale=2.0, size=d), d - k)[d - k :],
+            "partition": lambda: np.argpartition(counts, d - k)[d - k :],
+            "max": lambda: counts.max(),
+            "draw": lambda: prepared.draw(bits),
+        },
+        rounds=15 if d >= 10**6 else 300,
+    )
+    ratios = [f"{np.median(seconds['joint'] / seconds[other]):.2g}" for other in ("gumbel", "partition", "max")]
+    own = np.median(seconds["joint"]) * 1e3, np.median(seconds["draw"]) * 1e6
+    return f"| {name} | {d:,} | {k} | {own[0]:.3g} | {own[1]:.0f} | " + " | ".join(ratios) + " |"
+
+
+def memory_row() -> str:
+    """Say how much memory a selection takes besides the counts, at d = 10^7."""
+    shares = []
+    for _, counts in synthetic(10**7):
+        if len(counts) == 10**7:
+            tracemalloc.start()
+            top_k(counts, k=100, epsilon=1)
+            shares.append(tracemalloc.get_traced_memory()[1] / counts.nbytes)
+            tracemalloc.stop()
+    return f"extra memory at d = 10,000,000: {max(shares):.2f} of the counts' own, at most"
+
+
+def compare_published() -> None:
+    from shortlist.paper.published import PUBLISHED
+
+    print(
+        "| counts | d | joint, ms | published FastJoint, ms | / joint | published Joint, ms | / published FastJoint |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    rng = np.random.default_rng(0)
+    zipf = ("Zipf", (10**6 / np.arange(10, 166_059)).astype(np.int64))
+    for name, counts in [*real(), zipf]:
+        # The published Joint wants d × k numbers at once: the largest data set is left out.
+        slow = {"published joint": lambda c=counts: PUBLISHED["joint"](c, 100, 1.0, rng=rng)} if name != "Zipf" else {}
+        seconds = taking_turns(
+            {
+                "joint": lambda c=counts: top_k(c, k=100, epsilon=1),
+                "fastjoint": lambda c=counts: PUBLISHED["fastjoint"](c, 100, 1.0, rng=rng),
+                **slow,
+            },
+            rounds=7,
+        )
+        ours, theirs = seconds["joint"], seconds["fastjoint"]
+        row = [name, f"{len(counts):,}", ms(ours), ms(theirs), f"{np.median(theirs / ours):.0f}"]
+        if slow:
+            other = seconds["published joint"]
+            row += [ms(other), f"{np.median(other / theirs):.1f}"]
+        print("| " + " | ".join(row + ["–"] * (7 - len(row))) + " |", flush=True)
+
+
+def ms(seconds: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
+    return f"{np.median(seconds) * 1e3:.3g}"
+
+
+def taking_turns(
+    candidates: dict[str, Callable[[], object]], rounds: int
+) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Time each candidate once in every round, after one round that does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    gc.disable()
+    for turn in range(rounds + 1):
+        for name, candidate in candidates.items():
+            begin = time.perf_counter()
+            candidate()
+            if turn:
+                seconds[name].append(time.perf_counter() - begin)
+    gc.enable()
+    return {name: np.array(values) for name, values in seconds.items()}
+
+
+def histograms(largest: int) -> Iterator[tuple[str, Counts]]:
+    yield from real()
+    yield from synthetic(largest)
+
+
+def real() -> Iterator[tuple[str, Counts]]:
+    folder = Path(os.environ.get("SHORTLIST_DATA", Path(__file__).parents[1] / ".." / "shared" / "data"))
+    for path in sorted(folder.glob("*.counts.npy")):
+        yield path.name.removesuffix(".counts.npy"), np.random.default_rng(1).permutation(np.load(path))
+
+
+def synthetic(largest: int) -> Iterator[tuple[str, Counts]]:
+    """Zipf: few large counts; dense: many counts near the top; low: hardly any votes, all ties."""
+    for d in (5_000, 30_000, 300_000, 10**6, 10**7):
+        if d <= largest:
+            rng = np.random.default_rng(d)
+            yield "Zipf", rng.permutation((100 * d / np.arange(10, d + 10)).astype(np.int64))
+            yield "dense", rng.integers(0, 10 * d, size=d)
+            yield "low", rng.poisson(2.0, size=d)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The first primitive and the floats that speed it up."""
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from laws import p_value
+
+from shortlist import SeededBits
+from shortlist.exact.choice import Table, quantile
+from shortlist.exact.scaled import exp_minus, power, powers, product, rounded, shortfall
+from shortlist.exact.uniform import Uniform
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """A cell of weight n e^(−x)."""
+
+    n: int
+    x: Fraction
+
+    def weight(self):
+        return self.n * exp_minus(self.x)
+
+    def split(self):
+        return None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A cell that shows only bounds until it is split."""
+
+    left: Exponential
+    right: Exponential
+
+    def weight(self):
+        return (self.left.weight() + self.right.weight()).union(arb(0))
+
+    def split(self):
+        return [self.left, self.right]
+
+
+CELLS = [Exponential(n, Fraction(x, 3)) for n, x in [(1, 0), (5, 4), (40, 9), (1, 2)]]
+LAW = [float((cell.n * np.exp(-float(cell.x)))) for cell in CELLS]
+
+
+def test_quantile_follows_the_weights():
+    """Cells are hit in proportion to n e^(−x), and not to weights 30 % off."""
+    bits = SeededBits(1)
+    drawn = Counter(quantile(Uniform(bits), CELLS) for _ in range(5000))
+    observed = [drawn[cell] for cell in CELLS]
+    assert p_value(observed, LAW) > 1e-9
+    assert p_value(observed, [w**1.3 for w in LAW]) < 1e-9
+    assert p_value(observed, [w**0.7 for w in LAW]) < 1e-9
+
+
+def test_splitting_lazily_changes_nothing():
+    """Cells that are split only when needed are hit by the same numbers."""
+    pairs = [Pair(CELLS[0], CELLS[1]), Pair(CELLS[2], CELLS[3])]
+    for seed in range(200):
+        assert quantile(Uniform(SeededBits(seed)), pairs) is quantile(Uniform(SeededBits(seed)), CELLS)
+
+
+@pytest.mark.parametrize("doubt", [0.0, 1e-3, 0.3])
+def test_table_agrees_with_quantile_or_says_nothing(doubt):
+    """Whatever its error bound, a table never names another cell than the exact one."""
+    table = Table(np.array(LAW), error=doubt + 1e-15, omitted=0.0)
+    found = 0
+    for seed in range(400):
+        index = table.locate(Uniform(SeededBits(seed)))
+        if index is not None:
+            found += 1
+            assert CELLS[index] is quantile(Uniform(SeededBits(seed)), CELLS)
+    assert found == 400 if doubt == 0 else found < 400
+
+
+def test_omitted_weight_widens_the_slack():
+    """What a table leaves out counts as doubt about every border."""
+    tables = [Table(np.ones(10), error=1e-15, omitted=omitted) for omitted in (0.0, 1e-6)]
+    assert tables[1].slack >= 1e-7 > tables[0].slack
+    assert tables[1].doubt > tables[0].doubt
+
+
+def test_the_bound_is_what_the_proof_says():
+    """Weights off by the stated error, and omitted ones put anywhere, move no border by more than the slack."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        true = rng.random(8) ** 4
+        error, omitted = 10.0 ** rng.integers(-9, -2), 10.0 ** rng.integers(-9, -2)
+        table = Table(true * (1 + error * rng.uniform(-1, 1, 8)), error=error, omitted=omitted)
+        before, after = rng.dirichlet([1, 1]) * omitted
+        borders = (before + np.concatenate([[0], np.cumsum(true)])) / (before + true.sum() + after)
+        computed = table._borders / table._borders[-1]
+        assert np.abs(borders - computed).max() <= table.slack
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 10**6), Fraction(17, 3), Fraction(10**6)])
+def test_powers_are_within_their_error(rate):
+    """e^(−rate n) as a float is off by no more than its roundings allow, for n near and far."""
+    for exponents in (np.arange(5, 900), np.array([0, 1, 3, 1024, 5000, 10**6 + 1]), np.array([7])):
+        numbers = powers(rate, exponents)
+        with ctx.workprec(300):
+            for n, mantissa, exponent in zip(exponents, numbers.mantissa, numbers.exponent, strict=True):
+                exact = exp_minus(rate * int(n))
+                assert abs(arb(float(mantissa)) * arb(2) ** int(exponent) / exact - 1) < arb(numbers.error)
+
+
+def test_products_are_within_their_error():
+    """Products beyond the range of floats keep their relative error."""
+    rng = np.random.default_rng(4)
+    parts = [rng.integers(1, 2**40, size=(20, 30)).astype(float) for _ in range(12)]
+    numbers = product(parts)
+    with ctx.workprec(300):
+        for column in range(30):
+            exact = 1
+            for part in parts:
+                for factor in part[:, column]:
+                    exact *= int(factor)
+            ours = arb(float(numbers.mantissa[column])) * arb(2) ** int(numbers.exponent[column])
+            assert abs(ours / arb(exact) - 1) < arb(numbers.error)
+
+
+def test_rounding_a_ball_costs_two_roundings():
+    """Mantissa and exponent of a ball are within 2^-52 of it."""
+    with ctx.workprec(200):
+        for x in (Fraction(1, 3), Fraction(1000), Fraction(1, 10**9)):
+            for ball in (exp_minus(x), shortfall(x)):
+                mantissa, exponent = rounded(ball)
+                assert abs(arb(mantissa) * arb(2) ** exponent / ball - 1) < arb(2) ** -51
+                assert 0.5 <= mantissa <= 1
+    assert power(Fraction(1), 0) == (0.5, 1)

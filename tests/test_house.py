@@ -1,0 +1,131 @@
+"""The rules of the house that a machine can check."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shortlist
+
+ROOT = Path(shortlist.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+
+# Left may not import right: each room knows only the rooms before it.
+ROOMS = [
+    {"errors", "version"},
+    {"concentrated", "writing"},
+    {"privacy"},
+    {"exact"},
+    {"profile"},
+    {"sequences", "votes"},
+    {"mechanisms"},
+    {"record"},
+    {"release"},
+    {"selection", "select"},
+    {"report"},
+    {"paper", "demo"},
+    {"cli"},
+]
+
+
+def room(module: Path) -> str:
+    return module.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def imports(module: Path) -> set[str]:
+    tree = ast.parse(module.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{name.name}" for name in node.names} | {str(node.module)}
+    return found
+
+
+def rank(name: str) -> int:
+    return next(place for place, rooms in enumerate(ROOMS) if name in rooms)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
+def test_nothing_imports_rightwards(module):
+    """Traffic runs one way: errors, privacy ← exact ← profile ← votes, mechanisms ← release ← report ← cli."""
+    if room(module) == "__init__":
+        return
+    for name in imports(module):
+        parts = name.split(".")
+        if parts[0] == "shortlist" and len(parts) > 1 and any(parts[1] == room(other) for other in MODULES):
+            assert parts[1] == room(module) or rank(parts[1]) < rank(room(module)), name
+
+
+def test_votes_know_no_mechanism_and_mechanisms_no_engine():
+    """The two meet only where a release is made."""
+    for module in MODULES:
+        if room(module) == "votes":
+            assert not any(name.startswith("shortlist.mechanisms") for name in imports(module))
+        if room(module) == "mechanisms":
+            assert not any(name.startswith("shortlist.votes") for name in imports(module))
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
+def test_randomness_enters_through_one_door(module):
+    """Only exact/bits.py imports a source of randomness; experiments may seed NumPy generators."""
+    if module == ROOT / "exact" / "bits.py":
+        return
+    sources = {"random", "secrets", "uuid", "os.urandom", "numpy.random"}
+    assert not sources & imports(module)
+    text = module.read_text()
+    assert "urandom" not in text
+    if room(module) != "paper":
+        assert "np.random" not in text
+
+
+def test_importing_shortlist_stays_light():
+    """`import shortlist` loads NumPy and python-flint, and no engine, no plots, no command line."""
+    program = "import sys, shortlist; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
+    heavy = {
+        "duckdb",
+        "ibis",
+        "matplotlib",
+        "narwhals",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "pyspark",
+        "rich",
+        "scipy",
+        "typer",
+    }
+    assert not loaded & heavy
+
+
+def test_the_front_door_is_sorted():
+    """`__all__` is sorted, and everything in it exists."""
+    assert sorted(shortlist.__all__) == list(shortlist.__all__)
+    assert all(hasattr(shortlist, name) for name in shortlist.__all__)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
+def test_a_file_is_one_thought(module):
+    """No file is longer than 300 lines."""
+    assert len(module.read_text().splitlines()) <= 300
+
+
+def test_every_mechanism_has_its_proof_beside_it():
+    """A mechanism, its claim and its proof are neighbours, and the proof names tests that exist."""
+    from shortlist.mechanisms import MECHANISMS
+
+    for kind in MECHANISMS.values():
+        source = Path(sys.modules[kind.__module__].__file__)
+        proof = source.with_name(f"{source.stem}.proof.md")
+        assert proof.exists(), proof.name
+        assert "Claim" in kind.__doc__
+        assert "test_" in proof.read_text()
