@@ -26,7 +26,7 @@ def fastjoint_is_like_joint(results: Results) -> Finding:
         for vary in ("k", "epsilon")
         for pair in pairs(results, name, FASTJOINT, JOINT, vary)
     ]
-    if len(found) < 2:
+    if not found:
         return Finding.untested(claim, test, _NO_DATA)
     said, holds = [], True
     for measure, symbol in _MEASURES.items():
@@ -44,7 +44,7 @@ def fastjoint_beats_pnf_peel(results: Results) -> Finding:
     said, holds = [], True
     for name in results.real:
         found = pairs(results, name, FASTJOINT, PNF_PEEL)
-        if len(found) > 1:
+        if found:
             for measure, symbol in _MEASURES.items():
                 worse = _worse(found, measure)
                 holds = holds and not worse
@@ -64,7 +64,7 @@ def fastjoint_beats_cdp_peel_where_gaps_are_wide(results: Results) -> Finding:
     said, holds = [], True
     for name in results.real:
         found = pairs(results, name, FASTJOINT, CDP_PEEL) if DATASETS[name].wide_gaps else []
-        if len(found) > 1:
+        if found:
             for measure, symbol in _MEASURES.items():
                 worse = _worse(found, measure)
                 after = [(one, other) for one, other in found if one.k > max(worse, default=0)]
@@ -83,7 +83,7 @@ def games_is_where_it_does_not_shine(results: Results) -> Finding:
     test = "median ℓ∞ error below PNF-Peel's and above CDP-Peel's at every ε"
     against_pnf = pairs(results, "games", FASTJOINT, PNF_PEEL, "epsilon") if "games" in results.real else []
     against_cdp = pairs(results, "games", FASTJOINT, CDP_PEEL, "epsilon") if "games" in results.real else []
-    if len(against_pnf) < 2 or len(against_cdp) < 2:
+    if not against_pnf or not against_cdp:
         return Finding.untested(claim, test, _NO_DATA)
     to_pnf, to_cdp = (ratios(found, "linf", pad=1) for found in (against_pnf, against_cdp))
     measured = f"FastJoint's ℓ∞ + 1 over PNF-Peel's {spread(to_pnf)}, over CDP-Peel's {spread(to_cdp)}"

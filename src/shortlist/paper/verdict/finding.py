@@ -44,9 +44,10 @@ def judged(holds: bool) -> Holding:
 
 
 def pairs(results: Results, dataset: str, one: str, other: str, vary: str = "k") -> list[tuple[Row, Row]]:
-    """The rows of two mechanisms at each value of a sweep at which both were measured."""
+    """The rows of two mechanisms at each value of a sweep; none, if both were measured at one value only."""
     rows = ((results.at(dataset, one, at), results.at(dataset, other, at)) for at in SWEEPS[vary])
-    return [(first, second) for first, second in rows if first is not None and second is not None]
+    found = [(first, second) for first, second in rows if first is not None and second is not None]
+    return found if len(found) > 1 else []
 
 
 def ratios(found: Iterable[tuple[Row, Row]], measure: str, *, pad: int = 0) -> list[float]:

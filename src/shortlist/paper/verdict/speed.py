@@ -114,7 +114,7 @@ def beta_hardly_matters(results: Results) -> Finding:
 
 def _time_ratios(results: Results, one: str, other: str) -> dict[str, list[float]]:
     found = {name: ratios(pairs(results, name, one, other), "seconds") for name in results.datasets}
-    return {name: values for name, values in found.items() if len(values) > 1}
+    return {name: values for name, values in found.items() if values}
 
 
 def _listed(results: Results, found: dict[str, list[float]]) -> str:

@@ -1,0 +1,105 @@
+"""The published algorithms and the mechanisms for real use agree: the same laws, and the same errors on real data.
+
+They share no code: the published ones work item by item in floating point with NumPy's generator, the others on the
+profile with exact draws. On real data the published side makes fewer than 200 runs where one takes long.
+"""
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency, mannwhitneyu
+
+from shortlist import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFPeel, SeededBits
+from shortlist.paper.published import PUBLISHED
+from shortlist.votes.arrays import ArrayTally
+
+ALARM = 1e-9
+DELTA = 1e-6
+BETA = 2.0**-10
+PAIRS = {
+    "joint": Joint,
+    "fastjoint": partial(FastJoint, beta=BETA),
+    "fastjoint-buckets": partial(FastJoint, beta=BETA),
+    "pnf-peel": PNFPeel,
+    "cdp-peel": partial(CDPPeel, delta=DELTA, calibration="published"),
+    "laplace": Laplace,
+    "gamma": Gamma,
+}
+RUNS = 200
+SLOW = {
+    ("joint", "games"): 8,
+    ("joint", "books"): 8,
+    ("joint", "news"): 4,
+    ("fastjoint", "news"): 100,
+    ("pnf-peel", "news"): 100,
+}
+SMALL_RUNS = 5000
+SMALL = [((6, 3, 3, 1, 0), 2, 2.0), ((4, 4, 2, 0), 1, 1.2), ((7, 5, 2), 3, 3.0)]
+
+every_pair = pytest.mark.parametrize("name", PAIRS)
+
+
+@every_pair
+def test_small_laws_agree(name):
+    """Sampled sequences have one law on small histograms, and another when epsilon is 30 % off."""
+    tests = [_small_p_values(name, *case) for case in SMALL]
+    assert all(right > ALARM for right, _, _ in tests)
+    assert any(low < ALARM for _, low, _ in tests)
+    assert any(high < ALARM for _, _, high in tests)
+
+
+@every_pair
+@pytest.mark.parametrize("data", ["games", "books", "news"])
+def test_errors_on_real_data_agree(name, data, real_counts):
+    """At k = 100 and ε = 1 the ℓ∞ and ℓ1 errors have the same distributions, by a rank test at 10⁻⁹."""
+    counts = real_counts(data).astype(np.int64)
+    published = _errors(counts, _published(name, counts, 100, 1.0, SLOW.get((name, data), RUNS)))
+    ours = _errors(counts, _ours(name, counts, 100, 1.0, RUNS))
+    for theirs, mine in zip(published, ours, strict=True):
+        assert mannwhitneyu(theirs, mine).pvalue > ALARM
+
+
+@pytest.mark.parametrize("name", ["fastjoint-buckets", "pnf-peel", "cdp-peel", "laplace", "gamma"])
+def test_errors_tell_epsilons_apart(name, real_counts):
+    """The same test on games rejects an epsilon that is 30 % off, so that agreement means something."""
+    counts = real_counts("games").astype(np.int64)
+    published = _errors(counts, _published(name, counts, 100, 1.0, RUNS))
+    for factor in (0.7, 1.3):
+        ours = _errors(counts, _ours(name, counts, 100, factor, RUNS))
+        assert min(mannwhitneyu(a, b).pvalue for a, b in zip(published, ours, strict=True)) < ALARM
+
+
+def _small_p_values(name, counts, k, epsilon):
+    array = np.array(counts)
+    published = Counter(map(tuple, _published(name, array, k, epsilon, SMALL_RUNS).tolist()))
+    return [
+        _same_law(published, Counter(map(tuple, _ours(name, array, k, factor * epsilon, SMALL_RUNS).tolist())))
+        for factor in (1, 0.7, 1.3)
+    ]
+
+
+def _same_law(one, other):
+    """The two-sample chi-square p-value; sequences drawn fewer than ten times are one cell."""
+    table = np.array([[one[each], other[each]] for each in one | other]).T
+    rare = table.sum(axis=0) < 10
+    table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
+    return float(chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue)
+
+
+def _published(name, counts, k, epsilon, runs):
+    rng = np.random.default_rng(20240607)
+    return np.array([PUBLISHED[name](counts, k, epsilon, rng=rng) for _ in range(runs)])
+
+
+def _ours(name, counts, k, epsilon, runs):
+    tally, bits = ArrayTally(counts), SeededBits(11)
+    prepared = PAIRS[name](k=k, epsilon=epsilon).prepare(tally)
+    return np.array([tally.items(prepared.draw(bits)) for _ in range(runs)])
+
+
+def _errors(counts, chosen):
+    """The ℓ∞ and ℓ1 errors of every run."""
+    off = np.abs(np.sort(counts)[::-1][: chosen.shape[1]] - counts[chosen])
+    return off.max(axis=1), off.sum(axis=1)
