@@ -44,7 +44,7 @@ class Pair:
 
 
 CELLS = [Exponential(n, Fraction(x, 3)) for n, x in [(1, 0), (5, 4), (40, 9), (1, 2)]]
-LAW = [float((cell.n * np.exp(-float(cell.x)))) for cell in CELLS]
+LAW = [float(cell.n * np.exp(-float(cell.x))) for cell in CELLS]
 
 
 def test_quantile_follows_the_weights():

@@ -19,6 +19,7 @@ from shortlist.votes.arrays import ArrayTally, read_counts
 def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, monkeypatch):
     """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
     monkeypatch.setattr(arrays, "_SHORT", short)
+    monkeypatch.setattr(arrays, "_LONG", 2 * short)
     monkeypatch.setattr(arrays, "_COLUMNS", columns)
     monkeypatch.setattr(views, "_CHUNK", chunk)
     monkeypatch.setattr(views, "_SMALL", small)

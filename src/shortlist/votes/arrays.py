@@ -12,8 +12,9 @@ from shortlist.profile import EVERY_LEVEL, IntArray, Picks, Profile
 from shortlist.votes.views import Chunks, View, Window
 
 _EXPECTED = "counts must be whole numbers from 0 to 2^63 − 1, one for each item"
-_SHORT = 1 << 17
-_COLUMNS = 1 << 13
+_SHORT = 1 << 14
+_LONG = 1 << 17
+_COLUMNS = 1 << 11
 
 
 class ArrayTally:
@@ -62,7 +63,7 @@ class ArrayTally:
             kth = int(np.partition(self._peaks, len(self._peaks) - k)[-k])
             if kth > depth and len(window := Window(self._counts, kth - depth)) <= self.d // 8:
                 return window
-        return Chunks(self._counts, self._largest)
+        return Chunks(self._counts, self._largest) if self.d > _LONG else Window(self._counts, 0)
 
 
 def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.profile import IntArray, Picks, Profile
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 14
 _SMALL = 1 << 12
 
 
@@ -96,13 +96,16 @@ class Chunks:
         large = picks.levels >= self._cap
         if self._large is not None and large.any():
             found[large] = self._large.items(Picks(levels=picks.levels[large], ranks=picks.ranks[large]))
+        searched: dict[tuple[int, int], IntArray] = {}
         for pick in np.flatnonzero(~large):
-            found[pick] = self._index(int(picks.levels[pick]), int(picks.ranks[pick]))
+            level, rank = int(picks.levels[pick]), int(picks.ranks[pick])
+            passed = np.cumsum(self._tallies[:, level])
+            chunk = int(np.searchsorted(passed, rank, side="right"))
+            if (chunk, level) not in searched:
+                searched[chunk, level] = self._indices(chunk, level)
+            found[pick] = searched[chunk, level][rank - (int(passed[chunk - 1]) if chunk else 0)]
         return found
 
-    def _index(self, level: int, rank: int) -> int:
-        passed = np.cumsum(self._tallies[:, level])
-        chunk = int(np.searchsorted(passed, rank, side="right"))
+    def _indices(self, chunk: int, level: int) -> IntArray:
         start = chunk * _CHUNK
-        inside = np.flatnonzero(self._counts[start : start + _CHUNK] == level)
-        return start + int(inside[rank - (int(passed[chunk - 1]) if chunk else 0)])
+        return start + np.flatnonzero(self._counts[start : start + _CHUNK] == level)
