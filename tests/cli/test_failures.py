@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -36,7 +37,7 @@ main()
         (["--epsilon", "-1"], "error: epsilon must be above 0"),
         (["--epsilon", "much"], "error: epsilon must be a finite number"),
         (["--mechanism", "jiont"], "Hint: did you mean 'joint'?"),
-        (["--neighbours", "near"], "'--neighbours'"),
+        (["--neighbours", "near"], "error: neighbours must be 'add-remove' or 'replace'"),
         (["--count", "votes"], "error: person or count"),
         (["--sensitivity", "2"], "error: sensitivity must go with count"),
         (["--beta", "0.5"], "has no parameter 'beta'"),
@@ -100,30 +101,43 @@ def test_existing_file_stays(select: Select, folder: Path) -> None:
     assert (folder / "top.json").read_text().startswith("{")
 
 
+ENDLESS = {
+    "duckdb": "SELECT range % 1000 AS user_id, 'track 01' AS track FROM range(1000000000000)",
+    "sqlite": "WITH RECURSIVE every(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM every) "
+    "SELECT i % 1000 AS user_id, 'track 01' AS track FROM every",
+}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are POSIX signals here")
-def test_interrupted_run_leaves_nothing(folder: Path) -> None:
+@pytest.mark.parametrize("engine", ENDLESS)
+def test_interrupted_run_leaves_nothing(folder: Path, engine: str) -> None:
     """Ctrl-C while votes are counted ends with 130: no file, no part of one, and no spilled votes."""
-    duckdb.connect(str(folder / "votes.db")).close()
-    endless = "SELECT range % 100000 AS user_id, 'track 01' AS track FROM range(1000000000000)"
+    connection = {"duckdb": duckdb, "sqlite": sqlite3}[engine].connect(str(folder / "votes.db"))
+    connection.execute("CREATE TABLE unused (item TEXT)")
+    connection.close()
     temporary = folder / "temporary"
     temporary.mkdir()
     before = set(os.listdir(folder))
-    options = ["--database", "votes.db", "--sql", endless, "--person", "user_id", "--item", "track"]
+    options = ["--database", "votes.db", "--sql", ENDLESS[engine], "--person", "user_id", "--item", "track"]
     options += ["--domain", "catalogue.csv", "-k", "3", "--epsilon", "1", "--output", "top.json"]
-    with subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", LISTENING, "select", *options],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    ) as process:
+    )
+    try:
         deadline = time.monotonic() + 60
         while not os.listdir(temporary) and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(1)  # the folder for spilling is made just before the counting begins
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
     assert (process.returncode, output, errors) == (130, "", "error: interrupted.\n")
     assert set(os.listdir(folder)) == before
     assert os.listdir(temporary) == []

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shortlist.cli.app import app
+from shortlist.cli.app import COMMANDS, app
 
-COMMANDS = ["select", "mechanisms", "demo"]
+LONG = {"reproduce"}
+"""Examples that take minutes; tests/paper runs the command on a small grid."""
 
 MODULES_AFTER = """
 import sys
@@ -26,9 +27,7 @@ print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}), f
 """
 
 
-@pytest.mark.parametrize(
-    "command", [[], *([each] for each in COMMANDS)], ids=lambda words: " ".join(["shortlist", *words])
-)
+@pytest.mark.parametrize("command", [[], *([each] for each in COMMANDS)], ids=" ".join)
 def test_help_imports_nothing_heavy(command: list[str]) -> None:
     """Help needs no engine, no numbers and no drawing."""
     shown = subprocess.run(
@@ -39,9 +38,7 @@ def test_help_imports_nothing_heavy(command: list[str]) -> None:
     assert not heavy & set(shown.stderr.split())
 
 
-@pytest.mark.parametrize(
-    "command", [[], *([each] for each in COMMANDS)], ids=lambda words: " ".join(["shortlist", *words])
-)
+@pytest.mark.parametrize("command", [[], *([each] for each in COMMANDS if each not in LONG)], ids=" ".join)
 def test_help_ends_with_an_example_that_works(command: list[str], folder: Path) -> None:
     """The last lines of every help can be copied into a shell."""
     help_text = CliRunner().invoke(app, [*command, "--help"], prog_name="shortlist").output
@@ -84,13 +81,17 @@ def test_mechanisms_are_all_listed() -> None:
     assert set(MECHANISMS) <= set(_WHEN)
 
 
-def test_completion_offers_mechanisms() -> None:
-    """A shell completes the names of mechanisms."""
-    asked = {"_SHORTLIST_COMPLETE": "complete_bash", "COMP_WORDS": "shortlist select --mechanism ", "COMP_CWORD": "3"}
+@pytest.mark.parametrize(("option", "name"), [("--mechanism", "fastjoint"), ("--neighbours", "replace")])
+def test_completion_offers_names(option: str, name: str) -> None:
+    """A shell completes the names that an option takes."""
+    words = {"COMP_WORDS": f"shortlist select {option} ", "COMP_CWORD": "3"}
     shown = subprocess.run(
-        [sys.executable, "-m", "shortlist.cli"], env={**os.environ, **asked}, capture_output=True, text=True
+        [sys.executable, "-m", "shortlist.cli"],
+        env={**os.environ, "_SHORTLIST_COMPLETE": "complete_bash", **words},
+        capture_output=True,
+        text=True,
     )
-    assert "fastjoint" in shown.stdout.split()
+    assert name in shown.stdout.split()
 
 
 def test_missing_extra_is_named() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shortlist.cli import demo, mechanisms, select
 from shortlist.cli.failures import told
 from shortlist.cli.options import example
 from shortlist.version import __version__
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "app"]
+
+COMMANDS = ("select", "mechanisms", "demo", "reproduce")
 
 
 class _Commands(TyperGroup):
@@ -32,9 +34,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=example("shortlist demo"),
 )
-app.command("select", epilog=example(select.EXAMPLE))(select.select)
-app.command("mechanisms", epilog=example(mechanisms.EXAMPLE))(mechanisms.mechanisms)
-app.command("demo", epilog=example(demo.EXAMPLE))(demo.demo)
+for _name in COMMANDS:
+    # Each is a module that holds a function of the same name and an EXAMPLE.
+    _module = importlib.import_module(f"shortlist.cli.{_name}")
+    app.command(_name, epilog=example(_module.EXAMPLE))(getattr(_module, _name))
 
 
 def _print_version(asked: bool) -> None:

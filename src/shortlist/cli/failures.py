@@ -8,14 +8,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 import typer
 
+from shortlist.cli.interrupts import heard
 from shortlist.errors import ParameterError, ShortlistError
 
 _TRACEBACK = "SHORTLIST_TRACEBACK"
@@ -24,7 +23,7 @@ _TRACEBACK = "SHORTLIST_TRACEBACK"
 @contextmanager
 def told() -> Iterator[None]:
     """Turn what is raised inside into a message and an exit code."""
-    with _interrupts() as interrupts:
+    with heard() as interrupts:
         try:
             yield
         except (typer.Exit, typer.Abort, BrokenPipeError):
@@ -54,26 +53,3 @@ def _words(error: Exception) -> str:
         f"something unexpected went wrong ({type(error).__name__}).\n"
         f"Hint: run again with {_TRACEBACK}=1 for the whole story; it may quote data, so read it before sharing"
     )
-
-
-@contextmanager
-def _interrupts() -> Iterator[list[int]]:
-    """Keep a list of the interrupts that arrive, where they arrive at all: not in a thread, not when ignored."""
-    arrived: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        arrived.append(number)
-        raise KeyboardInterrupt
-
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield arrived
-        return
-    try:
-        signal.signal(signal.SIGINT, note)
-    except ValueError:  # only the main thread may
-        yield arrived
-        return
-    try:
-        yield arrived
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from shortlist.privacy import Neighbours
-
 
 class Format(StrEnum):
     """How a result is printed."""
@@ -34,6 +32,12 @@ def _mechanism_names(incomplete: str) -> list[str]:
     from shortlist.mechanisms import MECHANISMS
 
     return [name for name in MECHANISMS if name.startswith(incomplete)]
+
+
+def _neighbour_names(incomplete: str) -> list[str]:
+    from shortlist.privacy import Neighbours
+
+    return [str(name) for name in Neighbours if name.startswith(incomplete)]
 
 
 Files = Annotated[
@@ -78,8 +82,13 @@ Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure pr
 Delta = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="The delta of a mechanism that promises less than pure privacy.")
 ]
-NeighbourRelation = Annotated[
-    Neighbours, typer.Option("--neighbours", help="One person more or less, or one person's votes changed.")
+Neighbours = Annotated[
+    str,
+    typer.Option(
+        metavar="<add-remove|replace>",
+        help="Who must look alike: data with one person more or less, or with one person's votes changed.",
+        autocompletion=_neighbour_names,
+    ),
 ]
 Unit = Annotated[str, typer.Option(metavar="WORD", help="What the guarantee calls one person, say user or household.")]
 Output = Annotated[

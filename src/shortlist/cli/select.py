@@ -9,7 +9,6 @@ from shortlist.cli.display import progress, remark
 from shortlist.cli.options import Format
 from shortlist.cli.output import check_output, print_release, write_release
 from shortlist.errors import ParameterError
-from shortlist.privacy import Neighbours
 
 if TYPE_CHECKING:
     from shortlist.exact.bits import Bits
@@ -38,7 +37,7 @@ def select(
     mechanism: options.Mechanism = "joint",
     beta: options.Beta = None,
     delta: options.Delta = None,
-    neighbours: options.NeighbourRelation = Neighbours.ADD_REMOVE,
+    neighbours: options.Neighbours = "add-remove",
     unit: options.Unit = "person",
     quiet: options.Quiet = False,
     seed: options.Seed = None,
