@@ -1,7 +1,7 @@
 """The published algorithms and the mechanisms for real use agree: the same laws, and the same errors on real data.
 
 They share no code: the published ones work item by item in floating point with NumPy's generator, the others on the
-profile with exact draws. On real data the published side makes fewer than 200 runs where one takes long.
+profile, with exact draws but for Laplace and Gamma. On real data the published side makes fewer than 200 runs where one takes long.
 """
 
 from collections import Counter
@@ -32,11 +32,13 @@ SLOW = {
     ("joint", "games"): 8,
     ("joint", "books"): 8,
     ("joint", "news"): 4,
-    ("fastjoint", "news"): 100,
-    ("pnf-peel", "news"): 100,
+    ("fastjoint", "games"): 100,
+    ("fastjoint", "books"): 60,
+    ("fastjoint", "news"): 60,
+    ("pnf-peel", "news"): 60,
 }
-SMALL_RUNS = 5000
-SMALL = [((6, 3, 3, 1, 0), 2, 2.0), ((4, 4, 2, 0), 1, 1.2), ((7, 5, 2), 3, 3.0)]
+SMALL_RUNS = 3000
+SMALL = ((9, 5, 5, 1, 0), 2, 1.1)
 
 every_pair = pytest.mark.parametrize("name", PAIRS)
 
@@ -44,10 +46,10 @@ every_pair = pytest.mark.parametrize("name", PAIRS)
 @every_pair
 def test_small_laws_agree(name):
     """Sampled sequences have one law on small histograms, and another when epsilon is 30 % off."""
-    tests = [_small_p_values(name, *case) for case in SMALL]
-    assert all(right > ALARM for right, _, _ in tests)
-    assert any(low < ALARM for _, low, _ in tests)
-    assert any(high < ALARM for _, _, high in tests)
+    right, low, high = _small_p_values(name, *SMALL)
+    assert right > ALARM
+    assert low < ALARM
+    assert high < ALARM
 
 
 @every_pair
@@ -61,9 +63,12 @@ def test_errors_on_real_data_agree(name, data, real_counts):
         assert mannwhitneyu(theirs, mine).pvalue > ALARM
 
 
-@pytest.mark.parametrize("name", ["fastjoint-buckets", "pnf-peel", "cdp-peel", "laplace", "gamma"])
+@pytest.mark.parametrize("name", ["fastjoint-buckets", "pnf-peel", "cdp-peel", "laplace"])
 def test_errors_tell_epsilons_apart(name, real_counts):
-    """The same test on games rejects an epsilon that is 30 % off, so that agreement means something."""
+    """The same test on games rejects an epsilon that is 30 % off, so that agreement means something.
+
+    Not for Gamma: its noise is larger than all counts of games, whatever epsilon is.
+    """
     counts = real_counts("games").astype(np.int64)
     published = _errors(counts, _published(name, counts, 100, 1.0, RUNS))
     for factor in (0.7, 1.3):

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,29 +83,54 @@ def _names(text: str) -> tuple[str, ...]:
 
 @contextmanager
 def _shown(output: Path) -> Iterator[Watch]:
-    """Show cells done, the time left and the current cell on stderr; say how to go on after Ctrl-C."""
+    """Show how far the run is, on stderr; say how to go on after Ctrl-C."""
+    last: list[Progress] = []
+    with _display() as show:
+
+        def watch(progress: Progress) -> None:
+            last[:] = [progress]
+            show(progress)
+
+        try:
+            yield watch
+        except KeyboardInterrupt:
+            done = f"{last[0].done} of {last[0].cells} cells are kept in {output}" if last else "nothing was begun"
+            print(f"{done}; the same command goes on from there.", file=sys.stderr)
+            raise
+
+
+@contextmanager
+def _display() -> Iterator[Watch]:
+    """A bar with cells done, time left and the current cell; where nobody looks on, a line now and then."""
+    if not sys.stderr.isatty():
+        yield _Log().show
+        return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Display
+    from rich.progress import Progress as Bar
 
-    last: list[Progress] = []
-    columns = (BarColumn(), TextColumn("{task.fields[cells]}"), TextColumn("{task.description}", markup=False))
-    display = Display(*columns, console=Console(stderr=True), transient=True)
-    task = display.add_task("reading the data", total=1.0, cells="")
+    columns = (BarColumn(), TextColumn("{task.description}", markup=False))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading the data", total=1.0)
+        yield lambda progress: bar.update(task, completed=progress.share, description=_line(progress))
 
-    def watch(progress: Progress) -> None:
-        last[:] = [progress]
-        current = "drawing the figures and the report" if progress.current is None else str(progress.current)
-        cells = f"{progress.done}/{progress.cells} cells{_left(progress)}"
-        display.update(task, completed=progress.share, cells=cells, description=current)
 
-    try:
-        with display:
-            yield watch
-    except KeyboardInterrupt:
-        done = f"{last[0].done} of {last[0].cells} cells are kept in {output}" if last else "nothing was begun"
-        print(f"{done}; the same command goes on from there.", file=sys.stderr)
-        raise
+class _Log:
+    """A line for every minute, for a run whose stderr goes to a file."""
+
+    def __init__(self) -> None:
+        self._next = monotonic() + 60
+
+    def show(self, progress: Progress) -> None:
+        if monotonic() >= self._next:
+            self._next = monotonic() + 60
+            print(_line(progress), file=sys.stderr, flush=True)
+
+
+def _line(progress: Progress) -> str:
+    current = "drawing the figures and the report" if progress.current is None else str(progress.current)
+    failed = f", {progress.failures} failed" if progress.failures else ""
+    return f"{progress.done}/{progress.cells} cells{failed}{_left(progress)}; {current}"
 
 
 def _left(progress: Progress) -> str:
