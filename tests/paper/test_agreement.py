@@ -1,7 +1,8 @@
 """The published algorithms and the mechanisms for real use agree: the same laws, and the same errors on real data.
 
 They share no code: the published ones work item by item in floating point with NumPy's generator, the others on the
-profile, with exact draws but for Laplace and Gamma. On real data the published side makes fewer than 200 runs where one takes long.
+profile, with exact draws but for Laplace and Gamma. On real data the published side makes fewer than 200 runs where one
+takes long.
 """
 
 from collections import Counter
