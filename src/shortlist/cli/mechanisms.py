@@ -30,7 +30,8 @@ def mechanisms() -> None:
     table.add_column("promises", ratio=1)
     table.add_column("take it", ratio=1)
     for name, kind in MECHANISMS.items():
-        table.add_row(Text(name), Text(_claim(kind)), Text(_WHEN.get(name, "")))
+        limit = "; floats, so only with --seed and --insecure" if kind.research else ""
+        table.add_row(Text(name), Text(_claim(kind)), Text(_WHEN.get(name, "") + limit))
     Console().print(table)
 
 
