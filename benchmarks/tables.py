@@ -1,0 +1,150 @@
+"""What does a private release from a table of votes cost, compared with the engine's own non-private query?
+
+For each engine, the engine's query (count the different persons of each item, order, limit k) and the whole private
+release (votes and domain from disk, counting, drawing, naming) run in turn on the same file, in the same process;
+the ratio of the two times is taken inside each turn, and the median of the ratios is shown. The peak memory is that
+of a fresh process that makes one release with a memory limit for DuckDB.
+
+    python benchmarks/tables.py                         # 10⁷ votes on DuckDB, Polars and Spark
+    python benchmarks/tables.py --large                 # also 10⁸ votes on DuckDB
+    python benchmarks/tables.py --votes 1000000 --engines duckdb polars --turns 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+from shortlist.select import select
+
+K = 100
+ITEMS = 166_049
+MEMORY_LIMIT = "500MB"
+
+
+def main() -> None:
+    options = read_options()
+    if options.alone:
+        release(options.alone / "votes.parquet", options.alone / "items.csv", memory_limit=MEMORY_LIMIT)
+        print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+        return
+    with tempfile.TemporaryDirectory(prefix="shortlist-bench-") as folder:
+        sizes = [options.votes, 10 * options.votes] if options.large else [options.votes]
+        print(f"{'engine':<8} {'votes':>11} {'own query':>10} {'release':>9} {'ratio':>6}   peak memory of a release")
+        for votes in sizes:
+            data = make_votes(Path(folder) / str(votes), votes)
+            engines = options.engines if votes == options.votes else ["duckdb"]
+            for engine in engines:
+                report(engine, votes, data, options.turns)
+
+
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--votes", type=int, default=10**7)
+    parser.add_argument("--large", action="store_true", help="also ten times as many votes, on DuckDB")
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def make_votes(folder: Path, votes: int) -> Path:
+    """Write a log with a long tail: 20 votes a person, and a catalogue that holds every item."""
+    folder.mkdir()
+    tail = f"({ITEMS} * pow((hash(row) % 1000003) / 1000003.0, 4))::BIGINT"
+    with duckdb.connect() as connection:
+        connection.execute(f"""
+            COPY (SELECT (hash(row + 1) % {votes // 20})::BIGINT AS user_id, 'track ' || {tail} AS track
+                  FROM range({votes}) AS rows(row)) TO '{folder / "votes.parquet"}'
+        """)
+        connection.execute(f"""
+            COPY (SELECT 'track ' || row AS track FROM range({ITEMS}) AS rows(row)) TO '{folder / "items.csv"}' (HEADER)
+        """)
+    return folder
+
+
+def report(engine: str, votes: int, folder: Path, turns: int) -> None:
+    own, private = ENGINES[engine](folder / "votes.parquet", folder / "items.csv")
+    own(), private()  # imports, code generation and the file cache are not what is asked about
+    times = [(seconds(own), seconds(private)) for _ in range(turns)]
+    ratio = statistics.median(release / query for query, release in times)
+    query, release = (statistics.median(column) for column in zip(*times, strict=True))
+    memory = f"{peak_memory(folder):,.0f} MB (DuckDB limited to {MEMORY_LIMIT})" if engine == "duckdb" else ""
+    print(f"{engine:<8} {votes:>11,} {query:>8.2f} s {release:>7.2f} s {ratio:>6.2f}   {memory}", flush=True)
+
+
+def seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def peak_memory(folder: Path) -> float:
+    """Megabytes of a process that does nothing but one release."""
+    command = [sys.executable, __file__, "--alone", str(folder)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(json.loads(said)) / 1024
+
+
+def release(votes: object, items: Path, **options: object) -> object:
+    return select(votes, person="user_id", item="track", domain=items, k=K, epsilon=1, **options)
+
+
+Pair = tuple[Callable[[], object], Callable[[], object]]
+
+
+def on_duckdb(votes: Path, items: Path) -> Pair:
+    query = f"SELECT track, count(DISTINCT user_id) AS n FROM '{votes}' GROUP BY track ORDER BY n DESC LIMIT {K}"
+
+    def own() -> object:
+        with duckdb.connect() as connection:
+            return connection.execute(query).fetchall()
+
+    return own, lambda: release(votes, items)
+
+
+def on_polars(votes: Path, items: Path) -> Pair:
+    import polars as pl
+
+    def own() -> object:
+        counted = pl.scan_parquet(votes).group_by("track").agg(pl.col("user_id").n_unique().alias("n"))
+        return counted.top_k(K, by="n").collect()
+
+    return own, lambda: release(pl.scan_parquet(votes), items)
+
+
+def on_spark(votes: Path, items: Path) -> Pair:
+    from pyspark.sql import SparkSession, functions
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.driver.memory", "4g")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    frame = session.read.parquet(str(votes))
+
+    def own() -> object:
+        counted = frame.groupBy("track").agg(functions.count_distinct("user_id").alias("n"))
+        return counted.orderBy(functions.desc("n")).limit(K).collect()
+
+    return own, lambda: release(frame, items)
+
+
+ENGINES: dict[str, Callable[[Path, Path], Pair]] = {"duckdb": on_duckdb, "polars": on_polars, "spark": on_spark}
+
+if __name__ == "__main__":
+    main()
