@@ -49,7 +49,8 @@ def reading(what: str, *, hint: str | None = None) -> Iterator[None]:
         raise
     except Exception as error:
         kind = type(error).__name__
-        if kind == "InterruptException":  # DuckDB's word for Ctrl-C
+        # DuckDB's words for Ctrl-C.
+        if kind == "InterruptException" or str(error) == "Query interrupted":
             raise KeyboardInterrupt from None
         raise DataError(f"{what} could not be read ({kind}).", hint=_HINTS.get(kind, hint)) from None
 
