@@ -67,7 +67,8 @@ class ThinnedDraws:
 
     def _keeps(self, peel: Peel, height: Uniform, coin: Uniform, x: Fraction) -> bool:
         first, second = peel.sums()
-        if surely_kept(height, coin, int(float(first.lower())).bit_length() - 1):
+        surely = int(float(first.lower() * 0.999))  # less by far more than a float can round up
+        if surely_kept(height, coin, surely.bit_length() - 1):
             return True
         with ctx.workprec(_PRECISION):
             quick = kept_by_sums(height, coin, exp_minus(x), first, second)
