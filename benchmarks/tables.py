@@ -25,7 +25,7 @@ from pathlib import Path
 
 import duckdb
 
-from shortlist.select import select
+from shortlist.selection import select
 
 K = 100
 ITEMS = 166_049

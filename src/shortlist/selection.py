@@ -1,14 +1,92 @@
-"""The shortest way in: counts in memory, the indices or keys of the chosen items out."""
+"""The two ways in: votes wherever they are, to a release that can be published; or counts in memory, to the items."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, SystemBits
 from shortlist.mechanisms import Mechanism, mechanism_named
+from shortlist.privacy import positive
 from shortlist.profile import IntArray
-from shortlist.release import check_may_release
+from shortlist.release import Release, check_may_release, scaled
+from shortlist.votes import tally
 from shortlist.votes.arrays import ArrayTally, read_counts
+
+
+def select(
+    votes: Any = None,
+    *,
+    item: str,
+    person: str | None = None,
+    domain: Any = None,
+    k: int | None = None,
+    epsilon: Any = None,
+    mechanism: str | Mechanism = "joint",
+    neighbours: str | None = None,
+    count: str | None = None,
+    sensitivity: int = 1,
+    unit: str = "person",
+    domain_column: str | None = None,
+    database: Any = None,
+    sql: str | None = None,
+    domain_sql: str | None = None,
+    memory_limit: str | None = None,
+    bits: Bits | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+    **parameters: Any,
+) -> Release:
+    """Release the k items of a domain with the most votes, best first, under differential privacy.
+
+    Where the votes and the domain may come from is said at `shortlist.votes.tally`: `votes`, `person`, `item`,
+    `count`, `domain`, `domain_column`, `database`, `sql`, `domain_sql` and `memory_limit` (of DuckDB) go there.
+    `epsilon` is read as the exact rational that was written; `parameters` are those of the mechanism.
+
+    With `count`, the table is counted already, and the caller vouches that one person (or other `unit` of privacy)
+    adds at most `sensitivity` to each count; the mechanism then runs with epsilon divided by it.
+
+    Without `bits`, the operating system's randomness is used. `progress` is told each step as it begins.
+
+    >>> import pyarrow
+    >>> votes = pyarrow.table({"user": range(300), "track": ["a"] * 200 + ["b"] * 100})
+    >>> release = select(votes, person="user", item="track", domain=["a", "b", "c"], k=2, epsilon=1)
+    >>> release.items
+    ('a', 'b')
+    >>> print(release.guarantee)
+    1-DP (rho 0.125) for one person, add-remove
+    """
+    times = _checked_sensitivity(sensitivity, count)
+    per_vote = None if epsilon is None else positive(epsilon, name="epsilon") / times
+    chosen = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
+    guarantee = scaled(chosen.guarantee, times, unit=unit)
+    source = SystemBits() if bits is None else bits
+    check_may_release(chosen, source)
+    counted = tally(
+        votes,
+        item=item,
+        person=person,
+        count=count,
+        domain=domain,
+        domain_column=domain_column,
+        database=database,
+        sql=sql,
+        domain_sql=domain_sql,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
+    progress("Drawing the items")
+    picks = chosen.prepare(counted).draw(source)
+    progress("Naming the items")
+    public = {**chosen.parameters, "epsilon": guarantee.epsilon}
+    return Release(
+        items=tuple(counted.items(picks)),
+        mechanism=chosen.name,
+        parameters=public if times == 1 else {**public, "sensitivity": times},
+        guarantee=guarantee,
+        d=counted.d,
+        secure=source.secure,
+    )
 
 
 def top_k(
@@ -38,3 +116,14 @@ def top_k(
     tally = ArrayTally(array)
     items = tally.items(chosen.prepare(tally).draw(source))
     return items if keys is None else [keys[index] for index in items.tolist()]
+
+
+def _checked_sensitivity(sensitivity: int, count: str | None) -> int:
+    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
+        raise ParameterError(f"sensitivity must be a whole number from 1, not {sensitivity!r}.")
+    if sensitivity > 1 and count is None:
+        raise ParameterError(
+            "sensitivity must go with count: where persons are known, each counts once for an item.",
+            hint="leave sensitivity out",
+        )
+    return sensitivity

@@ -115,7 +115,7 @@ class _Table:
         """C_{r,j}, a row for each j asked for and a column for each loss."""
         first, width = int(losses[0]), len(losses)
         if int(losses[-1]) - first != width - 1:
-            return self._table[self._starts[positions, None] + losses]
+            return np.take(self._table, self._starts[positions, None] + losses)
         # Consecutive losses read consecutive entries: row t of this view is the table from t onwards.
         step = self._table.strides[0]
         shape = (len(self._table) - width + 1, width)

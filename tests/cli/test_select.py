@@ -14,7 +14,7 @@ import pytest
 
 from shortlist.exact.bits import SeededBits
 from shortlist.release import Release
-from shortlist.select import select as select_from
+from shortlist.selection import select as select_from
 
 from .conftest import Run, Select
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shortlist.exact.bits import SeededBits
-from shortlist.select import select
+from shortlist.selection import select
 
 GAMES = Path(__file__).parents[3] / "shared" / "data" / "games.votes.csv.gz"
 DOMAIN = [f"track {number}" for number in range(60)]

@@ -37,7 +37,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     from rich.console import Console
 
     from shortlist.cli.playlog import PlayLog
-    from shortlist.select import select
+    from shortlist.selection import select
 
     plays, catalogue, output = _places(folder, force)
     console = Console(highlight=False, soft_wrap=True)
@@ -84,7 +84,7 @@ def _protection(log: PlayLog, items: Sequence[Any], catalogue: Path) -> str:
     import numpy as np
 
     from shortlist.cli.chances import log_chance
-    from shortlist.select import select
+    from shortlist.selection import select
 
     person = log.keenest()
     without = log.without(person)

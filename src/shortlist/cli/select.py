@@ -51,7 +51,7 @@ def select(
     bits = _bits(seed, insecure)
     check_output(output, force=force)
     with progress(quiet=quiet) as step:
-        from shortlist.select import select as select_from
+        from shortlist.selection import select as select_from
 
         release = select_from(
             files or None,

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 DELTA = 1e-6
 
 
-def cdp_peel(
-    counts: ArrayLike, k: int, epsilon: float, *, delta: float = DELTA, rng: np.random.Generator
-) -> IntArray:
+def cdp_peel(counts: ArrayLike, k: int, epsilon: float, *, delta: float = DELTA, rng: np.random.Generator) -> IntArray:
     """Add Gumbel noise to every count times ε′ and name the k largest, best first.
 
     Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1.

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 BETA = 2.0**-10
 
 
-def fastjoint(
-    counts: ArrayLike, k: int, epsilon: float, *, beta: float = BETA, rng: np.random.Generator
-) -> IntArray:
+def fastjoint(counts: ArrayLike, k: int, epsilon: float, *, beta: float = BETA, rng: np.random.Generator) -> IntArray:
     """Draw a sequence of k items with probability falling in its largest loss, counting losses above τ as τ.
 
     Claim  epsilon-DP when one person raises each count by 0 or 1 (Theorem 4.1).
@@ -92,9 +90,7 @@ def count_table(groups: Groups, tau: int) -> IntArray:
     """
     sizes = {count: len(items) for count, items in groups.items.items()}
     table = np.empty((tau + 1, len(groups.top)), dtype=np.int64)
-    table[0] = np.cumsum(
-        [sizes[count] * (j == 0 or count != groups.top[j - 1]) for j, count in enumerate(groups.top)]
-    )
+    table[0] = np.cumsum([sizes[count] * (j == 0 or count != groups.top[j - 1]) for j, count in enumerate(groups.top)])
     for j, count in enumerate(groups.top):
         below = range(count - 1, count - tau, -1)
         table[1:tau, j] = np.fromiter(map(sizes.get, below, repeat(0)), dtype=np.int64, count=tau - 1)
