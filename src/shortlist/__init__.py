@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFJoint, PNFPeel
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
-    from shortlist.selection import select, top_k
+    from shortlist.selection import prepare, select, top_k
 
 __all__ = [
     "CDPPeel",
@@ -31,6 +31,7 @@ __all__ = [
     "SystemBits",
     "__version__",
     "compose",
+    "prepare",
     "select",
     "top_k",
 ]
@@ -42,7 +43,7 @@ _HOMES = {
     "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "PNFJoint", "PNFPeel"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
-    "selection": ["select", "top_k"],
+    "selection": ["prepare", "select", "top_k"],
 }
 
 

@@ -13,7 +13,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from flint import arb, ctx, fmpq
+from flint import arb
+
+from shortlist.exact.balls import ball, working_precision
 
 _DIGITS = 9
 _PRECISION = 256
@@ -29,7 +31,7 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
     """
     near, log_delta = (_log(-_log(delta)) - _log(rho)) / 2, _log(delta)
     order = _least(lambda a: float(rho) * (1 + a) - _float_saving(a, log_delta), near)
-    with ctx.workprec(_PRECISION):
+    with working_precision(_PRECISION):
         return rounded_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
 
 
@@ -43,13 +45,8 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     log_delta = _log(delta)
     near = _log(-log_delta) / 2 - _log(epsilon) + _log(math.sqrt(float(epsilon) - log_delta) + math.sqrt(-log_delta))
     order = _least(lambda a: -(float(epsilon) + _float_saving(a, log_delta)) / (1 + a), near)
-    with ctx.workprec(_PRECISION):
+    with working_precision(_PRECISION):
         return rounded_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
-
-
-def ball(number: Fraction) -> arb:
-    """Enclose a rational at the working precision."""
-    return arb(fmpq(number.numerator, number.denominator))
 
 
 def rounded_up(number: arb) -> Fraction:

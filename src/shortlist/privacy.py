@@ -7,7 +7,6 @@ relation. Parameters are exact rationals: what the user wrote is what the mechan
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -16,9 +15,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from shortlist.concentrated import ball, epsilon_from, rounded_up
+from shortlist.concentrated import epsilon_from, rounded_up
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball
 
+_LARGEST_BITS = 1000
 _NUMBERS = "an int, float, Fraction, Decimal or decimal string"
 
 
@@ -46,7 +47,7 @@ class Neighbours(StrEnum):
             return cls(value)
         except ValueError:
             names = " or ".join(repr(str(each)) for each in cls)
-            raise ParameterError(f"neighbours must be {names}, not {value!r}.") from None
+            raise ParameterError(f"neighbours must be {names}, not {shown(value)}.") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ def compose(guarantees: Iterable[Guarantee], *, delta: Any = None) -> Guarantee:
         return replace(basic, epsilon=epsilon_from(rho, allowed), delta=allowed)
     if spent > allowed:
         raise ParameterError(
-            f"delta must be at least {_plain(spent)}, which the guarantees have together, not {delta!r}.",
+            f"delta must be at least {_plain(spent)}, which the guarantees have together, not {shown(delta)}.",
             hint="less is possible only if every guarantee has a rho, or no delta",
         )
     return basic
@@ -115,12 +116,25 @@ def rational(value: Any, *, name: str) -> Fraction:
         raise ParameterError(f"{name} must be {_NUMBERS}, not {type(value).__name__}.")
     try:
         if isinstance(value, numbers.Rational):
-            return Fraction(int(value.numerator), int(value.denominator))
-        if isinstance(value, numbers.Real) and not math.isfinite(value):
-            raise ValueError
-        return Fraction(str(value))
-    except (ValueError, TypeError, ZeroDivisionError):
-        raise ParameterError(f"{name} must be a finite number ({_NUMBERS}), not {value!r}.") from None
+            number = Fraction(int(value.numerator), int(value.denominator))
+        elif "/" in str(value):
+            number = Fraction(str(value))
+        else:
+            number = _from_decimal(Decimal(str(value)))
+    except (ArithmeticError, TypeError, ValueError):
+        raise ParameterError(f"{name} must be a finite number ({_NUMBERS}), not {shown(value)}.") from None
+    if number and abs(number.numerator.bit_length() - number.denominator.bit_length()) > _LARGEST_BITS:
+        raise ParameterError(f"{name} must be a number that a float can come near, not {shown(value)}.")
+    return number
+
+
+def shown(value: object) -> str:
+    """Write a parameter into an error text, however long it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of thousands of digits
+        return f"such a long {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def positive(value: Any, *, name: str) -> Fraction:
@@ -131,7 +145,7 @@ def positive(value: Any, *, name: str) -> Fraction:
     """
     number = rational(value, name=name)
     if number <= 0:
-        raise ParameterError(f"{name} must be above 0, not {value!r}.", hint=f"try {name}=1")
+        raise ParameterError(f"{name} must be above 0, not {shown(value)}.", hint=f"try {name}=1")
     return number
 
 
@@ -143,8 +157,14 @@ def probability(value: Any, *, name: str) -> Fraction:
     """
     number = rational(value, name=name)
     if not 0 < number < 1:
-        raise ParameterError(f"{name} must be above 0 and below 1, not {value!r}.", hint=f"try {name}=1e-6")
+        raise ParameterError(f"{name} must be above 0 and below 1, not {shown(value)}.", hint=f"try {name}=1e-6")
     return number
+
+
+def _from_decimal(number: Decimal) -> Fraction:
+    if number.is_finite() and abs(number.adjusted()) > _LARGEST_BITS:
+        raise ValueError  # before a number with as many digits is made
+    return Fraction(number)
 
 
 def _rho(guarantee: Guarantee) -> Fraction | None:

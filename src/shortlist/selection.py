@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.exact.bits import Bits, SystemBits
+from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import Mechanism, mechanism_named
 from shortlist.privacy import positive
 from shortlist.profile import IntArray
@@ -60,8 +60,8 @@ def select(
     per_vote = None if epsilon is None else positive(epsilon, name="epsilon") / times
     chosen = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
     guarantee = scaled(chosen.guarantee, times, unit=unit)
-    source = SystemBits() if bits is None else bits
-    check_may_release(chosen, source)
+    drawn_from = source(bits)
+    check_may_release(chosen, drawn_from)
     counted = tally(
         votes,
         item=item,
@@ -76,7 +76,7 @@ def select(
         progress=progress,
     )
     progress("Drawing the items")
-    picks = chosen.prepare(counted).draw(source)
+    picks = chosen.prepare(counted).draw(drawn_from)
     progress("Naming the items")
     public = {**chosen.parameters, "epsilon": guarantee.epsilon}
     return Release(
@@ -85,7 +85,7 @@ def select(
         parameters=public if times == 1 else {**public, "sensitivity": times},
         guarantee=guarantee,
         d=counted.d,
-        secure=source.secure,
+        secure=drawn_from.secure,
     )
 
 
@@ -110,12 +110,47 @@ def top_k(
     ['apple', 'pear']
     """
     chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
-    source = SystemBits() if bits is None else bits
-    check_may_release(chosen, source)
+    drawn_from = source(bits)
+    check_may_release(chosen, drawn_from)
     array, keys = read_counts(counts)
-    tally = ArrayTally(array)
-    items = tally.items(chosen.prepare(tally).draw(source))
-    return items if keys is None else [keys[index] for index in items.tolist()]
+    return Selector(chosen, ArrayTally(array), keys).draw(drawn_from)
+
+
+def prepare(
+    counts: Any,
+    k: int | None = None,
+    epsilon: Any = None,
+    *,
+    mechanism: str | Mechanism = "joint",
+    neighbours: str | None = None,
+    **parameters: Any,
+) -> Selector:
+    """Prepare `top_k` on a copy of the counts, to draw from it many times; every draw costs the guarantee again.
+
+    >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
+    >>> selector.draw()
+    ['apple', 'pear']
+    """
+    chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
+    array, keys = read_counts(counts)
+    return Selector(chosen, ArrayTally(array.copy()), keys)
+
+
+class Selector:
+    """A mechanism that has seen the counts. Preparing pays for the levels and the weights; a draw takes O(k)."""
+
+    def __init__(self, mechanism: Mechanism, tally: ArrayTally, keys: list[Any] | None) -> None:
+        self._mechanism = mechanism
+        self._tally = tally
+        self._keys = keys
+        self._prepared = mechanism.prepare(tally)
+
+    def draw(self, bits: Bits | None = None) -> IntArray | list[Any]:
+        """Choose k items, best first: indices, or keys if the counts had some."""
+        drawn_from = source(bits)
+        check_may_release(self._mechanism, drawn_from)
+        items = self._tally.items(self._prepared.draw(drawn_from))
+        return items if self._keys is None else [self._keys[index] for index in items.tolist()]
 
 
 def _checked_sensitivity(sensitivity: int, count: str | None) -> int:

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from shortlist.exact.scaled import Floats, Scaled, product
+from shortlist.exact.scaled import Floats, Scaled, joined, product
 from shortlist.profile import EVERY_LEVEL, IntArray, Profile
 
 _LARGEST_TABLE = 1 << 22
 _CACHED = 1 << 14
+_COLUMNS = 1 << 11
 
 
 class Sequences:
@@ -31,10 +32,11 @@ class Sequences:
         self.profile = profile
         self.k = k
         self.top = profile.top(k)
-        self.widest = int(self.top[0] - profile.values[-1])
-        """The largest loss of any sequence, if the profile is complete."""
+        self.widest = int(self.top[0] - profile.values[-1]) if profile.complete else EVERY_LEVEL
+        """The largest loss of any sequence; unknown, and more than the reach, if the profile stops early."""
         self._earlier = np.arange(k, dtype=np.float64)
         self._lookup = _lookup(profile, self.top, min(reach, self.widest))
+        self._known: dict[int | None, int] = {}
 
     def allowed(self, r: int | None) -> IntArray:
         """C_{r,j} for every j; for no r, as if every item were allowed everywhere."""
@@ -46,16 +48,17 @@ class Sequences:
         """N_r, exactly; 0 for a negative loss, N_∞ for no r."""
         if r is not None and r < 0:
             return 0
-        return math.prod((self.allowed(r) - np.arange(self.k)).tolist())
+        if r not in self._known:
+            self._known[r] = math.prod((self.allowed(r) - np.arange(self.k)).tolist())
+        return self._known[r]
 
     def numbers(self, losses: IntArray) -> Scaled:
         """N_r for rising losses r, as floats with a proven error."""
         free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
         if not len(free):  # N_r is 1 for all of them
             return product([np.ones((1, len(losses)))])
-        # Small matrices stay in the processor's cache.
-        group = max(1, min(_group(self.profile.d), _CACHED // len(losses)))
-        return product(self._factors(free[start : start + group], losses) for start in range(0, len(free), group))
+        parts = [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
+        return parts[0] if len(parts) == 1 else joined(parts)
 
     def all_numbers(self) -> Scaled:
         """N_∞ likewise, as an array of one."""
@@ -63,15 +66,20 @@ class Sequences:
         group = _group(self.profile.d)
         return product(left[start : start + group] for start in range(0, self.k, group))
 
+    def loss(self, positions: IntArray) -> int:
+        """L(s) of the sequence whose items stand at these positions in falling order of count."""
+        return int(np.max(self.top - self.profile.picks(positions).levels))
+
+    def _numbers(self, free: IntArray, losses: IntArray) -> Scaled:
+        # Matrices that fit into the processor's cache.
+        group = max(1, min(_group(self.profile.d), _CACHED // len(losses)))
+        return product(self._factors(free[start : start + group], losses) for start in range(0, len(free), group))
+
     def _factors(self, positions: IntArray, losses: IntArray) -> Floats:
         """C_{r,j} − (j − 1), a row for each j and a column for each loss."""
         factors = self._lookup.rows(positions, losses)
         factors -= self._earlier[positions, None]
         return factors
-
-    def loss(self, positions: IntArray) -> int:
-        """L(s) of the sequence whose items stand at these positions in falling order of count."""
-        return int(np.max(self.top - self.profile.picks(positions).levels))
 
 
 def _group(largest: int) -> int:
@@ -85,12 +93,13 @@ def _lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Search:
     Gaps between levels wider than the reach are shortened to reach + 1 first: no count within reach of another level
     changes by that, and the table stays short.
     """
-    last = profile.values.size - int(np.searchsorted(profile.values[::-1], top[-1] - reach))
+    rising = profile.values[::-1]
+    last = len(rising) - int(np.searchsorted(rising, top[-1] - reach))
     values, ends = profile.values[:last], profile.ends[:last].astype(np.float64)
     gaps = np.minimum(values[:-1] - values[1:], min(reach + 1, EVERY_LEVEL))
     depths = np.zeros(last, dtype=np.int64)
     np.cumsum(gaps, out=depths[1:])
-    starts = depths[np.searchsorted(values[::-1], top[::-1], side="right")[::-1] * -1 + last]
+    starts = depths[len(rising) - np.searchsorted(rising, top, side="right")]
     length = int(starts[-1]) + reach + 1
     if length > _LARGEST_TABLE:
         return _Search(values, ends, top)

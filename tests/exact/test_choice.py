@@ -1,5 +1,7 @@
 """The first primitive and the floats that speed it up."""
 
+import sys
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,8 +12,9 @@ from flint import arb, ctx
 from laws import p_value
 
 from shortlist import SeededBits
+from shortlist.exact.balls import exp_minus, rounded, shortfall
 from shortlist.exact.choice import Table, quantile
-from shortlist.exact.scaled import exp_minus, power, powers, product, rounded, shortfall
+from shortlist.exact.scaled import power, powers, product
 from shortlist.exact.uniform import Uniform
 
 
@@ -125,10 +128,35 @@ def test_products_are_within_their_error():
 
 def test_rounding_a_ball_costs_two_roundings():
     """Mantissa and exponent of a ball are within 2^-52 of it."""
-    with ctx.workprec(200):
-        for x in (Fraction(1, 3), Fraction(1000), Fraction(1, 10**9)):
-            for ball in (exp_minus(x), shortfall(x)):
-                mantissa, exponent = rounded(ball)
-                assert abs(arb(mantissa) * arb(2) ** exponent / ball - 1) < arb(2) ** -51
-                assert 0.5 <= mantissa <= 1
+    for x in (Fraction(1, 3), Fraction(1000), Fraction(10**30), Fraction(1, 10**9), Fraction(1, 10**300)):
+        for enclose in (exp_minus, shortfall):
+            mantissa, exponent = rounded(lambda enclose=enclose, x=x: enclose(x))
+            with ctx.workprec(2000):
+                assert abs(arb(mantissa) * arb(2) ** exponent / enclose(x) - 1) < arb(2) ** -52
+            assert 0.5 <= mantissa <= 1
     assert power(Fraction(1), 0) == (0.5, 1)
+
+
+def test_threads_do_not_blur_each_other():
+    """The working precision belongs to the process; threads that change it leave roundings as good as they were."""
+    stop = threading.Event()
+
+    def meddle():
+        while not stop.is_set():
+            with ctx.workprec(40):
+                pass
+
+    threads = [threading.Thread(target=meddle) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    for thread in threads:
+        thread.start()
+    try:
+        results = [rounded(lambda n=n: exp_minus(Fraction(n, 3))) for n in range(300)]
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(interval)
+        ctx.prec = 53
+    assert results == [rounded(lambda n=n: exp_minus(Fraction(n, 3))) for n in range(300)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from contract import MechanismContract
 from flint import arb, arb_poly, ctx, fmpq
-from laws import losses
+from laws import losses, random_histograms
 
 from shortlist import PNFJoint, SeededBits, top_k
 from shortlist.exact import thinning
@@ -32,6 +32,13 @@ def flip_law(decays):
     return [law[str(c)] for c in decays]
 
 
+def singles(crowds):
+    """Split crowds until each has one loss."""
+    while any(crowd.first != crowd.last for crowd in crowds):
+        crowds = [part for crowd in crowds for part in (crowd.split() or [crowd])]
+    return crowds
+
+
 class TestPNFJoint(MechanismContract):
     random_cases = (120, 5)
     private_cases = (12, 4)
@@ -46,8 +53,7 @@ class TestPNFJoint(MechanismContract):
     def implied_law(self, mechanism, histogram):
         """Thin Joint's law at height X: ∫ G(x) c_i / (1 − c_i x) dx, with G and the c_i from the mechanism's crowds."""
         crowds = mechanism.prepare(Profile.of(np.array(histogram))).crowds
-        while any(crowd.first != crowd.last for crowd in crowds):
-            crowds = [part for crowd in crowds for part in (crowd.split() or [crowd])]
+        crowds = singles(crowds)
         heights = arb_poly([1])
         for crowd in crowds:
             heights *= arb_poly([1, -crowd.decay()]) ** crowd.members
@@ -99,6 +105,27 @@ def test_surely_kept_bounds_both_numbers():
     assert not thinning.surely_kept(middle, high, 10**6)
     assert thinning.surely_kept(middle, middle, 3)
     assert not thinning.surely_kept(middle, middle, 2)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "1.38629436", "1.3862943611", "2.7725887", "20"])
+def test_the_magnitude_is_a_lower_bound(epsilon):
+    """All sequences together weigh at least 2^magnitude, also where e^(−ε/2) is close to a power of two."""
+    cases = [*random_histograms(60, 6, seed=3), (16,) + (1,) * 4000 + (0,), (40,) + (9,) * 500]
+    for histogram in cases:
+        for k in (1, 2):
+            prepared = PNFJoint(k=k, epsilon=epsilon).prepare(Profile.of(np.array(histogram)))
+            with ctx.workprec(200):
+                total = sum((crowd.members * crowd.decay() for crowd in singles(prepared.crowds)), arb(0))
+                assert total * (1 + arb(2) ** -100) > arb(2) ** prepared._joint.magnitude, (histogram, k)
+
+
+def test_sampling_near_a_power_of_two():
+    """Where the weight of all sequences is easily overrated, the law is still the stated one."""
+    counts = np.array([16] + [1] * 65536 + [0])
+    prepared = PNFJoint(k=1, epsilon="1.38629436").prepare(Profile.of(counts))
+    bits = SeededBits(5)
+    best = sum(int(prepared.draw(bits).levels[0]) == 16 for _ in range(4000))
+    assert abs(best / 4000 - 0.4323) < 0.03
 
 
 @pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "10"])

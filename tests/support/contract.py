@@ -16,6 +16,7 @@ from shortlist import SeededBits, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Mechanism
 from shortlist.profile import Profile
+from shortlist.votes import arrays
 
 ALARM = 1e-9
 RELATIONS = ("add-remove", "replace")
@@ -68,7 +69,10 @@ class MechanismContract:
 
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_no_neighbour_is_told_apart(self, relation: str) -> None:
-        """On every small histogram and every neighbour, exact probabilities differ by at most e^epsilon."""
+        """On every small histogram and every neighbour, exact probabilities differ by at most e^epsilon.
+
+        The probabilities are those of the stated law; that it is the mechanism's is what the tests above say.
+        """
         for histogram in small_histograms():
             for k in range(1, len(histogram) + 1):
                 self.check_neighbours(histogram, k, relation)
@@ -145,6 +149,25 @@ class MechanismContract:
             assert set(chosen.tolist()) <= set(range(len(counts)))
             assert chosen.dtype == np.int64
         assert (array == before).all()
+
+    @pytest.mark.parametrize("k", [1, 2, 7])
+    def test_long_arrays_are_looked_at_in_parts(self, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Looking only at the levels that can matter gives the items that looking at all of them gives."""
+        rng = np.random.default_rng(k)
+        mechanism = self.make(k, self.epsilon)
+        for counts in (
+            np.append(np.zeros(60, dtype=int), 10**6),
+            np.array([5000] * 20 + [0] * 60),
+            rng.integers(0, 10**6, 80),
+            rng.poisson(2.0, 80),
+            (10**8 / np.arange(1, 81)).astype(int),
+        ):
+            whole = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
+            with monkeypatch.context() as patch:
+                for name, value in (("_SHORT", 20), ("_LONG", 40), ("_COLUMNS", 16)):
+                    patch.setattr(arrays, name, value)
+                parts = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
+            assert parts == whole
 
     def test_same_seed_gives_the_same_answer(self) -> None:
         """Equal seeds give equal lists, and different seeds different ones."""

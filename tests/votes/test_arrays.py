@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import SeededBits, ShortlistError, top_k
+from shortlist import Joint, SeededBits, ShortlistError, SystemBits, prepare, top_k
 from shortlist.profile import EVERY_LEVEL, Profile
 from shortlist.votes import arrays, views
 from shortlist.votes.arrays import ArrayTally, read_counts
@@ -48,6 +48,9 @@ def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, monkeypa
         range(3, 0, -1),
         np.array([3, 1, 2], dtype=np.uint8),
         np.array([3.0, 1.0, 2.0]),
+        np.array([3, 1, 2], dtype=np.float16),
+        np.array([3, 1, 2], dtype=">i8"),
+        pd.Series([3, 1, 2], dtype="Int64"),
         np.array([3, 1, 2], dtype=object),
         np.arange(30)[3:0:-1],
         [Decimal(3), Fraction(1), 2],
@@ -66,6 +69,12 @@ def test_reads_whatever_becomes_whole_numbers(counts):
     assert keys is None
 
 
+def test_large_counts_are_read_to_the_last_digit():
+    """Nothing is rounded on the way, whatever stands beside it."""
+    assert read_counts([2**53 + 1, 1.0])[0].tolist() == [2**53 + 1, 1]
+    assert read_counts(np.array([2**63 - 1], dtype=np.uint64))[0].tolist() == [2**63 - 1]
+
+
 def test_a_mapping_returns_its_keys():
     """A mapping names the items, in any type."""
     assert top_k({("a", 1): 9000, "b": 0, 3: 5000}, k=2, epsilon=9) == [("a", 1), 3]
@@ -79,7 +88,10 @@ WRONG = {
     "infinite": [float("inf"), 77],
     "bool": [True, False],
     "bool array": np.array([True, False]),
-    "mixed bool": np.array([True, 77], dtype=object),
+    "mixed bool": [True, 77],
+    "mixed bool array": np.array([np.True_, 77], dtype=object),
+    "complex objects": np.array([77 + 1j], dtype=object),
+    "half floats": np.array([77.5], dtype=np.float16),
     "2-D": [[77, 2], [3, 4]],
     "0-D": 77,
     "ragged": [[77], [1, 2]],
@@ -128,6 +140,17 @@ def test_refuses_wrong_counts(name):
         ({"k": 0}, "k must be at least 1"),
         ({"k": 2.0}, "k must be a whole number"),
         ({"k": True}, "k must be a whole number"),
+        ({"k": np.array([2])}, "k must be a whole number"),
+        ({"k": -(10**5000)}, "k must be at least 1, not such a long int"),
+        ({"epsilon": "1e400"}, "epsilon must be"),
+        ({"epsilon": "1e-400"}, "epsilon must be"),
+        ({"epsilon": "1e999999999"}, "epsilon must be a finite number"),
+        ({"epsilon": -Fraction(1, 10**5000)}, "epsilon must be"),
+        ({"mechanism": "fastjoint", "beta": "1e400"}, "beta must be"),
+        ({"mechanism": Joint(k=1, epsilon=1), "beta": 3}, "no parameter 'beta'"),
+        ({"mechanism": Joint(k=2, epsilon=1)}, "disagree"),
+        ({"bits": 42}, "bits must be a source of bits"),
+        ({"bits": SystemBits}, "bits must be a source of bits"),
         ({"k": None}, "needs k"),
         ({"epsilon": None}, "needs epsilon"),
         ({"epsilon": 0}, "epsilon must be above 0"),
@@ -145,6 +168,16 @@ def test_refuses_wrong_parameters(parameters, text):
     """Every wrong parameter is named, before any randomness is drawn."""
     with pytest.raises(ShortlistError, match=text):
         top_k([5, 3, 1], **{"k": 1, "epsilon": 1, "bits": Unused()} | parameters)
+
+
+def test_prepared_once_drawn_many_times():
+    """A prepared selection draws what `top_k` draws, and keeps its own copy of the counts."""
+    counts = np.arange(500) % 37
+    selector = prepare(counts, k=5, epsilon=1)
+    fresh = [top_k(counts, k=5, epsilon=1, bits=SeededBits(seed)).tolist() for seed in range(30)]
+    counts[:] = 0
+    assert [selector.draw(SeededBits(seed)).tolist() for seed in range(30)] == fresh
+    assert prepare({"a": 900, "b": 1}, k=1, epsilon=1).draw() == ["a"]
 
 
 def test_a_long_array_gives_what_a_short_one_gives(monkeypatch):

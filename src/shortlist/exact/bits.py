@@ -6,6 +6,7 @@ A source of bits is apart from every law: what is drawn from the bits, and with 
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 from typing import Protocol
 
@@ -21,6 +22,18 @@ class Bits(Protocol):
 
     def draw(self, count: int) -> bytes:
         """Draw the next `count` bytes."""
+
+
+def source(bits: Bits | None) -> Bits:
+    """Take a source that was given, or the operating system's; refuse what is none, before anything is drawn."""
+    if bits is None:
+        return SystemBits()
+    if isinstance(bits, type) or not hasattr(bits, "secure") or not callable(getattr(bits, "draw", None)):
+        raise ParameterError(
+            f"bits must be a source of bits, not {type(bits).__name__}.",
+            hint="leave bits out for secure randomness; pass SeededBits(7), say, to repeat an experiment",
+        )
+    return bits
 
 
 class SystemBits:
@@ -51,9 +64,9 @@ class SeededBits:
     _BLOCK = 1 << 14
 
     def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise ParameterError(f"seed must be a non-negative int, not {seed!r}.")
-        self._seed = f"shortlist {seed}".encode()
+        if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= operator.index(seed) < 2**256:
+            raise ParameterError("seed must be a whole number from 0 to 2^256 − 1.")
+        self._seed = f"shortlist {operator.index(seed)}".encode()
         self._block = 0
         self._buffer = b""
         self._offset = 0

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 
+from shortlist.exact.balls import working_precision
 from shortlist.exact.scaled import Floats, Integers
 from shortlist.exact.uniform import Uniform
 
@@ -38,20 +39,19 @@ class Table:
     __slots__ = ("_borders", "slack")
 
     def __init__(self, weights: Floats, *, error: float, omitted: float) -> None:
-        """Take weights each off by a relative `error` at most, besides others that sum to `omitted` at most.
+        """Take weights that are each off by `error` of themselves at most; others sum to `omitted` at most.
 
-        Claim   a border, as a share of the true total, is off by at most `slack`.
-        Proof   Let W be the total of the true listed weights. Summing m floats adds at most m roundings, so a
-                computed partial sum is off by e = (error + 1.01 m 2^-53) of itself, hence by e W (1 + e) at most;
-                the same holds for the computed total. With O ≤ omitted the weight of all cells not listed, a
-                true border lies at (S + o)/(W + O) with 0 ≤ o ≤ O. The computed one lies at S(1 ± e)/W(1 ± e).
-                The quotient is off by 2e/(1 − e), leaving O out by O/W twice at most (once above, once below).
+        Claim   a border, as a share of all weight, is off by at most `slack`; or `slack` is above 1.
+        Proof   Let S be the true weight before a border, W that of all cells listed, and e = error + 2^-52 m for m
+                cells. Summing floats rounds m times, so the computed sums are S(1 ± e) and W(1 ± e), and for e ≤ 1/4
+                their quotient is within 8e/3 of S/W ≤ 1. Counting cells not listed, of weight o ≤ O before the border
+                and O in all, the border lies at (S + o)/(W + O), within O/W of S/W; and W is at least 3/4 of what was
+                computed. For e > 1/4, slack is above 1.
         """
         self._borders = np.concatenate([[0.0], np.cumsum(weights)])
-        summed = error + 1.01 * len(weights) * 2.0**-53
-        share = omitted / self._borders[-1]
         # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate`.
-        self.slack = float(4 * summed + 4 * share + 2.0**-50)
+        summed = error + 2.0**-52 * len(weights)
+        self.slack = float(4 * summed + 2 * omitted / self._borders[-1] + 2.0**-50)
 
     def locate(self, number: Uniform) -> int | None:
         """Find the index of the cell that the number hits, or None where floats cannot tell."""
@@ -83,38 +83,38 @@ class Table:
 def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
     """Find the cell that the number hits, with certainty.
 
-    Ends with probability one: a border is a single point, and every round halves the doubt 64 times over.
+    Ends with probability one: cells can be split finitely often, the weights of those that cannot shrink to points as
+    precision rises, and so do the borders, each of which the number equals with probability zero.
     """
     while True:
-        with ctx.workprec(number.known + 64):
-            cells = _narrowed(cells, number.known)
-            hits = _possible_hits(number, cells)
-            if len(hits) == 1:
-                parts = cells[hits[0]].split()
-                if parts is None:
-                    return cells[hits[0]]
-                cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
-                continue
-        number.extend()
+        with working_precision(number.known + 64):
+            cells, weights = _narrowed(cells, number.known)
+            hits = _possible_hits(number, weights)
+            parts = cells[hits[0]].split()
+        if len(hits) > 1:
+            number.extend()
+        elif parts is None:
+            return cells[hits[0]]
+        else:
+            cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
 
 
-def _narrowed(cells: Sequence[AnyCell], bits: int) -> Sequence[AnyCell]:
-    """Split cells until none is in doubt by more than 2^-bits of the whole, or cannot be split."""
+def _narrowed(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell], list[arb]]:
+    """Split cells until none is in doubt by more than 2^-precision of the whole, or cannot be split."""
     while True:
         weights = [cell.weight() for cell in cells]
-        tolerance = sum(weights, arb(0)).lower() * arb(2) ** -bits
+        tolerance = sum(weights, arb(0)).lower() * arb(2) ** -precision
         finer: list[AnyCell] = []
         for cell, weight in zip(cells, weights, strict=True):
             parts = None if weight.rad() < tolerance else cell.split()
             finer.extend([cell] if parts is None else parts)
         if len(finer) == len(cells):
-            return cells
+            return cells, weights
         cells = finer
 
 
-def _possible_hits(number: Uniform, cells: Sequence[AnyCell]) -> list[int]:
+def _possible_hits(number: Uniform, weights: Sequence[arb]) -> list[int]:
     """Which cells the number may lie in, as far as the balls can tell."""
-    weights = [cell.weight() for cell in cells]
     target = number.ball() * sum(weights, arb(0))
     end, hits = arb(0), []
     for index, weight in enumerate(weights):

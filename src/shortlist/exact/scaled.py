@@ -9,25 +9,25 @@ by a factor within (1 ± 2^-53)^n, that is by less than 1.01 · n · 2^-53 of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
+
+from shortlist.exact.balls import exp_minus, rounded
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _TABLE_BITS = 10
-_PRECISION = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled:
-    """Numbers mantissa · 2^exponent, mantissas in (2^-64, 1], each off by at most `roundings` roundings."""
+    """Numbers mantissa · 2^exponent, mantissas in (0, 1], each off by at most `roundings` roundings."""
 
     mantissa: Floats
     exponent: Integers
@@ -46,7 +46,7 @@ class Scaled:
         return 1.01 * self.roundings * 2.0**-53
 
     def aligned(self, ceiling: int) -> Floats:
-        """The numbers divided by 2^ceiling, as floats; below 2^-900 they may vanish."""
+        """The numbers divided by 2^ceiling, as floats; what is below 2^-1022 then may lose digits or vanish."""
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
@@ -68,6 +68,15 @@ def product(parts: Iterable[Floats]) -> Scaled:
         exponent = exponent + shift.astype(np.int64) + carry
         roundings += len(factors)
     return Scaled(mantissa=np.asarray(mantissa), exponent=np.asarray(exponent), roundings=roundings)
+
+
+def joined(parts: Sequence[Scaled]) -> Scaled:
+    """Put arrays one after another."""
+    return Scaled(
+        mantissa=np.concatenate([part.mantissa for part in parts]),
+        exponent=np.concatenate([part.exponent for part in parts]),
+        roundings=max(part.roundings for part in parts),
+    )
 
 
 def powers(rate: Fraction, exponents: Integers) -> Scaled:
@@ -97,27 +106,7 @@ def powers(rate: Fraction, exponents: Integers) -> Scaled:
 @lru_cache(maxsize=4096)
 def power(rate: Fraction, n: int) -> tuple[float, int]:
     """Compute e^(−rate · n) as mantissa and exponent, at most two roundings off."""
-    with ctx.workprec(_PRECISION + int(rate * n).bit_length()):
-        return rounded(exp_minus(rate * n))
-
-
-def exp_minus(x: Fraction) -> arb:
-    """Enclose e^(−x) at the working precision."""
-    return (-arb(fmpq(x.numerator, x.denominator))).exp()
-
-
-def shortfall(x: Fraction) -> arb:
-    """Enclose 1 − e^(−x) at the working precision, without cancellation for small x."""
-    return -(-arb(fmpq(x.numerator, x.denominator))).expm1()
-
-
-def rounded(ball: arb) -> tuple[float, int]:
-    """Round a ball that is narrow around a positive number to mantissa and exponent, at most two roundings off."""
-    mantissa, exponent = (int(part) for part in ball.mid().man_exp())
-    surplus = max(0, mantissa.bit_length() - 53)
-    significand = mantissa >> surplus
-    width = significand.bit_length()
-    return significand * 2.0**-width, exponent + surplus + width
+    return rounded(lambda: exp_minus(rate * n))
 
 
 @lru_cache(maxsize=64)

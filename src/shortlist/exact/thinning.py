@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol, Self, TypeVar
 
-from flint import arb, ctx
+from flint import arb
 
-from shortlist.exact.scaled import exp_minus
+from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -44,16 +44,16 @@ class Crowd(Protocol):
 AnyCrowd = TypeVar("AnyCrowd", bound=Crowd)
 
 
-def surely_kept(height: Uniform, coin: Uniform, bits: int) -> bool:
-    """Say yes if a proposal is kept whatever it is, given that Σ c_i ≥ 2^bits; by integers alone.
+def surely_kept(height: Uniform, coin: Uniform, magnitude: int) -> bool:
+    """Say yes if a proposal is kept whatever it is, given that Σ c_i ≥ 2^magnitude; by integers alone.
 
-    S(x) ≥ x Σ c_i and x* ≥ 1 − V, so 2^bits (1 − V) > −ln U is enough. Both sides are rounded to powers of two.
+    S(x) ≥ x Σ c_i and x* ≥ 1 − V, so 2^magnitude (1 − V) > −ln U is enough. Both sides are rounded to powers of two.
     """
     tail = (1 << coin.known) - 1 - coin.numerator  # 1 − V is above tail · 2^-known
     if not tail or not height.numerator:
         return False
     halvings = height.known - height.numerator.bit_length() + 1  # U ≥ 2^-halvings, so −ln U < halvings
-    return bits + tail.bit_length() - 1 - coin.known >= halvings.bit_length()
+    return magnitude + tail.bit_length() - 1 - coin.known >= halvings.bit_length()
 
 
 def kept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second: arb) -> bool | None:
@@ -63,7 +63,7 @@ def kept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second:
     Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m ≤ p_2 for m ≥ 2: the upper bound. Under weights
             c_i / p_1, p_(m+1) / p_1 is the mean of c^m, by Jensen at least r^m, so p_m ≥ p_1 r^(m−1): the lower.
     """
-    with ctx.workprec(coin.known + 64):
+    with working_precision(coin.known + 64):
         chance = coin.ball()
         threshold = (1 - chance) / (1 - decay * chance)
         target = -height.ball().log()
@@ -78,7 +78,7 @@ def kept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second:
 def kept(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]) -> bool:
     """Decide with certainty whether a proposal of score −x is kept; `height` is U and `coin` is V."""
     while True:
-        with ctx.workprec(coin.known + 64):
+        with working_precision(coin.known + 64):
             chance = coin.ball()
             threshold = (1 - chance) / (1 - exp_minus(x) * chance)
             target = -height.ball().log()

@@ -15,6 +15,7 @@ from shortlist.mechanisms.laplace import Laplace
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.pnf_joint import PNFJoint
 from shortlist.mechanisms.pnf_peel import PNFPeel
+from shortlist.privacy import shown
 
 __all__ = [
     "MECHANISMS",
@@ -44,16 +45,7 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     Parameters that are None count as not given.
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    if isinstance(mechanism, Mechanism):
-        _refuse_contradictions(mechanism, given)
-        return mechanism
-    kind = MECHANISMS.get(mechanism) if isinstance(mechanism, str) else None
-    if kind is None:
-        nearest = difflib.get_close_matches(str(mechanism), MECHANISMS, n=1)
-        raise ParameterError(
-            f"mechanism must be one of {', '.join(MECHANISMS)}, or a mechanism object; not {mechanism!r}.",
-            hint=f"did you mean {nearest[0]!r}?" if nearest else None,
-        )
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
     known = {field.name: field.default is MISSING for field in fields(kind)}
     for name in given:
         if name not in known:
@@ -61,10 +53,23 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
                 f"{kind.name} takes {', '.join(known)}; it has no parameter {name!r}.",
                 hint=f"{kind.name} needs no delta: its guarantee is pure" if name == "delta" else None,
             )
+    if isinstance(mechanism, Mechanism):
+        _refuse_contradictions(mechanism, given)
+        return mechanism
     for name, needed in known.items():
         if needed and name not in given:
             raise ParameterError(f"{kind.name} needs {name}.", hint=f"pass {name}={_EXAMPLES[name]}, say")
     return kind(**given)
+
+
+def _kind(name: object) -> type[Mechanism]:
+    if isinstance(name, str) and name in MECHANISMS:
+        return MECHANISMS[name]
+    nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
+    raise ParameterError(
+        f"mechanism must be one of {', '.join(MECHANISMS)}, or a mechanism object; not {shown(name)}.",
+        hint=f"did you mean {nearest[0]!r}?" if nearest else None,
+    )
 
 
 def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:

@@ -8,19 +8,25 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from flint import arb, ctx
-from numpy.typing import NDArray
+from flint import arb
 
+from shortlist.exact.balls import exp_minus, rounded, shortfall
 from shortlist.exact.choice import Table
-from shortlist.exact.scaled import Scaled, exp_minus, powers, rounded, shortfall
+from shortlist.exact.scaled import Floats, Scaled, joined, powers
 from shortlist.profile import IntArray
 from shortlist.sequences import Sequences
 
+# None of these can change a probability; they trade the time of preparing for that of drawing.
 _LEFT_OUT_BITS = 46
+"""A block of less than 2^-46 of the whole is left out of the table; more bits, longer tables and fewer escalations."""
 _COARSE_BLOCKS = 48
+"""Into how many blocks losses are cut to see where the weight is."""
+_FEW_FACTORS, _MANY_FACTORS = 1 << 13, 1 << 20
+"""So many factors C_{r,j} are rather multiplied than looked at coarsely, or a second time."""
 _MOST_BLOCKS = 2048
-_FEW_FACTORS = 1 << 13
+"""Beyond this many losses, blocks of several are made, and draws may be rejected."""
 _STEEP_BITS = 2
+"""N_r grows by less than 2^3 in a block, so a draw is kept with a probability of an eighth at least."""
 _BITS_PER_NAT = 1.4426950408889634
 
 
@@ -48,21 +54,31 @@ class Blocks:
         """All blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
-    def table(self) -> tuple[Table, int]:
-        """Tabulate (q^start − q^end) N_{end−1} for every block; say a power of two that the sum of all exceeds."""
+    def table(self) -> Table:
+        """Tabulate (q^start − q^end) N_{end−1} for every block."""
         parts = []
         if len(self._starts):
-            numbers = self._sequences.numbers(self._ends - 1)
-            parts.append(numbers * powers(self._rate, self._starts) * _lengths(self._rate, self._ends - self._starts))
+            lengths = _lengths(self._rate, self._ends - self._starts)
+            parts.append(self._sequences.numbers(self._ends - 1) * powers(self._rate, self._starts) * lengths)
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
-        unit = max(int(part.exponent.max()) for part in parts)
-        weights = np.concatenate([part.aligned(unit) for part in parts])
+        numbers = joined(parts)
+        unit = int(numbers.exponent.max())
         omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
-        # What vanishes in `aligned` is below 2^-900 of the unit each.
-        omitted += len(weights) * 2.0**-900
-        # The largest weight has a mantissa of 1/2 or more, of which roundings take little.
-        return Table(weights, error=max(part.error for part in parts), omitted=omitted), unit - 2
+        # What `aligned` makes of numbers below 2^-1022 of the unit counts as left out, too.
+        omitted += len(numbers.exponent) * 2.0**-1000
+        return Table(numbers.aligned(unit), error=numbers.error, omitted=omitted)
+
+    def magnitude(self) -> int:
+        """An integer m such that all sequences together weigh 2^m or more.
+
+        The sequences with loss a or less weigh N_a q^a together, for any a; roundings cannot take half of that away.
+        """
+        if not len(self._starts):
+            return 0  # the best sequence alone weighs 1
+        numbers = self._sequences.numbers(self._starts) * powers(self._rate, self._starts)
+        _, shift = np.frexp(numbers.mantissa)
+        return max(0, int((numbers.exponent + shift).max()) - 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,23 +132,28 @@ class LossCell:
         )
 
 
-def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, NDArray[np.float64]]:
+def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, Floats]:
     """Find the range of losses below `limit` that carries the weight, and bound what lies outside, in bits.
 
     A block [a, b) weighs at most q^a N_b, and all sequences together at least q^a N_a for any a. Exponents of two
-    are enough to compare them; three bits make up for that and for the floats.
+    are enough to compare them; three bits make up for that, and for floats as far as `_bits` is off.
     """
-    if limit * sequences.k <= _FEW_FACTORS:
-        return 0, limit, np.empty(0)
-    edges = np.append(np.arange(0, limit, -(-limit // _COARSE_BLOCKS)), limit)
-    exponents = sequences.numbers(edges).exponent
-    cost = _bits(rate, edges)
-    most = exponents[1:] - cost[:-1] + 3
-    kept = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
-    if not len(kept):
-        return 0, 0, most
-    first, last = kept[0], kept[-1] + 1
-    return int(edges[first]), int(edges[last]), np.concatenate([most[:first], most[last:]])
+    first, last, outside = 0, limit, [np.empty(0)]
+    enough = _FEW_FACTORS
+    while (last - first) * sequences.k > enough:
+        edges = np.append(np.arange(first, last, -(-(last - first) // _COARSE_BLOCKS)), last)
+        exponents = sequences.numbers(edges).exponent
+        cost = _bits(rate, edges)
+        most = exponents[1:] - cost[:-1] + 3
+        kept = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
+        begin, end = kept[0], kept[-1] + 1
+        first, last = int(edges[begin]), int(edges[end])
+        outside += [most[:begin], most[end:]]
+        if 2 * (end - begin) > len(most):
+            break
+        # A second look costs as much as the first: it is worth it only where very much is left.
+        enough = _MANY_FACTORS
+    return first, last, np.concatenate(outside)
 
 
 def _divided(sequences: Sequences, first: int, last: int) -> tuple[IntArray, IntArray]:
@@ -140,18 +161,23 @@ def _divided(sequences: Sequences, first: int, last: int) -> tuple[IntArray, Int
     stride = max(1, -(-(last - first) // _MOST_BLOCKS))
     starts = np.arange(first, last, stride)
     ends = np.append(starts[1:], last)[: len(starts)]
-    while stride > 1:
-        growth = sequences.numbers(ends - 1).exponent - sequences.numbers(starts).exponent
-        steep = (growth > _STEEP_BITS) & (ends - starts > 1)
-        if not steep.any():
-            break
+    if stride == 1:
+        return starts, ends
+    low, high = sequences.numbers(starts).exponent, sequences.numbers(ends - 1).exponent
+    while (steep := (high - low > _STEEP_BITS) & (ends - starts > 1)).any():
         middles = (starts[steep] + ends[steep]) // 2
-        starts, ends = np.sort(np.append(starts, middles)), np.sort(np.append(ends, middles))
+        order = np.argsort(np.append(starts, middles))
+        low = np.append(low, sequences.numbers(middles).exponent)[order]
+        starts = np.append(starts, middles)[order]
+        # The left half ends in the middle, and the right half where the whole block did.
+        ends, high = np.append(ends, ends[steep]), np.append(high, high[steep])
+        ends[: len(steep)][steep], high[: len(steep)][steep] = middles, sequences.numbers(middles - 1).exponent
+        ends, high = ends[order], high[order]
     return starts, ends
 
 
-def _bits(rate: Fraction, losses: IntArray | int) -> NDArray[np.float64]:
-    """How many bits q^r is below 1, to well within one bit."""
+def _bits(rate: Fraction, losses: IntArray | int) -> Floats:
+    """How many bits q^r is below 1. Three roundings of at most `nats` put it off by far less than a bit."""
     return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
 
 
@@ -165,5 +191,4 @@ def _lengths(rate: Fraction, widths: IntArray) -> Scaled:
 
 @lru_cache(maxsize=4096)
 def _length(rate: Fraction, width: int) -> tuple[float, int]:
-    with ctx.workprec(128):
-        return rounded(shortfall(rate * width))
+    return rounded(lambda: shortfall(rate * width))

@@ -8,10 +8,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-from flint import ctx
-
-from shortlist.concentrated import ball, rho_from, rounded_down
+from shortlist.concentrated import rho_from, rounded_down
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peeling import Peel, Peeling
@@ -90,7 +89,7 @@ class SuccessiveDraws:
 @lru_cache(maxsize=256)
 def _calibrated(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibration) -> Fraction:
     """The largest ε′ of nine digits that is proven, with balls, to give (epsilon, delta) through zCDP."""
-    with ctx.workprec(_PRECISION):
+    with working_precision(_PRECISION):
         if calibration is Calibration.TIGHT:
             return rounded_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt())
         unlikely = -8 * ball(delta).log()

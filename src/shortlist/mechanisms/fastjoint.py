@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import working_precision
+from shortlist.mechanisms.joint import Joint
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.mixture import Mixture
-from shortlist.privacy import Guarantee, rational
+from shortlist.privacy import rational, shown
 from shortlist.profile import Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FastJoint(Mechanism):
+class FastJoint(Joint):
     """Choose k items in one draw, counting every loss above tau as tau.
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
@@ -35,18 +37,10 @@ class FastJoint(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        self._read(beta=rational(self.beta, name="beta"))
+        given = self.beta
+        self._read(beta=rational(given, name="beta"))
         if not 0 <= self.beta < 1:
-            raise ParameterError(f"beta must be in [0, 1), not {float(self.beta):g}.", hint="beta=0 is joint")
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What one draw promises."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
-
-    @property
-    def _rate(self) -> Fraction:
-        return self.epsilon / (2 * self.neighbours.sensitivity)
+            raise ParameterError(f"beta must be in [0, 1), not {shown(given)}.", hint="beta=0 is joint")
 
     def tau(self, d: int) -> int | None:
         """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items; None, for no threshold, when beta is 0."""
@@ -55,11 +49,11 @@ class FastJoint(Mechanism):
         sequences = fmpq(math.perm(d, self.k)) / fmpq(self.beta.numerator, self.beta.denominator)
         precision = 64
         while True:
-            with ctx.workprec(precision):
-                ceiling = (arb(sequences).log() * fmpq(self._rate.denominator, self._rate.numerator)).ceil()
+            with working_precision(precision):
+                ceiling = (arb(sequences).log() * fmpq(self.rate.denominator, self.rate.numerator)).ceil()
                 if (whole := ceiling.unique_fmpz()) is not None:
                     return int(whole)
             precision *= 2
 
     def _prepare(self, levels: Levels) -> Mixture:
-        return Mixture(levels, k=self.k, rate=self._rate, tau=self.tau(levels.d))
+        return Mixture(levels, k=self.k, rate=self.rate, tau=self.tau(levels.d))

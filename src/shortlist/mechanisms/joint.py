@@ -31,4 +31,4 @@ class Joint(Mechanism):
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> Mixture:
-        return Mixture(levels, k=self.k, rate=self.epsilon / (2 * self.neighbours.sensitivity), tau=None)
+        return Mixture(levels, k=self.k, rate=self.rate, tau=None)

@@ -6,6 +6,7 @@ then be drawn from any number of times; every draw is a release of its own and c
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -13,7 +14,7 @@ from typing import ClassVar, Protocol
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.privacy import Guarantee, Neighbours, positive
+from shortlist.privacy import Guarantee, Neighbours, positive, shown
 from shortlist.profile import Levels, Picks
 
 _LARGEST_EPSILON = 10**6
@@ -53,13 +54,18 @@ class Mechanism(ABC):
         """See the levels, and be ready to draw."""
         if self.k > levels.d:
             raise DataError(
-                f"k must be at most the number of items: k is {self.k}, and there are {levels.d}.",
+                f"k must be at most the number of items: k is {shown(self.k)}, and there are {levels.d}.",
                 hint="ask for fewer items, or pass the whole domain",
             )
         return self._prepare(levels)
 
     @abstractmethod
     def _prepare(self, levels: Levels) -> Prepared: ...
+
+    @property
+    def rate(self) -> Fraction:
+        """ε/2Δ: how fast an exponential mechanism gives up on a score that one person moves by Δ."""
+        return self.epsilon / (2 * self.neighbours.sensitivity)
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -73,9 +79,12 @@ class Mechanism(ABC):
 
 
 def _checked_k(k: object) -> int:
-    if isinstance(k, bool) or not hasattr(k, "__index__"):
-        raise ParameterError(f"k must be a whole number, not {k!r}.")
-    number = int(k.__index__())
+    try:
+        if isinstance(k, bool):
+            raise TypeError
+        number = operator.index(k)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(f"k must be a whole number, not {shown(k)}.") from None
     if number < 1:
-        raise ParameterError(f"k must be at least 1, not {number}.")
+        raise ParameterError(f"k must be at least 1, not {shown(number)}.")
     return number

@@ -37,7 +37,7 @@ class Mixture:
         reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
         self._sequences = Sequences(levels.above(k, reach), k, reach)
         self._blocks = Blocks(self._sequences, rate, horizon=_horizon(self._sequences, tau), reach=reach)
-        self._table, self._bits = self._blocks.table()
+        self._table = self._blocks.table()
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -56,10 +56,10 @@ class Mixture:
         profile = sequences.profile if positions.max() < sequences.profile.ends[-1] else self.complete.profile
         return profile.picks(positions)
 
-    @property
-    def bits(self) -> int:
-        """A b such that the weights e^(−rate · min(L(s), tau)) of all sequences sum to 2^b or more."""
-        return self._bits
+    @cached_property
+    def magnitude(self) -> int:
+        """An m such that the weights e^(−rate · L(s)) of all sequences sum to 2^m or more."""
+        return self._blocks.magnitude()
 
     @property
     def doubt(self) -> float:
@@ -110,5 +110,4 @@ class Mixture:
 
 def _horizon(sequences: Sequences, tau: int | None) -> int:
     """The loss from which on nothing changes: every sequence is allowed, or the cap is reached."""
-    widest = sequences.widest if sequences.profile.complete else EVERY_LEVEL
-    return widest if tau is None else min(widest, tau)
+    return sequences.widest if tau is None else min(sequences.widest, tau)

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from flint import arb
 
+from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
-from shortlist.exact.scaled import exp_minus
 from shortlist.exact.thinning import kept, surely_kept
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.mechanism import Mechanism
@@ -41,7 +41,7 @@ class PNFJoint(Mechanism):
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 2, neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> ThinnedMixture:
-        return ThinnedMixture(levels, k=self.k, rate=self.epsilon / (2 * self.neighbours.sensitivity))
+        return ThinnedMixture(levels, k=self.k, rate=self.rate)
 
 
 class ThinnedMixture:
@@ -57,7 +57,7 @@ class ThinnedMixture:
         while True:
             sequences, positions = self._joint.draw_positions(bits)
             coin = Uniform(bits)
-            if surely_kept(height, coin, self._joint.bits):
+            if surely_kept(height, coin, self._joint.magnitude):
                 break
             loss = sequences.loss(positions)
             if loss == 0 or kept(height, coin, self._rate * loss, self.crowds):

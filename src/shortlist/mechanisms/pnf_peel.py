@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from flint import ctx
-
+from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.scaled import exp_minus
 from shortlist.exact.thinning import kept, kept_by_sums, surely_kept
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.mechanism import Mechanism
@@ -70,6 +68,6 @@ class ThinnedDraws:
         surely = int(float(first.lower() * 0.999))  # less by far more than a float can round up
         if surely_kept(height, coin, surely.bit_length() - 1):
             return True
-        with ctx.workprec(_PRECISION):
+        with working_precision(_PRECISION):
             quick = kept_by_sums(height, coin, exp_minus(x), first, second)
         return kept(height, coin, x, [peel.left()]) if quick is None else quick

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from shortlist.exact.scaled import exp_minus
+from shortlist.exact.balls import exp_minus
 from shortlist.profile import IntArray
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -81,39 +83,45 @@ def _whole_numbers(counts: Any) -> IntArray:
     if isinstance(counts, np.ma.MaskedArray) and counts.mask.any():
         raise DataError(f"{_EXPECTED}; masked ones were found.")
     try:
-        array = np.asarray(counts)
+        # NumPy would make one type of a list of several, and lose digits or take booleans for numbers.
+        array = np.array(counts, dtype=object) if isinstance(counts, list | tuple) else np.asarray(counts)
     except (ValueError, TypeError, OverflowError):
         raise DataError(f"{_EXPECTED}; what was given cannot be made an array.") from None
     if array.ndim != 1:
         raise DataError(f"{_EXPECTED}, in one dimension; {array.ndim} dimensions were found.")
     if not len(array):
         raise DataError(f"{_EXPECTED}; there are none.")
-    if array.dtype == np.int64:
-        return array
     if array.dtype == object:
-        array = _from_objects(array)
+        return _from_objects(array)
     if array.dtype.kind not in "iuf":
         raise DataError(f"{_EXPECTED}; values of type {array.dtype.name} were found.")
-    if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
-        raise DataError(f"{_EXPECTED}; fractional or missing ones were found.")
-    if array.dtype.kind != "i" and (array.max() >= 2.0**63 or array.min() < 0):
-        raise DataError(f"{_EXPECTED}; negative ones or ones beyond that were found.")
-    return array.astype(np.int64)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)
+        if not (np.isfinite(array) & (array == np.floor(array))).all():
+            raise DataError(f"{_EXPECTED}; fractional or missing ones were found.")
+        if array.max() >= 2.0**63 or array.min() < 0:
+            raise DataError(f"{_EXPECTED}; negative ones or ones beyond that were found.")
+    if array.dtype.kind == "u" and int(array.max()) > EVERY_LEVEL:
+        raise DataError(f"{_EXPECTED}; ones beyond that were found.")
+    return array.astype(np.int64, copy=False)
 
 
-def _from_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> np.ndarray[Any, np.dtype[Any]]:
+def _from_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
     """Read Python numbers; anything else, and what int64 cannot hold, is refused."""
-    if any(isinstance(value, bool | str | bytes) or not hasattr(value, "__float__") for value in array):
-        raise DataError(f"{_EXPECTED}; values of other types, or missing ones, were found.")
-    try:
-        whole = [int(value) for value in array]
-    except (ValueError, OverflowError):
-        raise DataError(f"{_EXPECTED}; fractional or missing ones were found.") from None
-    if any(number != value for number, value in zip(whole, array, strict=True)):
-        raise DataError(f"{_EXPECTED}; fractional ones were found.")
-    if min(whole) < 0 or max(whole) > EVERY_LEVEL:
+    values = array.tolist()
+    if {type(value) for value in values} != {int}:
+        if any(isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal) for value in values):
+            raise DataError(f"{_EXPECTED}; values of other types, or missing ones, were found.")
+        try:
+            whole = [int(value) for value in values]
+        except (ValueError, OverflowError):
+            raise DataError(f"{_EXPECTED}; fractional or missing ones were found.") from None
+        if any(number != value for number, value in zip(whole, values, strict=True)):
+            raise DataError(f"{_EXPECTED}; fractional ones were found.")
+        values = whole
+    if min(values) < 0 or max(values) > EVERY_LEVEL:
         raise DataError(f"{_EXPECTED}; negative ones or ones beyond that were found.")
-    return np.array(whole, dtype=np.int64)
+    return np.array(values, dtype=np.int64)
 
 
 def _column_maxima(values: np.ndarray[Any, Any], columns: int) -> np.ndarray[Any, Any]:

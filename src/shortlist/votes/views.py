@@ -1,4 +1,4 @@
-"""Three ways to look at counts in an array: some of them sorted, or all of them tallied chunk by chunk.
+"""Two ways to look at counts in an array: some of them sorted, or all of them tallied chunk by chunk.
 
 A view knows every level from its floor upwards, and can find an item again by its level and rank; inside a level,
 items are ranked by index.
@@ -38,6 +38,7 @@ class Window:
         self._d = len(counts)
         self._indices = np.flatnonzero(counts >= floor) if floor > 0 else None
         self._values = counts if self._indices is None else counts[self._indices]
+        self._order: tuple[int, IntArray, IntArray] | None = None
 
     def __len__(self) -> int:
         return len(self._values)
@@ -49,14 +50,20 @@ class Window:
     def items(self, picks: Picks) -> IntArray:
         """The indices of the items with these levels and ranks."""
         lowest = int(picks.levels.min())
+        if self._order is None or lowest < self._order[0]:
+            self._order = lowest, *self._sorted(lowest)
+        _, positions, values = self._order
+        found: IntArray = positions[np.searchsorted(values, picks.levels) + picks.ranks]
+        return found if self._indices is None else np.take(self._indices, found)
+
+    def _sorted(self, lowest: int) -> tuple[IntArray, IntArray]:
+        """The counts from `lowest` upwards in rising order, ties by index: where they stand, and what they are."""
         kept = np.flatnonzero(self._values >= lowest)
         keys = self._values[kept] - lowest
         # Sixteen bits are sorted by radix, much faster than by comparison.
         keys = keys.astype(np.uint16) if int(keys.max()) < 1 << 16 else keys
-        order = np.argsort(keys, kind="stable")
-        starts = np.searchsorted(keys, picks.levels - lowest, sorter=order)
-        found: IntArray = kept[order[starts + picks.ranks]]
-        return found if self._indices is None else np.take(self._indices, found)
+        positions = kept[np.argsort(keys, kind="stable")]
+        return positions, self._values[positions]
 
 
 class Chunks:

@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,15 @@ _OPTIONS = [
     "--remote-debugging-pipe",
 ]
 
+# The browser reads commands from descriptor 3 and writes answers to 4.
+_HAND_OVER = """
+import os, sys
+read, write = (os.dup(int(each)) for each in sys.argv[1:3])
+os.dup2(read, 3)
+os.dup2(write, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
 
 class Browser:
     """One tab of a headless browser."""
@@ -35,20 +45,13 @@ class Browser:
     def __init__(self, program: str, profile: Path) -> None:
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
-
-        def hand_over() -> None:
-            # The browser reads commands from descriptor 3 and writes answers to 4; the copies survive its start.
-            read, write = os.dup(to_browser), os.dup(from_browser)
-            os.dup2(read, 3)
-            os.dup2(write, 4)
-
         self._process = subprocess.Popen(
-            [program, *_OPTIONS, f"--user-data-dir={profile}"],
+            [sys.executable, "-c", _HAND_OVER, str(to_browser), str(from_browser)]
+            + [program, *_OPTIONS, f"--user-data-dir={profile}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            close_fds=False,
-            preexec_fn=hand_over,
+            pass_fds=(to_browser, from_browser),
             start_new_session=True,
         )
         os.close(to_browser)

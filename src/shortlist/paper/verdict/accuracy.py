@@ -86,7 +86,11 @@ def games_is_where_it_does_not_shine(results: Results) -> Finding:
     if not against_pnf or not against_cdp:
         return Finding.untested(claim, test, _NO_DATA)
     to_pnf, to_cdp = (ratios(found, "linf", pad=1) for found in (against_pnf, against_cdp))
-    measured = f"FastJoint's ℓ∞ + 1 over PNF-Peel's {spread(to_pnf)}, over CDP-Peel's {spread(to_cdp)}"
+    below, above = sum(value < 1 for value in to_pnf), sum(value > 1 for value in to_cdp)
+    measured = (
+        f"FastJoint's ℓ∞ + 1 over PNF-Peel's {spread(to_pnf)}, below 1 at {below} of {len(to_pnf)} ε; "
+        f"over CDP-Peel's {spread(to_cdp)}, above 1 at {above} of {len(to_cdp)} ε"
+    )
     return Finding(claim=claim, test=test, measured=measured, holding=judged(max(to_pnf) < 1 < min(to_cdp)))
 
 
