@@ -31,8 +31,8 @@ _OPTIONS = [
 
 # The browser reads commands from descriptor 3 and writes answers to 4.
 _HAND_OVER = """
-import os, sys
-read, write = (os.dup(int(each)) for each in sys.argv[1:3])
+import fcntl, os, sys
+read, write = (fcntl.fcntl(int(each), fcntl.F_DUPFD, 10) for each in sys.argv[1:3])
 os.dup2(read, 3)
 os.dup2(write, 4)
 os.execv(sys.argv[3], sys.argv[3:])
@@ -45,9 +45,9 @@ class Browser:
     def __init__(self, program: str, profile: Path) -> None:
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
+        pipes = (str(to_browser), str(from_browser))
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _HAND_OVER, str(to_browser), str(from_browser)]
-            + [program, *_OPTIONS, f"--user-data-dir={profile}"],
+            [sys.executable, "-c", _HAND_OVER, *pipes, program, *_OPTIONS, f"--user-data-dir={profile}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
