@@ -46,7 +46,7 @@ def test_deltas_add_up_where_rho_is_unknown():
     """An (ε, δ) guarantee without rho can be summed, but not below its delta."""
     together = compose([APPROXIMATE, PURE], delta="1e-5")
     assert (together.epsilon, together.delta, together.rho) == (Fraction(11, 10), Fraction(1, 10**6), None)
-    with pytest.raises(ParameterError, match="delta must be at least 2e-06"):
+    with pytest.raises(ParameterError, match="delta must be at least 2e-6"):
         compose([APPROXIMATE] * 2, delta="1e-6")
 
 
@@ -100,3 +100,8 @@ def test_texts_never_promise_more_than_the_numbers():
     """A long rational is written rounded up."""
     assert str(Guarantee(epsilon=Fraction(1, 3))) == "1/3-DP for one person, add-remove"
     assert str(Guarantee(epsilon=Fraction(10**12 + 1, 3 * 10**12))) == "0.333333334-DP for one person, add-remove"
+
+
+def test_a_tiny_guarantee_is_not_written_as_nothing():
+    """Numbers far below the range of floats keep their digits in print."""
+    assert str(Joint(k=1, epsilon="1e-300").guarantee) == "1e-300-DP (rho 1.25e-601) for one person, add-remove"

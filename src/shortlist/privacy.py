@@ -10,14 +10,13 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from shortlist.concentrated import epsilon_from, rounded_up
+from shortlist.concentrated import epsilon_from
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball
 
 _LARGEST_BITS = 1000
 _NUMBERS = "an int, float, Fraction, Decimal or decimal string"
@@ -82,7 +81,7 @@ def compose(guarantees: Iterable[Guarantee], *, delta: Any = None) -> Guarantee:
     >>> print(compose(yearly))
     13-DP (rho 0.40625) for one person, add-remove
     >>> print(compose(yearly, delta="1e-6"))
-    (4.64472202, 1e-06)-DP (rho 0.40625) for one person, add-remove
+    (4.64472202, 1e-6)-DP (rho 0.40625) for one person, add-remove
     """
     parts = list(guarantees)
     if not parts:
@@ -174,7 +173,10 @@ def _rho(guarantee: Guarantee) -> Fraction | None:
 
 def _plain(number: Fraction) -> str:
     """Write a rational shortly: as a decimal or a fraction where that is exact, else rounded up to nine digits."""
-    decimal = f"{float(number):.12g}"
-    if Fraction(decimal) == number:
-        return decimal
-    return str(number) if number.denominator < 10**6 else f"{float(rounded_up(ball(number))):.9g}"
+    decimal = Context(prec=12).divide(Decimal(number.numerator), Decimal(number.denominator))
+    if Fraction(decimal) != number:
+        if number.denominator < 10**6:
+            return str(number)
+        decimal = Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(number.numerator), Decimal(number.denominator))
+    decimal = decimal.normalize()
+    return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else str(decimal).lower()
