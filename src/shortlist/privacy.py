@@ -179,4 +179,4 @@ def _plain(number: Fraction) -> str:
             return str(number)
         decimal = Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(number.numerator), Decimal(number.denominator))
     decimal = decimal.normalize()
-    return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else str(decimal).lower()
+    return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else f"{decimal:e}"
