@@ -14,7 +14,7 @@ from shortlist.profile import EVERY_LEVEL, IntArray, Picks, Profile
 from shortlist.votes.views import Chunks, View, Window
 
 _EXPECTED = "counts must be whole numbers from 0 to 2^63 − 1, one for each item"
-_SHORT = 1 << 14
+_SHORT = 1 << 13
 _LONG = 1 << 17
 _COLUMNS = 1 << 11
 
