@@ -1,5 +1,6 @@
 """A folder of votes to work in, and the command line as a real process."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,14 +34,15 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(folder: Path) -> Run:
-    """Run `shortlist` with some arguments in the folder."""
+    """Run `shortlist` with some arguments in the folder, and with some variables in its environment."""
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "shortlist.cli", *arguments],
             cwd=folder,
+            env={**os.environ, **environment},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=120,
         )
 

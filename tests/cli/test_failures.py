@@ -1,6 +1,7 @@
 """What goes wrong is told in words, with an exit code; nothing is written, and no data is quoted."""
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from shortlist.cli import failures
 from shortlist.cli.app import app
+from shortlist.cli.wording import in_options
 from shortlist.errors import DataError, OutputError, ParameterError
 
 from .conftest import Run, Select
@@ -23,6 +25,7 @@ from .conftest import Run, Select
 LISTENING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from shortlist.cli import main
 main()
 """
@@ -34,15 +37,19 @@ main()
         (["--nonsense"], "No such option"),
         (["-k", "three"], "'-k'"),
         (["-k", "0"], "error: k must be at least 1"),
-        (["--epsilon", "-1"], "error: epsilon must be above 0"),
-        (["--epsilon", "much"], "error: epsilon must be a finite number"),
+        (["--epsilon", "-1"], "Hint: try --epsilon 1\n"),
+        (["--epsilon", "much"], "error: epsilon must be a finite number such as 1, 0.5 or 1/3, not 'much'"),
         (["--mechanism", "jiont"], "Hint: did you mean 'joint'?"),
         (["--neighbours", "near"], "error: neighbours must be 'add-remove' or 'replace'"),
-        (["--count", "votes"], "error: person or count"),
-        (["--sensitivity", "2"], "error: sensitivity must go with count"),
+        (["--count", "votes"], "error: --person or --count must be named"),
+        (["--sensitivity", "2"], "Hint: leave --sensitivity out"),
+        (["--mechanism", "cdp-peel"], "Hint: pass --delta 1e-6, say"),
+        (["--mechanism", "laplace"], "pass --seed and --insecure"),
+        (["--memory-limit", "much"], "error: --memory-limit must be a size"),
+        (["--domain-sql", "SELECT 1"], "error: --domain-sql must come with --database"),
         (["--beta", "0.5"], "has no parameter 'beta'"),
-        (["--database", "plays.db"], "error: database and sql must come together"),
-        (["--output", "top10.txt"], "error: output must end in .json, .csv, .parquet"),
+        (["--database", "plays.db"], "error: --database and --sql must come together"),
+        (["--output", "top10.txt"], "error: --output must end in .json, .csv, .parquet"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -51,6 +58,7 @@ def test_wrong_usage_is_2(select: Select, folder: Path, options: list[str], word
     done = select("--output", "top.json", *options)
     assert (done.exit_code, done.stdout) == (2, "")
     assert words in done.stderr
+    assert not re.search(r"[a-z]=|[a-z]_[a-z]|[A-Z]\w+\(", done.stderr), "words of Python"
     assert "Traceback" not in done.stderr
     assert not (folder / "top.json").exists()
 
@@ -89,6 +97,7 @@ def test_missing_domain_is_explained(run: Run) -> None:
     done = run("select", "plays", "--person", "user_id", "--item", "track", "-k", "3", "--epsilon", "1")
     assert done.returncode == 2
     assert "public list of all items" in done.stderr
+    assert done.stderr.splitlines()[-1] == "Hint: pass --domain with a file that lists them, say catalogue.csv"
 
 
 def test_existing_file_stays(select: Select, folder: Path) -> None:
@@ -97,6 +106,7 @@ def test_existing_file_stays(select: Select, folder: Path) -> None:
     done = select("--output", "top.json")
     assert (done.exit_code, done.stdout) == (1, "")
     assert (folder / "top.json").read_text() == "mine"
+    assert "Hint: pass --force to overwrite it" in done.stderr
     assert select("--output", "top.json", "--force").exit_code == 0
     assert (folder / "top.json").read_text().startswith("{")
 
@@ -109,9 +119,12 @@ ENDLESS = {
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are POSIX signals here")
-@pytest.mark.parametrize("engine", ENDLESS)
-def test_interrupted_run_leaves_nothing(folder: Path, engine: str) -> None:
-    """Ctrl-C while votes are counted ends with 130: no file, no part of one, and no spilled votes."""
+@pytest.mark.parametrize(
+    ("engine", "name"), [("duckdb", "SIGINT"), ("sqlite", "SIGINT"), ("duckdb", "SIGTERM"), ("duckdb", "SIGHUP")]
+)
+def test_interrupted_run_leaves_nothing(folder: Path, engine: str, name: str) -> None:
+    """Stopped while votes are counted, and told to hurry: no file, no part of one, and no spilled votes are left."""
+    number = getattr(signal, name)
     connection = {"duckdb": duckdb, "sqlite": sqlite3}[engine].connect(str(folder / "votes.db"))
     connection.execute("CREATE TABLE unused (item TEXT)")
     connection.close()
@@ -133,12 +146,13 @@ def test_interrupted_run_leaves_nothing(folder: Path, engine: str) -> None:
         while not os.listdir(temporary) and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(1)  # the folder for spilling is made just before the counting begins
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
+        process.send_signal(number)
         output, errors = process.communicate(timeout=60)
     finally:
         process.kill()
         process.communicate()
-    assert (process.returncode, output, errors) == (130, "", "error: interrupted.\n")
+    assert (process.returncode, output, errors) == (128 + number, "", "error: interrupted.\n")
     assert set(os.listdir(folder)) == before
     assert os.listdir(temporary) == []
 
@@ -146,7 +160,7 @@ def test_interrupted_run_leaves_nothing(folder: Path, engine: str) -> None:
 @pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
-        (ParameterError("k must be small.", hint="try k=1"), 2, "error: k must be small.\nHint: try k=1\n"),
+        (ParameterError("k must be small.", hint="try k=1"), 2, "error: k must be small.\nHint: try -k 1\n"),
         (DataError("the votes are odd."), 1, "error: the votes are odd.\n"),
         (OutputError("the file is in the way."), 1, "error: the file is in the way.\n"),
         (KeyboardInterrupt(), 130, "error: interrupted.\n"),
@@ -154,11 +168,28 @@ def test_interrupted_run_leaves_nothing(folder: Path, engine: str) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_failures_are_told(capsys: pytest.CaptureFixture[str], raised: BaseException, code: int, said: str) -> None:
-    """Each member of the family has its exit code, and its text is printed as it is."""
+    """Each member of the family has its exit code, and its text is printed in the words of the command line."""
     with pytest.raises(typer.Exit) as exit_, failures.told():
         raise raised
     assert exit_.value.exit_code == code
     assert capsys.readouterr().err == said
+
+
+def test_quoted_words_are_left_alone() -> None:
+    """A column or a file that is called like a parameter keeps its name, and apostrophes quote nothing."""
+    given = "the voters' file must have a column 'domain_sql'; found \"k=1\".\nHint: raise memory_limit"
+    assert in_options(given) == given.replace("memory_limit", "--memory-limit")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+@pytest.mark.parametrize("arguments", [["mechanisms"], ["--version"], ["--help"]], ids=" ".join)
+def test_full_disk_is_told(arguments: list[str]) -> None:
+    """Output that cannot be written is an error, in one line of ours."""
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "shortlist.cli", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert re.fullmatch(r"error: the output could not be written: .*\.\n", done.stderr)
 
 
 def test_unexpected_errors_quote_nothing(capsys: pytest.CaptureFixture[str]) -> None:

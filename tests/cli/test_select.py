@@ -42,6 +42,22 @@ def test_printed_forms_are_those_of_the_files(select: Select, folder: Path) -> N
     assert all(item in table for item in items)
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_every_item_can_be_printed(run: Run, folder: Path, encoding: str) -> None:
+    """JSON and CSV are UTF-8 whatever the terminal; a table shows what the terminal lacks as escapes."""
+    (folder / "counted.csv").write_text("track,votes\nŻuk,9000\nb,10\n", encoding="utf-8")
+    (folder / "items.csv").write_text("track\nŻuk\nb\n", encoding="utf-8")
+    options = "counted.csv --count votes --item track --domain items.csv -k 1 --epsilon 1"
+    shown = {
+        form: run("select", *options.split(), "--format", form, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+        for form in ("json", "csv", "table")
+    }
+    assert {done.returncode for done in shown.values()} == {0}, shown
+    assert json.loads(shown["json"].stdout)["items"] == ["Żuk"]
+    assert shown["csv"].stdout == '"rank","item"\n1,"Żuk"\n'
+    assert r"\u017b" in shown["table"].stdout
+
+
 def test_seed_is_stamped(select: Select) -> None:
     """A release that can be repeated says that it is not secure, in every printed form that has room for it."""
     assert json.loads(select(*SEEDED, "--format", "json").stdout)["secure"] is False

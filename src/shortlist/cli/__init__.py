@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from shortlist.cli.streams import printable
 from shortlist.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -19,13 +20,14 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that the arguments of the process name."""
-    try:
-        app = _load()
-        app(prog_name="shortlist")
-    except MissingExtraError as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    with printable():
+        try:
+            app = _load()
+            app(prog_name="shortlist")
+        except MissingExtraError as error:
+            sys.exit(f"error: {error}")
+        except KeyboardInterrupt:
+            sys.exit(130)
 
 
 def _load() -> typer.Typer:

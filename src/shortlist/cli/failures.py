@@ -1,13 +1,14 @@
 """How failures leave the command line: in words on stderr, with an exit code, and with no data in them.
 
-2    wrong usage: an option or a parameter, before any data is seen
-1    wrong data, or a file that cannot be written
-130  interrupted (Ctrl-C)
+2        wrong usage: an option or a parameter, before any data is seen
+1        wrong data, or a file that cannot be written
+128 + n  interrupted by the signal n: 130 is Ctrl-C, 143 is SIGTERM
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from contextlib import contextmanager
 import typer
 
 from shortlist.cli.interrupts import heard
+from shortlist.cli.streams import is_unwritten
+from shortlist.cli.wording import in_options
 from shortlist.errors import ParameterError, ShortlistError
 
 _TRACEBACK = "SHORTLIST_TRACEBACK"
@@ -32,9 +35,9 @@ def told() -> Iterator[None]:
             # Engines that are interrupted raise errors of their own.
             if interrupts or isinstance(error, KeyboardInterrupt):
                 complain("interrupted.")
-                raise typer.Exit(130) from None
+                raise typer.Exit(128 + (interrupts or [signal.SIGINT])[0]) from None
             # Usage errors of Typer carry their exit code; their class has no public name in every version of it.
-            if hasattr(error, "exit_code") or os.environ.get(_TRACEBACK):
+            if hasattr(error, "exit_code") or is_unwritten(error) or os.environ.get(_TRACEBACK):
                 raise
             complain(_words(error))
             raise typer.Exit(2 if isinstance(error, ParameterError) else 1) from None
@@ -47,7 +50,7 @@ def complain(message: str) -> None:
 
 def _words(error: Exception) -> str:
     if isinstance(error, ShortlistError):
-        return str(error)
+        return in_options(str(error))
     # The text of a foreign error may quote data, so only its kind is named.
     return (
         f"something unexpected went wrong ({type(error).__name__}).\n"

@@ -1,8 +1,8 @@
-"""Ctrl-C, made to reach engines that are busy.
+"""Ctrl-C and its kin (SIGTERM, SIGHUP), made to reach engines that are busy.
 
-Python looks at signals between its own steps. DuckDB looks for itself now and then, but stops only the thread that
-looked and waits for the others to finish; SQLite does not look at all. So a thread waits for the interrupt, and tells
-every engine to stop.
+None of them ends the process on the spot, so that votes that were spilled to disk are removed first. Python looks at
+signals between its own steps. DuckDB looks for itself now and then, but stops only the thread that looked and waits for
+the others to finish; SQLite does not look at all. So a thread waits for the signal, and tells every engine to stop.
 """
 
 from __future__ import annotations
@@ -13,33 +13,50 @@ import socket
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+_DEFAULTS = {
+    getattr(signal, name): signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name)
+}
+_PATIENCE = 5.0
+
 
 @contextmanager
 def heard() -> Iterator[list[int]]:
-    """Keep a list of the interrupts that arrive, where they arrive at all: not in a thread, not when ignored."""
+    """Keep a list of the signals that arrive, where they arrive at all: not in a thread, not when ignored."""
     arrived: list[int] = []
+    raised = float("-inf")
 
     def note(number: int, frame: FrameType | None) -> None:
+        nonlocal raised
         arrived.append(number)
-        raise KeyboardInterrupt
+        # A second one soon after would stop the removal of spilled votes; later, somebody insists.
+        if time.monotonic() - raised >= _PATIENCE:
+            raised = time.monotonic()
+            raise KeyboardInterrupt
 
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    ours = [each for each, default in _DEFAULTS.items() if signal.getsignal(each) is default] if main else []
+    if not ours:
         yield arrived
         return
     with _watcher() as wake:
-        signal.signal(signal.SIGINT, note)
+        for each in ours:
+            signal.signal(each, note)
         before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         try:
             yield arrived
         finally:
             signal.set_wakeup_fd(before)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for each in ours:
+                # The last references to spilled votes go when the process ends; it is ending already.
+                signal.signal(each, signal.SIG_IGN if arrived else _DEFAULTS[each])
 
 
 @contextmanager

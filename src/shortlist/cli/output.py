@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from shortlist.cli.display import plain, ranking
 from shortlist.cli.options import Format
+from shortlist.cli.streams import exact_stdout
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def check_output(path: Path | None, *, force: bool) -> None:
     if path is None:
         return
     if path.suffix.lower() not in _SUFFIXES:
-        raise ParameterError(f"output must end in {', '.join(_SUFFIXES)}; found {str(path)!r}.")
+        raise ParameterError(f"--output must end in {', '.join(_SUFFIXES)}; found {str(path)!r}.")
     check_target(path, force=force)
 
 
@@ -38,6 +39,8 @@ def print_release(release: Release, form: Format) -> None:
     """Print a release on stdout; JSON and CSV are what the files hold."""
     from shortlist import record
 
+    if form is not Format.TABLE:
+        exact_stdout()
     if form is Format.JSON:
         sys.stdout.write(record.dumps(release))
     elif form is Format.CSV:
