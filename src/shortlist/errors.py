@@ -43,5 +43,5 @@ class MissingExtraError(ShortlistError, ImportError):
     def __init__(self, extra: str, *, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the optional part {extra!r}, which is not installed.",
-            hint=f"pip install 'shortlist[{extra}]'",
+            hint=f"install shortlist[{extra}], for example by pip install '.[{extra}]' in the folder of shortlist",
         )

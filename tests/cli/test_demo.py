@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from shortlist.cli.chances import log_chance
+from shortlist.cli.demo import _program
 from shortlist.cli.playlog import PlayLog
 
 from .conftest import Run
@@ -25,11 +26,24 @@ def test_demo_ends_with_a_command_that_works(run: Run, folder: Path) -> None:
     assert (len(record["items"]), record["secure"], record["mechanism"]) == (10, True, "joint")
     assert all(item in done.stdout for item in record["items"])
     assert "not private" in done.stdout
-    words = shlex.split(done.stdout.strip().splitlines()[-1])
-    assert words[:2] == ["shortlist", "select"]
-    again = subprocess.run([sys.executable, "-m", "shortlist.cli", *words[1:]], cwd=folder, capture_output=True)
+    command = done.stdout.strip().splitlines()[-1]
+    again = subprocess.run(shlex.split(command), cwd=folder, capture_output=True)
     assert again.returncode == 0
     assert json.loads((folder / "mine.json").read_text())["guarantee"] == record["guarantee"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="programs are found by other rules")
+def test_program_is_named_as_the_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name if that leads to it, else by its path; and through Python if it was run so."""
+    program = tmp_path / "shortlist"
+    program.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _program() == "shortlist"
+    monkeypatch.setenv("PATH", "")
+    assert _program() == shlex.quote(str(program))
+    monkeypatch.setattr(sys, "argv", ["__main__.py", "demo"])
+    assert _program() == f"{shlex.quote(sys.executable)} -m shortlist.cli"
 
 
 def test_demo_overwrites_nothing(run: Run, folder: Path) -> None:

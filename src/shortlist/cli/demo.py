@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +31,8 @@ of a real one, only the list that was released may ever be published.
 _COLUMNS: dict[str, Any] = {"person": "user_id", "item": "track"}
 
 Folder = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Where to put the files. [default: a new temporary folder]")
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where to put the files. [default: a new temporary folder, which stays]"),
 ]
 
 
@@ -105,10 +109,21 @@ def _protection(log: PlayLog, items: Sequence[Any], catalogue: Path) -> str:
 
 def _show_next(console: Console, plays: Path, catalogue: Path, output: Path) -> None:
     command = (
-        f"shortlist select {shlex.quote(str(plays))} --person user_id --item track "
+        f"{_program()} select {shlex.quote(str(plays))} --person user_id --item track "
         f"--domain {shlex.quote(str(catalogue))} -k {_K} --epsilon {_EPSILON} --output mine.json"
     )
     console.print("The release to publish", style="bold")
     console.print(plain(f"  {output}"))
+    console.print("  (the demo's files stay until you delete their folder; --folder puts them where you like)")
     console.print("The same with your own data: change the files and the columns", style="bold")
     console.print(plain(f"  {command}"))
+
+
+def _program() -> str:
+    """What runs this program in the reader's shell: its name alone only if that is where the shell would look."""
+    running = shutil.which(sys.argv[0])
+    if running is None or Path(running).stem != "shortlist":
+        return f"{shlex.quote(sys.executable)} -m shortlist.cli"
+    named = shutil.which("shortlist")
+    same = named is not None and os.path.samefile(named, running)
+    return "shortlist" if same else shlex.quote(running)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
+from typing import NamedTuple
 
 EXAMPLE = "shortlist mechanisms"
 
-_WHEN = {
-    "joint": "the default: the most useful lists, and no failure probability",
-    "fastjoint": "to repeat the published algorithm, with its failure probability beta",
-    "pnf-joint": "never a larger expected loss than joint; only its rho is worse, so not for many releases",
-    "pnf-peel": "to compare with: k rounds, each with its share of epsilon",
-    "cdp-peel": "when a small delta is acceptable and k is large",
-    "laplace": "to compare with: noise on every count",
-    "gamma": "to compare with: noise on every count",
+
+class _Entry(NamedTuple):
+    guarantee: str
+    rho: str
+    when: str
+
+
+# In letters that every terminal can show.
+_ENTRIES = {
+    "joint": _Entry("epsilon", "epsilon^2/8", "always, to begin with: the default"),
+    "fastjoint": _Entry("epsilon", "epsilon^2/8", "for the published law, with its failure probability --beta"),
+    "pnf-joint": _Entry("epsilon", "epsilon^2/2", "for one release alone: never a larger expected loss than joint"),
+    "pnf-peel": _Entry("epsilon", "epsilon^2/2k", "when votes are few and k is small, or to compare"),
+    "cdp-peel": _Entry("epsilon, delta", "k r^2/8", "when a small --delta will do and many counts lie close together"),
+    "laplace": _Entry("epsilon", "epsilon^2/2", "for research only: noise on every count"),
+    "gamma": _Entry("epsilon", "epsilon^2/2", "for research only: noise on every count"),
 }
+_NOTES = (
+    "The guarantee is for the --neighbours that you choose; rho (zCDP) is what to add up over many releases, and r is "
+    "what each of the k rounds of cdp-peel may spend. Secure means exact, without floating-point noise; the others are "
+    "accepted only with --seed and --insecure."
+)
 
 
 def mechanisms() -> None:
@@ -25,23 +38,15 @@ def mechanisms() -> None:
 
     from shortlist.mechanisms import MECHANISMS
 
-    table = Table(box=None, padding=(0, 2, 1, 0))
-    table.add_column("name", no_wrap=True)
-    table.add_column("promises", ratio=1)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("name", "guarantee", "rho", "secure"):
+        table.add_column(head, no_wrap=True)
     table.add_column("take it", ratio=1)
     for name, kind in MECHANISMS.items():
-        limit = "; floats, so only with --seed and --insecure" if kind.research else ""
-        table.add_row(Text(name), Text(_claim(kind)), Text(_WHEN.get(name, "") + limit))
-    Console().print(table)
-
-
-def _claim(kind: type) -> str:
-    """The paragraph of a docstring that begins with the word Claim."""
-    lines = (inspect.getdoc(kind) or "").splitlines()
-    start = next((index for index, line in enumerate(lines) if line.startswith("Claim")), len(lines))
-    paragraph = lines[start : start + 1]
-    for line in lines[start + 1 :]:
-        if not line.startswith(" "):
-            break
-        paragraph.append(line)
-    return " ".join(" ".join(paragraph).removeprefix("Claim").split())
+        entry = _ENTRIES[name]
+        secure = "no" if kind.research else "yes"
+        table.add_row(*map(Text, (name, entry.guarantee, entry.rho, secure, entry.when)))
+    console = Console(highlight=False)
+    console.print(table)
+    console.print()
+    console.print(Text(_NOTES))
