@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = """\
 shortlist reproduce --quick
-shortlist reproduce --data DIR --datasets games,books,news --vary k,epsilon,beta --trials 200 --output results/"""
+shortlist reproduce --data DIR --datasets games,books,news --vary k,epsilon,beta --trials 200 --output results/
+shortlist reproduce --list-data"""
 
 
 def reproduce(
