@@ -1,0 +1,35 @@
+"""How often do floats not suffice, so that balls decide?
+
+    python benchmarks/escalation.py            100,000 draws for each data set and mechanism, k = 100, epsilon = 1
+
+The proven bound is the probability that one choice among the blocks of losses falls too close to a border.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from selection import real, synthetic
+from shortlist import Joint, SystemBits
+from shortlist.mechanisms import mixture
+from shortlist.votes.arrays import ArrayTally
+
+
+def main(draws: int) -> None:
+    print("| counts | d | draws | decided by balls | proven bound for one draw |")
+    print("|---|---|---|---|---|")
+    exact, calls = mixture.quantile, []
+    mixture.quantile = lambda *arguments: calls.append(1) or exact(*arguments)  # type: ignore[assignment]
+    bits = SystemBits()
+    for name, counts in [*real(), *synthetic(30_000)]:
+        calls.clear()
+        prepared = Joint(k=100, epsilon=1).prepare(ArrayTally(np.sort(counts)))
+        for _ in range(draws):
+            prepared.draw(bits)
+        print(f"| {name} | {len(counts):,} | {draws:,} | {len(calls)} | {prepared.doubt:.1e} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000)
