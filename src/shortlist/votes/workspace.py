@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
 from shortlist.votes.border import optional
+from shortlist.votes.spilling import own_folder, remove, sweep
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,25 +24,25 @@ class Workspace:
 
     def __init__(self, *, memory_limit: str | None = None) -> None:
         engine = optional("duckdb", purpose="opening files and tables")
-        folder = Path(tempfile.mkdtemp(prefix="shortlist-"))
+        sweep()
+        folder, lock = own_folder()
         settings: dict[str, Any] = {"temp_directory": str(folder)}
         if memory_limit is not None:
             settings["memory_limit"] = str(memory_limit)
         try:
             self.connection: duckdb.DuckDBPyConnection = engine.connect(":memory:", config=settings)
         except engine.Error:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder, lock)
             raise ParameterError(
                 f"memory_limit must be a size that DuckDB understands, not {memory_limit!r}.", hint="try '4GB'"
             ) from None
         self.connection.execute("SET TimeZone = 'UTC'")
-        weakref.finalize(self, _close, self.connection, folder)
+        weakref.finalize(self, _close, self.connection, folder, lock)
 
 
-def _close(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+def _close(connection: duckdb.DuckDBPyConnection, folder: Path, lock: int) -> None:
     connection.close()
-    # What spilled there are votes.
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder, lock)
 
 
 def identifier(name: str) -> str:
