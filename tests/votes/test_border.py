@@ -5,6 +5,7 @@ import traceback
 import pytest
 
 from shortlist.errors import ChangedError, DataError
+from shortlist.votes import tally
 from shortlist.votes.border import reading
 
 
@@ -27,3 +28,12 @@ def test_an_interrupt_stays_an_interrupt(text):
     """Ctrl-C during a query is Ctrl-C."""
     with pytest.raises(KeyboardInterrupt), reading("the votes"):
         raise RuntimeError(text)
+
+
+def test_spark_prints_nothing(spark, capfd):
+    """PySpark prints its errors by itself, values and all; not while it reads for us."""
+    frame = spark.createDataFrame([("1", "secret")], "user string, track string")
+    frame = frame.selectExpr("user", "CAST(CAST(track AS INT) AS STRING) AS track")
+    with pytest.raises(DataError, match="could not be read") as caught:
+        tally(frame, person="user", item="track", domain=["a"])
+    assert "secret" not in str(caught.value) + "".join(capfd.readouterr())

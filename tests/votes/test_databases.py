@@ -47,6 +47,55 @@ def test_names_missing_columns(database):
         count(database, "SELECT user, track AS song FROM log")
 
 
+def test_shows_no_names_of_an_answer(database):
+    """The columns of an answer may be made from values, so they are not shown."""
+    with pytest.raises(DataError, match="must have a column 'track'") as caught:
+        count(database, "SELECT user, track AS trackecret FROM log")
+    assert "ecret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["; -- hi", ";\n/* hi; */ ;", " -- hi;", "-- ';\n;"])
+def test_takes_what_may_follow_a_query(database, end):
+    """A semicolon and comments may follow."""
+    assert count(database, "SELECT user, track FROM log WHERE track <> ';'" + end).d == 2
+
+
+def test_refuses_a_column_that_is_there_twice(database):
+    """Of two columns with one name, none is guessed."""
+    with pytest.raises(DataError, match="each column once"):
+        count(database, "SELECT user, track, track || user AS track FROM log")
+
+
+def test_an_empty_answer_has_the_domains_type(database):
+    """Without rows, the answer fits any domain."""
+    sql = "SELECT user, user AS track FROM log WHERE user > 5"
+    assert tally(database=database, sql=sql, person="user", item="track", domain=[7, 8]).d == 2
+
+
+def test_refuses_files_that_the_query_cannot_read(tmp_path):
+    """What an engine says of a file in a query does not cross."""
+    (tmp_path / "bad.parquet").write_text("secret" * 9)
+    duckdb.connect(str(tmp_path / "log.db")).close()
+    with pytest.raises(DataError, match=r"sql could not be read \(InvalidInputException\)") as caught:
+        count(tmp_path / "log.db", f"SELECT * FROM '{tmp_path / 'bad.parquet'}'")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [90, 4096, 5000])
+def test_refuses_a_torn_database(database, size):
+    """A file that was cut is no fault of the query."""
+    database.write_bytes(database.read_bytes()[:size])
+    with pytest.raises(DataError, match="could not be read"):
+        count(database, "SELECT user, track FROM log")
+
+
+@pytest.mark.parametrize("domain_sql", ["SELECT user, track FROM log", " SELECT user,\n track  FROM log ; "])
+def test_refuses_the_query_of_the_votes_as_the_domain(database, domain_sql):
+    """A domain that is asked for as the votes are is the votes."""
+    with pytest.raises(ParameterError, match="the query of the votes was given"):
+        tally(database=database, sql="SELECT user, track FROM log", domain_sql=domain_sql, person="user", item="track")
+
+
 def test_takes_an_empty_answer(database, all_items):
     """No row is no vote."""
     assert all_items(count(database, "SELECT * FROM log WHERE user > 5")) == [(0, "b"), (0, "secret")]
@@ -84,6 +133,9 @@ def test_refuses_other_files(tmp_path):
         ({"votes": "log.csv", "count": "plays"}, "person or count must be named, and only one of them; both"),
         ({"votes": "log.csv", "person": None}, "person or count must be named, and only one of them; none"),
         ({"votes": "log.csv", "person": "track"}, "different columns"),
+        ({"votes": "log.csv", "person": 0}, "person must be the name of a column"),
+        ({"votes": "log.csv", "item": None}, "item must be the name of a column"),
+        ({"votes": "log.csv", "domain_column": 1}, "domain_column must be the name of a column"),
     ],
 )
 def test_refuses_arguments_that_do_not_fit(arguments, message):

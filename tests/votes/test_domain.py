@@ -1,5 +1,7 @@
 """The domain comes in many forms, and is always one public list."""
 
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +134,93 @@ def test_refuses_the_votes_as_their_own_domain(votes, tmp_path):
         tally(path, person="user", item="track", domain=str(path))
 
 
+@pytest.mark.parametrize("spelling", ["plays", "plays/*.csv", "plays/../plays/b.csv", "link.csv", "hard.csv"])
+def test_refuses_the_votes_in_another_spelling(tmp_path, spelling):
+    """A folder, a glob, a detour or a link to a file of the votes is the votes."""
+    (tmp_path / "plays").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "plays" / name).write_text("user,track\n1,a\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "plays" / "b.csv")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "plays" / "b.csv")
+    for votes in (tmp_path / "plays", [tmp_path / "plays" / "a.csv", tmp_path / "plays" / "b.csv"]):
+        with pytest.raises(ParameterError, match="the votes themselves"):
+            tally(votes, person="user", item="track", domain=tmp_path / spelling)
+
+
+def test_refuses_a_csv_domain_without_a_header(votes, tmp_path):
+    """The first line of a CSV file might be an item, so its only column has to be named."""
+    path = tmp_path / "items.csv"
+    path.write_text("secret\na\nb\n")
+    with pytest.raises(DataError, match="domain_column; the first line of a CSV file must be a header") as caught:
+        tally(votes, person="user", item="track", domain=path)
+    assert "secret" not in str(caught.value)
+    assert tally(votes, person="user", item="track", domain=path, domain_column="secret").d == 2
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_decodes_dictionaries(library, all_items):
+    """A dictionary of whole numbers holds whole numbers."""
+    import pyarrow as pa
+
+    votes = pa.table({"user": [1, 2, 2], "id": pa.array([7, 7, 12]).dictionary_encode()})
+    domain = pa.array([7, 12, 13]).dictionary_encode()
+    if library == "pandas":
+        votes, domain = votes.to_pandas(), domain.to_pandas()
+    assert all_items(tally(votes, person="user", item="id", domain=domain)) == [(2, 7), (1, 12), (0, 13)]
+
+
+def test_takes_bytes_of_a_fixed_size(all_items):
+    """A fixed size is a way to store bytes."""
+    import pyarrow as pa
+
+    items = pa.array([b"ab", b"cd"], pa.binary(2))
+    votes = pa.table({"user": [1, 2], "track": items})
+    for domain in (items, [b"ab", b"cd"]):
+        assert all_items(tally(votes, person="user", item="track", domain=domain)) == [(1, b"ab"), (1, b"cd")]
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow", "duckdb", "spark"])
+def test_refuses_repeated_columns(library, request):
+    """Of two columns with one name, none is guessed; of those that are not read, names do not matter."""
+    make = {"pandas": repeated_pandas, "pyarrow": repeated_arrow, "duckdb": repeated_duckdb}.get(library)
+    make = make or partial(repeated_spark, request.getfixturevalue("spark"))
+    with pytest.raises(DataError, match="each column once; 'track' is repeated"):
+        tally(make(["user", "track", "track"]), person="user", item="track", domain=ITEMS)
+    assert tally(make(["user", "track", "year", "year"]), person="user", item="track", domain=ITEMS).d == 3
+
+
+def repeated_pandas(names):
+    import pandas as pd
+
+    return pd.DataFrame([["x"] * len(names)], columns=names)
+
+
+def repeated_arrow(names):
+    import pyarrow as pa
+
+    return pa.table([["x"]] * len(names), names=names)
+
+
+def repeated_duckdb(names):
+    import duckdb
+
+    return duckdb.sql("SELECT " + ", ".join(f"'x' AS {name}" for name in names))
+
+
+def repeated_spark(session, names):
+    return session.sql("SELECT " + ", ".join(f"'x' AS {name}" for name in names))
+
+
+def test_takes_columns_whose_names_are_no_text(votes):
+    """Columns beside those that are read may have any name."""
+    import pandas as pd
+
+    frame = pd.DataFrame({0: [1, 2], "user": [1, 2], "track": ["a", "b"]})
+    assert tally(frame, person="user", item="track", domain=ITEMS).d == 3
+    with pytest.raises(DataError, match="did you mean 'track'"):
+        tally(frame, person="user", item="trak", domain=ITEMS)
+
+
 @pytest.mark.parametrize(
     "domain", [[], [None], np.array([], dtype=str)], ids=["empty list", "only gaps", "empty array"]
 )
@@ -189,6 +278,26 @@ def test_reads_untyped_votes_as_the_domains_type(tmp_path, all_items):
     path.write_text("user,id\n1,007\n1,7\n2,7\n3,7.5\n4,eight\n5,8\n")
     counted = tally(path, person="user", item="id", domain=[7, 8])
     assert all_items(counted) == [(2, 7), (1, 8)]
+
+
+@pytest.mark.parametrize("count", [False, True])
+def test_refuses_untyped_votes_of_which_none_is_read(tmp_path, count):
+    """Votes of which not one is a number are the wrong column."""
+    path = tmp_path / "votes.csv"
+    path.write_text("n,id\n1,secret\n,\n2,7.5\n")
+    with pytest.raises(DataError, match="must hold whole numbers, as the domain does; no value") as caught:
+        tally(path, **{"count" if count else "person": "n"}, item="id", domain=[7, 8])
+    assert "secret" not in str(caught.value)
+    path.write_text("n,id\n1,secret\n2,99\n")
+    assert tally(path, person="n", item="id", domain=[7, 8]).d == 2
+
+
+def test_reads_untyped_decimals(tmp_path, all_items):
+    """Decimals in CSV are read with the scale of the domain, and never rounded."""
+    path = tmp_path / "votes.csv"
+    path.write_text("user,price\n1,1.5\n2,1.500\n3,1.504\n4,-2\n")
+    counted = tally(path, person="user", item="price", domain=[Decimal("1.50"), Decimal("-2.00")])
+    assert all_items(counted) == [(2, Decimal("1.50")), (1, Decimal("-2.00"))]
 
 
 def test_reads_the_domain_from_the_database(tmp_path, all_items):

@@ -62,10 +62,25 @@ def test_refuses_counts_that_are_not_whole(hold):
         tally(**hold({"track": ["a"], "plays": [1.5]}), count="plays", item="track", domain=["a", "b"])
 
 
-def test_names_the_nearest_column(hold):
-    """A column that is not there is answered with those that are like it."""
-    with pytest.raises(DataError, match="did you mean 'track'"):
+def test_names_the_nearest_column(hold, engine):
+    """A column that is not there is answered with those that are like it, where they are surely names."""
+    answer = "AS trak" if engine.endswith(" file") else "did you mean 'track'"
+    with pytest.raises(DataError, match=answer):
         tally(**hold(VOTES), person="user", item="trak", domain=DOMAIN)
+
+
+def test_forgives_no_case_but_names_it(hold):
+    """A name in other case is another name, and is suggested on every engine."""
+    with pytest.raises(DataError, match="did you mean 'track'"):
+        tally(**hold(VOTES), person="USER", item="Track", domain=DOMAIN)
+
+
+def test_refuses_lists_as_items(hold, engine, typed):
+    """What is no single value is answered with the types that are."""
+    if not typed or engine == "sqlite file":
+        pytest.skip("there are no lists there")
+    with pytest.raises(DataError, match="must hold text, whole numbers"):
+        tally(**hold({"user": [1, 2], "track": [["a"], ["b"]]}), person="user", item="track", domain=DOMAIN)
 
 
 def test_refuses_items_of_another_type(hold, typed):

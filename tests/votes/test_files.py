@@ -2,11 +2,17 @@
 
 import gzip
 import os
+import subprocess
+import sys
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from shortlist.errors import ChangedError, DataError
-from shortlist.votes import source, tally
+from shortlist.votes import opening, source, tally
+from shortlist.votes.spilling import sweep
 
 DOMAIN = ["a", "b", "007", ""]
 
@@ -58,9 +64,16 @@ def test_reads_json_values_as_text(tmp_path, all_items):
         ("votes.csv", "", "empty file"),
         ("votes.parquet", "", "empty file"),
         ("votes.parquet", "PAR1 and then nothing PAR1", "could not be read"),
-        ("votes.csv", "user,track\n1,secret\n2\n", "could not be read"),
-        ("votes.csv", "user,track\n1,secret\n2,secret,3\n", "could not be read"),
-        ("votes.csv", 'user,track\n1,"secret\n', "could not be read"),
+        ("votes.parquet", "PAR1 and then nothing PAR1", r"the file is '.*votes.parquet'"),
+        ("votes.csv", "user,track\n1,secret\n2\n", "line 3 of '.*votes.csv' has more or fewer fields"),
+        ("votes.csv", "user,track\n1,secret\n2,secret,3\n", "line 3 of '.*votes.csv' has more or fewer fields"),
+        ("votes.csv", 'user,track\n1,"secret\n', "line 2 of '.*votes.csv' opens a quote"),
+        ("votes.csv", "\nuser,track\n1,secret\n", "the first line of '.*votes.csv' is blank"),
+        ("votes.csv", "1,secret\n2,secret\n", "is the first line of the file a header"),
+        ("votes.csv", "user1,secret track\n2,b\n", "is the first line of the file a header"),
+        ("votes.csv", "User , TRACK\n2,b\n", "did you mean ' TRACK'"),
+        ("votes.json", '[{"user": 1, "track": "secret"}]', "holds an array"),
+        ("votes.jsonl", '{"secret": 1, "track secret": 2}\n', "must have a column 'track'"),
         ("votes.jsonl", '{"user": 1, "track": "secret"}\n{"user": 1, "tra', "could not be read"),
         ("votes.csv", "usr,track\n1,secret\n", "did you mean 'usr'"),
         ("votes.csv", "user,track,track\n1,secret,b\n", "each column once"),
@@ -81,7 +94,7 @@ def test_refuses_text_in_another_encoding(tmp_path):
     """Text that is not UTF-8 is refused."""
     path = tmp_path / "votes.csv"
     path.write_bytes("user,track\n1,caf\xe9\n".encode("latin-1"))
-    with pytest.raises(DataError, match="could not be read") as caught:
+    with pytest.raises(DataError, match=r"line 2 of .* is not text in UTF-8") as caught:
         count(path)
     assert "caf" not in str(caught.value)
 
@@ -99,6 +112,46 @@ def test_refuses_files_of_two_formats(tmp_path):
     write(tmp_path, "b.jsonl", '{"user": 1, "track": "a"}\n')
     with pytest.raises(DataError, match="one format"):
         count(tmp_path)
+
+
+def write_parquet(path, users, items, kinds=(None, None)):
+    columns = [pa.array(values, kind) for values, kind in zip((users, items), kinds, strict=True)]
+    parquet.write_table(pa.table(columns, names=["user", "track"]), path)
+
+
+@pytest.mark.parametrize(("users", "items", "column"), [([2.0], [7], "user"), ([2], ["7"], "track")])
+def test_refuses_parquet_files_of_two_types(tmp_path, users, items, column):
+    """A column has one type in all files, or values would be changed to fit."""
+    write_parquet(tmp_path / "one.parquet", [1], [7])
+    write_parquet(tmp_path / "two.parquet", users, items)
+    with pytest.raises(DataError, match=f"column '{column}' of the votes must have one type in all files") as caught:
+        tally(tmp_path, person="user", item="track", domain=[7])
+    assert "one.parquet" in str(caught.value)
+    assert "two.parquet" in str(caught.value)
+
+
+def test_takes_parquet_files_of_several_widths(tmp_path, all_items):
+    """Whole numbers are whole numbers, however wide they are stored."""
+    for name, kind in [("one", pa.int8()), ("two", pa.int64()), ("three", pa.uint64())]:
+        write_parquet(tmp_path / f"{name}.parquet", [1, 2], [7, 2**63 if name == "three" else 8], (pa.int32(), kind))
+    counted = tally(tmp_path, person="user", item="track", domain=[7, 8, 2**63])
+    assert all_items(counted) == [(1, 7), (1, 8), (1, 2**63)]
+
+
+def test_notices_a_file_that_is_removed(tmp_path, monkeypatch):
+    """A file that is gone before it was read has changed."""
+    path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
+    monkeypatch.setattr("shortlist.votes.opening.count_persons", removing(path, opening.count_persons))
+    with pytest.raises(ChangedError, match="changed while it was read"):
+        count(path)
+
+
+def removing(path, counting):
+    def remove_and_count(*arguments, **options):
+        path.unlink()
+        return counting(*arguments, **options)
+
+    return remove_and_count
 
 
 def test_notices_a_file_that_changes(tmp_path, monkeypatch):
@@ -126,3 +179,20 @@ def test_leaves_no_temporary_folder(tmp_path, monkeypatch):
     assert len(list((tmp_path / "temporary").iterdir())) == 1
     del counted
     assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_removes_what_a_killed_process_left(tmp_path, monkeypatch):
+    """A folder whose owner is gone is removed by the next process; one whose owner lives, or a stranger's, stays."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = "import os; from shortlist.votes.spilling import own_folder; print(own_folder()[0]); input()"
+    ran = {"env": {**os.environ, "TMPDIR": str(tmp_path)}, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **ran) as process:
+        left = Path(process.stdout.readline().strip())
+        other = tmp_path / "shortlist-other"
+        other.mkdir(mode=0o700)
+        assert left.stat().st_mode & 0o777 == 0o700
+        sweep()
+        assert left.exists()
+        process.kill()
+    sweep()
+    assert os.listdir(tmp_path) == ["shortlist-other"]

@@ -6,10 +6,13 @@ engine never crosses: what crosses is the kind of the failure, in our words, wit
 
 from __future__ import annotations
 
-import difflib
 import importlib
-from collections.abc import Iterator, Sequence
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from shortlist.errors import DataError, MissingExtraError, ShortlistError
@@ -19,6 +22,13 @@ _HINTS = {
     "IOException": "is the file complete, readable, and in the format that its name says?",
     "ConversionException": "cast the column to one type first",
 }
+_LINE = re.compile(r"Invalid Input Error: CSV Error on Line: (\d+)\n")
+_FAULTS = {
+    "Expected Number of Columns": "has more or fewer fields than the header",
+    "unterminated quote": "opens a quote that is not closed",
+    "not utf-8": "is not text in UTF-8",
+}
+_SPARK_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def optional(module: str, *, extra: str = "tables", purpose: str = "reading tables") -> Any:
@@ -34,8 +44,8 @@ def optional(module: str, *, extra: str = "tables", purpose: str = "reading tabl
 
 
 @contextmanager
-def reading(what: str, *, hint: str | None = None) -> Iterator[None]:
-    """Say in our words that an engine failed to read something.
+def reading(what: str, *, hint: str | None = None, files: Iterable[Path] = ()) -> Iterator[None]:
+    """Say in our words that an engine failed to read something; of `files`, the one it failed on is named.
 
     >>> with reading("votes", hint="look at line 3"):
     ...     int("secret")
@@ -44,31 +54,41 @@ def reading(what: str, *, hint: str | None = None) -> Iterator[None]:
     Hint: look at line 3
     """
     try:
-        yield
+        with _hushed():
+            yield
     except ShortlistError:
         raise
     except Exception as error:
-        kind = type(error).__name__
+        kind, text = type(error).__name__, str(error)
         # DuckDB's words for Ctrl-C.
-        if kind == "InterruptException" or str(error) == "Query interrupted":
+        if kind == "InterruptException" or text == "Query interrupted":
             raise KeyboardInterrupt from None
-        raise DataError(f"{what} could not be read ({kind}).", hint=_HINTS.get(kind, hint)) from None
+        place = _place(text, files)
+        raise DataError(f"{what} could not be read ({kind}){place}.", hint=_HINTS.get(kind, hint)) from None
 
 
-def check_column(name: str, columns: Sequence[str], *, where: str) -> None:
-    """Refuse a column that is not there, and name the nearest ones that are.
+def _place(text: str, files: Iterable[Path]) -> str:
+    """Which file an engine complains of, and where; of its text, only what names our files and lines is used."""
+    named = max((os.fspath(path) for path in files if os.fspath(path) in text), key=len, default=None)
+    if named is None:
+        return ""
+    line = _LINE.match(text)
+    if line is None:
+        return f": the file is {named!r}"
+    fault = next((fault for sign, fault in _FAULTS.items() if sign in text), "cannot be read")
+    return f": line {line[1]} of {named!r} {fault}"
 
-    >>> check_column("usr", ["user", "track"], where="the votes")
-    Traceback (most recent call last):
-    shortlist.errors.DataError: the votes must have a column 'usr'; their columns are 'user', 'track'.
-    Hint: did you mean 'user'?
-    """
-    if name in columns:
-        return
-    nearest = difflib.get_close_matches(name, columns, n=2, cutoff=0.5)
-    nearest = nearest or [each for each in columns if each.casefold() == name.casefold()]
-    shown = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
-    raise DataError(
-        f"{where} must have a column {name!r}; their columns are {shown}.",
-        hint=f"did you mean {' or '.join(map(repr, nearest))}?" if nearest else None,
-    )
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep PySpark from printing the text of its errors, which quotes values."""
+    spark = sys.modules.get("pyspark.logger")
+    loggers = [] if spark is None else [spark.PySparkLogger.getLogger(name) for name in _SPARK_LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes.border import check_column, optional, reading
+from shortlist.votes.border import optional, reading
 from shortlist.votes.databases import open_query
-from shortlist.votes.files import is_path, open_files
-from shortlist.votes.frames import is_empty, settled
+from shortlist.votes.files import is_path, matched, open_files
+from shortlist.votes.frames import is_empty, is_table, settled, take_columns
+from shortlist.votes.headers import Choose, Header, Origin
 from shortlist.votes.ranks import no_items
-from shortlist.votes.source import Choose, Source
+from shortlist.votes.source import Source
 from shortlist.votes.values import arrow_column
 from shortlist.votes.workspace import Workspace
 
@@ -21,14 +23,26 @@ NAME = "the domain"
 
 
 def check_domain(domain: Any, votes: Any, *, domain_column: str | None, item: str) -> None:
-    """Refuse to go on without a domain, or with the votes as their own domain."""
+    """Refuse to go on without a domain, or with the votes as their own domain.
+
+    Files are compared, and the very same frame is noticed; that a list or a column was made from the votes cannot
+    be seen.
+    """
     if domain is None:
-        found = "none was given"
-    elif _same(domain, votes) and domain_column in (None, item):
-        found = "the votes themselves were given"
-    else:
-        return
-    raise ParameterError(
+        raise _no_domain("none was given")
+    if domain_column in (None, item) and _same(domain, votes):
+        raise _no_domain("the votes themselves were given")
+
+
+def check_domain_query(domain_sql: str, sql: str | None, *, domain_column: str | None, item: str) -> None:
+    """Refuse the query of the votes as the query of the domain."""
+    queries = {" ".join(query.split()).rstrip("; ") for query in (domain_sql, str(sql))}
+    if len(queries) == 1 and domain_column in (None, item):
+        raise _no_domain("the query of the votes was given")
+
+
+def _no_domain(found: str) -> ParameterError:
+    return ParameterError(
         f"domain must be the public list of all items that may be released, voted for or not; {found}. "
         "If the list came from the votes, an item that only one person voted for could be released if and only if "
         "that person is in the data, and no differentially private release may tell that. "
@@ -46,7 +60,7 @@ def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: 
         return replace(source, frame=_renamed(source.frame))
     frame = _framed(domain)
     with reading(NAME):
-        frame = _renamed(frame.select(*choose(list(frame.collect_schema().names())))).drop_nulls()
+        frame = _renamed(take_columns(frame, choose)).drop_nulls()
         if isinstance(frame, nw.LazyFrame):
             # A column of a large table is made short before it is moved.
             frame = frame.group_by("item").agg(nw.len().alias("rows")).select("item")
@@ -63,19 +77,23 @@ def open_domain_query(workspace: Workspace, database: Any, sql: str, *, column: 
 
 
 def _chooser(column: str | None, item: str) -> Choose:
-    """Choose the column that was named, else the one called like the votes' column of items, else the only one."""
+    """Choose the column that was named, else the one called like the votes' column of items, else the only one.
 
-    def choose(columns: Sequence[str]) -> list[str]:
+    The only column of a CSV file is not enough: its first line is an item if the file has no header.
+    """
+
+    def choose(header: Header) -> list[str]:
         if column is not None:
-            check_column(column, columns, where=NAME)
-            return [column]
-        if item in columns:
-            return [item]
-        if len(columns) == 1:
-            return list(columns)
+            return header.take([column], where=NAME)
+        if item in header.columns:
+            return header.take([item], where=NAME)
+        listed = header.origin is not Origin.FIRST_LINE
+        if len(header.columns) == 1 and listed:
+            return list(header.columns)
         raise DataError(
-            f"the domain must have a column {item!r}, or one column only; its columns are {', '.join(columns)}.",
-            hint="name the column of items with domain_column",
+            f"the domain must have a column {item!r}{', or one column only' if listed else ''}; {header.shown()}.",
+            hint="name the column of items with domain_column"
+            + ("" if listed else "; the first line of a CSV file must be a header"),
         )
 
     return choose
@@ -84,6 +102,8 @@ def _chooser(column: str | None, item: str) -> Choose:
 def _framed(domain: Any) -> Any:
     """A frame of what holds items in memory or in another engine."""
     nw, pa = optional("narwhals.stable.v2"), optional("pyarrow")
+    if is_table(domain):
+        return domain
     if isinstance(domain, pa.Array | pa.ChunkedArray):
         return nw.from_native(pa.table({"item": domain}))
     if type(domain).__module__.startswith("ibis.") and hasattr(domain, "as_table"):
@@ -106,10 +126,20 @@ def _renamed(frame: Any) -> Any:
 
 
 def _same(domain: Any, votes: Any) -> bool:
-    if is_path(domain) and is_path(votes):
-        return _listed(domain) == _listed(votes)
-    return domain is votes
+    if isinstance(domain, str | os.PathLike) and is_path(votes):
+        return bool(_identities(domain) & _identities(votes))
+    listed = isinstance(domain, list | tuple) and is_path(domain)
+    return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
 
 
-def _listed(paths: Any) -> list[str]:
-    return [os.path.abspath(each) for each in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+def _identities(paths: Any) -> set[Any]:
+    """What tells files apart, however they are spelled or linked."""
+    found: set[Any] = set()
+    for each in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        for path in matched(each) or [Path(each)]:
+            try:
+                status = os.stat(path)
+                found.add((status.st_dev, status.st_ino))
+            except OSError:
+                found.add(os.path.realpath(path))
+    return found

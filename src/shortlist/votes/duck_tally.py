@@ -12,7 +12,7 @@ from shortlist.votes.border import optional, reading
 from shortlist.votes.families import Kind
 from shortlist.votes.frames import arrow
 from shortlist.votes.ranks import Places, checked_profile, instant
-from shortlist.votes.source import Source
+from shortlist.votes.source import Source, reading_from
 from shortlist.votes.workspace import Workspace
 
 
@@ -27,7 +27,7 @@ class DuckTally:
         self._workspace = workspace
         self._connection = workspace.connection
         self._kind = kind
-        with reading("the votes or the domain", hint="is every file complete, and are all its rows alike?"):
+        with reading_from(votes, domain, hint="is every file complete, and are all its rows alike?"):
             self._connection.execute(f"""
                 CREATE TEMP TABLE tallied AS
                 WITH counted AS (

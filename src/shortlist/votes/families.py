@@ -96,8 +96,13 @@ def parsed(column: str, kind: Kind) -> str | None:
     >>> parsed('"id"', Kind(family=INTEGER, storage="BIGINT"))
     'CASE WHEN regexp_full_match("id", \\'[+-]?[0-9]+\\') THEN TRY_CAST("id" AS BIGINT) END'
     """
-    if kind.family not in _PATTERNS:
-        return None
     # A bare cast would round '7.5' to 8 and read a timestamp as its date.
-    pattern = _PATTERNS[kind.family]
+    pattern = _decimal_pattern(kind) if kind.family == DECIMAL else _PATTERNS.get(kind.family)
+    if pattern is None:
+        return None
     return f"CASE WHEN regexp_full_match({column}, '{pattern}') THEN TRY_CAST({column} AS {kind.storage}) END"
+
+
+def _decimal_pattern(kind: Kind) -> str:
+    scale = int(kind.storage.rpartition(",")[2].rstrip(")"))
+    return rf"[+-]?[0-9]+(\.[0-9]{{0,{scale}}}0*)?"

@@ -6,7 +6,9 @@ from typing import Any
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes.border import optional, reading
-from shortlist.votes.source import Choose, Source
+from shortlist.votes.families import kind_of
+from shortlist.votes.headers import Choose, Header
+from shortlist.votes.source import Source
 
 _ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, or paths of files"
 
@@ -14,13 +16,34 @@ _ACCEPTED = "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, or paths 
 def open_frame(native: Any, *, choose: Choose, name: str) -> Source:
     """Take a frame as it is, lazy or not, with the chosen columns."""
     nw = optional("narwhals.stable.v2")
-    try:
-        frame = nw.from_native(native)
-    except TypeError:
-        raise ParameterError(f"{name} must be {_ACCEPTED}, not {type(native).__name__}.") from None
+    if not is_table(native):
+        try:
+            nw.from_native(native)
+        except TypeError:
+            raise ParameterError(f"{name} must be {_ACCEPTED}, not {type(native).__name__}.") from None
     with reading(name):
-        chosen = choose(list(frame.collect_schema().names()))
-        return Source(frame=frame.select(*chosen), name=name)
+        return Source(frame=take_columns(native, choose), name=name)
+
+
+def take_columns(given: Any, choose: Choose) -> Any:
+    """Select the chosen columns, each of which must be there once."""
+    nw, pa = optional("narwhals.stable.v2"), optional("pyarrow")
+    native = nw.to_native(given, pass_through=True)
+    # Where names are repeated, narwhals refuses the frame or knows each of them once.
+    if isinstance(native, pa.Table):
+        return nw.from_native(_decoded(native.select(choose(Header(columns=native.column_names)))))
+    if nw.dependencies.is_pandas_dataframe(native):
+        return nw.from_native(native[choose(Header(columns=list(native.columns)))])
+    frame = nw.from_native(native)
+    repeats = frame.implementation.is_duckdb() or frame.implementation.is_spark_like()
+    columns = list(native.columns) if repeats else frame.collect_schema().names()
+    return frame.select(*choose(Header(columns=columns)))
+
+
+def is_table(native: Any) -> bool:
+    """Whether something is a frame in memory whose names may be repeated."""
+    nw, pa = optional("narwhals.stable.v2"), optional("pyarrow")
+    return isinstance(native, pa.Table) or bool(nw.dependencies.is_pandas_dataframe(native))
 
 
 def count_persons(source: Source, person: str, *, item: str) -> Any:
@@ -29,6 +52,7 @@ def count_persons(source: Source, person: str, *, item: str) -> Any:
     A person counts once for an item, however often the pair is there. Rows without a person or an item are ignored.
     """
     nw = optional("narwhals.stable.v2")
+    _check_items(source, item)
     with reading(source.name):
         dtype = source.frame.collect_schema()[person]
         pairs = source.frame.select(nw.col(item).alias("item"), nw.col(person).alias("person")).drop_nulls()
@@ -45,6 +69,7 @@ def count_persons(source: Source, person: str, *, item: str) -> Any:
 def take_counts(source: Source, count: str, *, item: str) -> Any:
     """Take the votes of each item as they were counted elsewhere: columns `item` and `votes`."""
     nw = optional("narwhals.stable.v2")
+    _check_items(source, item)
     with reading(source.name):
         counted = source.frame.select(nw.col(item).alias("item"), nw.col(count).alias("votes")).drop_nulls()
         counted = _whole(settled(counted, name=source.name))
@@ -56,6 +81,17 @@ def take_counts(source: Source, count: str, *, item: str) -> Any:
             hint="cast it to whole numbers; rows without a count are ignored",
         )
     return counted
+
+
+def _check_items(source: Source, item: str) -> None:
+    """Refuse lists and the like before an engine tries to group by them."""
+    nw = optional("narwhals.stable.v2")
+    with reading(source.name):
+        dtype = source.frame.collect_schema()[item]
+    if isinstance(dtype, nw.Object) and not isinstance(source.frame, nw.LazyFrame):
+        dtype = settled(source.frame.select(item), name=source.name).collect_schema()[item]
+    if dtype.is_nested():
+        kind_of(dtype, what=f"the items of {source.name}")
 
 
 def _whole(counted: Any) -> Any:
@@ -108,12 +144,25 @@ def arrow(frame: Any, *, name: str) -> Any:
 def _plain(table: Any) -> Any:
     """Store times by the microsecond, which Arrow refuses if they are finer, and bytes in the form all engines know."""
     pa = optional("pyarrow")
+    decoded = _decoded(table)
     types = [
         pa.timestamp("us", field.type.tz)
         if pa.types.is_timestamp(field.type)
         else pa.binary()
         if field.type in (pa.large_binary(), pa.binary_view())
         else field.type
-        for field in table.schema
+        for field in decoded.schema
     ]
+    return _cast(decoded, types)
+
+
+def _decoded(table: Any) -> Any:
+    """Give columns the type of their values: a dictionary is a way to store them, and so is a fixed size of bytes."""
+    pa = optional("pyarrow")
+    values = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
+    return _cast(table, [pa.binary() if pa.types.is_fixed_size_binary(each) else each for each in values])
+
+
+def _cast(table: Any, types: list[Any]) -> Any:
+    pa = optional("pyarrow")
     return table.cast(pa.schema([field.with_type(each) for field, each in zip(table.schema, types, strict=True)]))

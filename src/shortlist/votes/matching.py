@@ -9,7 +9,7 @@ from shortlist.errors import DataError
 from shortlist.votes.border import optional, reading
 from shortlist.votes.families import EMPTY, INTEGER, TEXT, Kind, kind_of, parsed
 from shortlist.votes.frames import is_empty
-from shortlist.votes.source import Source
+from shortlist.votes.source import Source, reading_from
 from shortlist.votes.workspace import Workspace, identifier
 
 _WHOLE = Kind(family=INTEGER, storage="BIGINT")
@@ -32,6 +32,22 @@ def read_votes_as(workspace: Workspace, votes: Source, kind: Kind, *, item: str)
     return _projected(workspace, votes, f"* REPLACE ({expression} AS {identifier(item)})")
 
 
+def check_some_read(workspace: Workspace, written: Source, read: Source, kind: Kind, *, item: str) -> None:
+    """Refuse votes of which no item could be read with the domain's type: it is the wrong column, or the wrong type."""
+    column = identifier(item)
+    with reading_from(written):
+        filled = [
+            workspace.connection.sql(f"SELECT 1 FROM ({source.frame.to_native().sql_query()}) WHERE {column} NOTNULL")
+            for source in (written, read)
+        ]
+        found, understood = (bool(relation.limit(1).fetchall()) for relation in filled)
+    if found and not understood:
+        raise DataError(
+            f"column {item!r} of {written.name} must hold {kind.family}, as the domain does; no value can be read so.",
+            hint="is it the right column? Or give the domain as text",
+        )
+
+
 def read_counts_as_numbers(workspace: Workspace, votes: Source, *, count: str) -> Source:
     """Read the counts of an untyped file; what is no whole number becomes −1, which is refused after counting."""
     column = identifier(count)
@@ -45,7 +61,7 @@ def read_domain_as(workspace: Workspace, domain: Source, kind: Kind) -> Source:
     if expression is None or kind.family == TEXT:
         return domain
     connection = workspace.connection
-    with reading(domain.name, hint="is every file complete, and are all its rows alike?"):
+    with reading_from(domain, hint="is every file complete, and are all its rows alike?"):
         query = domain.frame.to_native().sql_query()
         both = f"SELECT item AS written, {expression} AS item FROM ({query})"
         connection.execute(f"CREATE TEMP TABLE domain_read AS {both}")

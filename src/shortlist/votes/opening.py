@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.votes.border import check_column
 from shortlist.votes.databases import open_query
-from shortlist.votes.domain import check_domain, open_domain, open_domain_query
+from shortlist.votes.domain import check_domain, check_domain_query, open_domain, open_domain_query
 from shortlist.votes.duck_tally import DuckTally
 from shortlist.votes.families import TEXT, check_same
 from shortlist.votes.files import is_path, open_files
 from shortlist.votes.frames import count_persons, is_spark, open_frame, take_counts
-from shortlist.votes.matching import item_kind, read_counts_as_numbers, read_domain_as, read_votes_as
+from shortlist.votes.headers import Header
+from shortlist.votes.matching import check_some_read, item_kind, read_counts_as_numbers, read_domain_as, read_votes_as
 from shortlist.votes.source import Source
 from shortlist.votes.spark_tally import SparkTally
 from shortlist.votes.tally import Tally
@@ -44,19 +44,25 @@ def tally(
     `person` and `item` are read; a person counts once for an item, and rows that lack one of them are ignored. If
     the table is counted already, `count` names the column of counts in place of `person`.
 
-    `domain` is the public list of items: a file, a list, a series or a frame (`domain_column` names its column, or
-    it is called like `item`, or it is the only one), or `domain_sql` queries it from `database`. Duplicates and gaps
-    in it are ignored, items without votes count 0, and votes for other items are ignored.
+    `domain` is the public list of items: a file, a list, a series or a frame, or `domain_sql` queries it from
+    `database`. `domain_column` names its column; else it is called like `item`, or it is the only one (but not of a
+    CSV file, which may lack a header). Duplicates and gaps in it are ignored, items without votes count 0, and votes
+    for other items are ignored.
 
     >>> import pyarrow
     >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "track": ["a", "a", "a", "b", "z"]})
     >>> tally(votes, person="user", item="track", domain=["a", "b", "c"]).above(1, 0)
     Profile(values=array([2, 1, 0]), sizes=array([1, 1, 1]), d=3)
     """
+    for name, column in (("item", item), ("person", person), ("count", count), ("domain_column", domain_column)):
+        if not isinstance(column, str) and (column is not None or name == "item"):
+            raise ParameterError(f"{name} must be the name of a column, as text, not {type(column).__name__}.")
     columns = _Columns.checked(item=item, person=person, count=count)
     _check_origin(votes, database=database, sql=sql, domain_sql=domain_sql)
     if domain_sql is None:
         check_domain(domain, votes, domain_column=domain_column, item=item)
+    else:
+        check_domain_query(domain_sql, sql, domain_column=domain_column, item=item)
     workspace = Workspace(memory_limit=memory_limit)
     opened = _open(workspace, votes, database, sql, columns)
     progress("Reading the domain")
@@ -88,10 +94,8 @@ class _Columns:
             raise ParameterError(f"item and {'person' if count is None else 'count'} must be different columns.")
         return cls(item=item, other=other, counted=person is None)
 
-    def choose(self, columns: Sequence[str]) -> list[str]:
-        for name in (self.item, self.other):
-            check_column(name, columns, where=VOTES)
-        return [self.item, self.other]
+    def choose(self, header: Header) -> list[str]:
+        return header.take([self.item, self.other], where=VOTES)
 
 
 def _check_origin(votes: Any, *, database: Any, sql: str | None, domain_sql: str | None) -> None:
@@ -114,6 +118,7 @@ def _open(workspace: Workspace, votes: Any, database: Any, sql: str | None, colu
 
 def _joined(workspace: Workspace, votes: Source, domain: Source, columns: _Columns) -> Tally:
     """Give both sides one type, count, and join what was counted to the domain."""
+    written = votes
     if not votes.typed:
         if columns.counted:
             votes = read_counts_as_numbers(workspace, votes, count=columns.other)
@@ -127,4 +132,7 @@ def _joined(workspace: Workspace, votes: Source, domain: Source, columns: _Colum
     kind = check_same(kind, item_kind(domain), column=columns.item)
     if is_spark(counted.frame):
         return SparkTally(votes=counted, domain=domain, kind=kind, given=columns.counted)
-    return DuckTally(workspace, votes=counted, domain=domain, kind=kind, given=columns.counted)
+    tallied = DuckTally(workspace, votes=counted, domain=domain, kind=kind, given=columns.counted)
+    if written is not votes and not tallied.above(1, 0).values[0]:
+        check_some_read(workspace, written, votes, kind, item=columns.item)
+    return tallied

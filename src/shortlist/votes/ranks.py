@@ -25,7 +25,10 @@ def checked_profile(values: Any, sizes: Any, *, distinct: int | None = None) -> 
     if not profile.d:
         raise no_items()
     if profile.values[-1] < 0:
-        raise DataError("counts must be whole numbers from 0; others were found.")
+        raise DataError(
+            "counts must be whole numbers from 0; others were found.",
+            hint="is it the right column? In a file of text, write 1000, not 1,000 or 1000.0; leave a gap for no count",
+        )
     if distinct is not None and distinct != profile.d:
         raise DataError(
             "counts must name each item once; some items have several rows.",

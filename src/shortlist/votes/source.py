@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shortlist.errors import ChangedError
-
-Choose = Callable[[Sequence[str]], list[str]]
-"""Says which columns are needed, given those that are there; refuses a table without them."""
+from shortlist.errors import ChangedError, DataError
+from shortlist.votes.border import reading
 
 Stamp = tuple[int, int]
 
@@ -41,7 +40,20 @@ class Source:
                 raise ChangedError(
                     f"{self.name} changed while it was read; the file is {str(path)!r}.",
                     hint="run the selection again when nothing writes to the file",
-                )
+                ) from None
+
+
+@contextmanager
+def reading_from(*sources: Source, hint: str | None = None) -> Iterator[None]:
+    """Say in our words that sources could not be read, and first of all if their files changed or are gone."""
+    files = [path for source in sources for path in source.stamps]
+    try:
+        with reading(" or ".join(source.name for source in sources), hint=hint, files=files):
+            yield
+    except DataError:
+        for source in sources:
+            source.check_unchanged()
+        raise
 
 
 def stamp_of(path: Path) -> Stamp:

@@ -11,7 +11,7 @@ from shortlist.votes.border import optional, reading
 from shortlist.votes.families import AWARE, BYTES, INTEGER, NAIVE, Kind
 from shortlist.votes.frames import arrow, is_spark
 from shortlist.votes.ranks import Places, checked_profile, instant
-from shortlist.votes.source import Source
+from shortlist.votes.source import Source, reading_from
 
 _PARTITION_BITS = 33
 """`monotonically_increasing_id` is the partition's number, then this many bits for the row inside it."""
@@ -31,7 +31,7 @@ class SparkTally:
         self._functions = functions
         self._kind = kind
         counted = votes.frame.to_native()
-        with reading("the votes or the domain", hint=_HINT):
+        with reading_from(votes, domain, hint=_HINT):
             items = _in_spark(domain, kind, counted.sparkSession).where("item IS NOT NULL").distinct()
             tallied = items.join(counted, on="item", how="left").select(
                 "item", functions.coalesce(functions.col("votes"), functions.lit(0)).cast("bigint").alias("votes")

@@ -1,0 +1,87 @@
+"""The columns that a table has, and what may be said of them when one is missing.
+
+The first line of a CSV file without a header is a vote, and the columns of an answer may be made from values. So
+names are shown only where they are surely names.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from shortlist.errors import DataError
+
+
+class Origin(StrEnum):
+    """Where the names of the columns stand."""
+
+    SCHEMA = "schema"
+    """In the schema of a frame or a Parquet file: they are names."""
+    FIRST_LINE = "first line"
+    """In the first line of a CSV file, which is a vote if the file has no header."""
+    KEYS = "keys"
+    """In the objects of JSON lines."""
+    ANSWER = "answer"
+    """In the answer to a query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The columns of one table or file."""
+
+    columns: Sequence[Any]
+    origin: Origin = Origin.SCHEMA
+    file: Path | None = None
+
+    def take(self, wanted: Sequence[str], *, where: str) -> list[str]:
+        """Refuse a table that lacks a column or has it twice.
+
+        >>> Header(columns=["user", "track"]).take(["usr"], where="the votes")
+        Traceback (most recent call last):
+        shortlist.errors.DataError: the votes must have a column 'usr'; found 'user', 'track'.
+        Hint: did you mean 'user'?
+        """
+        for name in wanted:
+            times = list(self.columns).count(name)
+            if not times:
+                raise self._missing(name, wanted, where)
+            if times > 1:
+                raise DataError(f"{where} must have each column once; {name!r} is repeated{self._inside()}.")
+        return list(wanted)
+
+    def shown(self) -> str:
+        """What was found, as far as it may be told."""
+        if self.origin is not Origin.SCHEMA:
+            return f"there is none{self._inside()}"
+        names = ", ".join(map(repr, self.columns[:20])) + (", ..." if len(self.columns) > 20 else "")
+        return f"found {names or 'none'}{self._inside()}"
+
+    def _missing(self, name: str, wanted: Sequence[str], where: str) -> DataError:
+        nearest = self._nearest(name, wanted)
+        hints = {
+            Origin.FIRST_LINE: "is the first line of the file a header, with the names of the columns?",
+            Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
+            Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
+        }
+        hint = f"did you mean {' or '.join(map(repr, nearest))}?" if nearest else hints.get(self.origin)
+        return DataError(f"{where} must have a column {name!r}; {self.shown()}.", hint=hint)
+
+    def _nearest(self, name: str, wanted: Sequence[str]) -> list[str]:
+        """The names like the one that is missing; if they may be data, only what the caller wrote himself."""
+        texts = [each for each in self.columns if isinstance(each, str)]
+        same = [each for each in texts if each.strip().casefold() == name.strip().casefold()]
+        evident = self.origin in (Origin.FIRST_LINE, Origin.KEYS) and any(each in texts for each in wanted)
+        if same or not (evident or self.origin is Origin.SCHEMA):
+            return same
+        return difflib.get_close_matches(name, texts, n=2, cutoff=0.5)
+
+    def _inside(self) -> str:
+        return "" if self.file is None else f" in {str(self.file)!r}"
+
+
+Choose = Callable[[Header], list[str]]
+"""Says which columns are needed, given those that are there; refuses a table without them."""
