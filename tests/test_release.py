@@ -57,7 +57,7 @@ def test_json_gives_back_what_was_written(tmp_path, kind):
     assert [type(item) for item in read.items] == [type(item) for item in release.items]
 
 
-@given(items=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=5))
+@given(items=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1, max_size=5))
 def test_any_text_survives(items):
     """JSON keeps any text."""
     assert record.loads(record.dumps(make(tuple(items))))["items"] == tuple(items)
@@ -86,6 +86,64 @@ def test_refuses_other_json(tmp_path, text):
     (tmp_path / "top.json").write_text(text)
     with pytest.raises(DataError, match="schema"):
         Release.from_json(tmp_path / "top.json")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("secure", "false"),
+        ("secure", 1),
+        ("items", "ab"),
+        ("items", []),
+        ("items", [None]),
+        ("items", [["a"]]),
+        ("items", [1.5]),
+        ("items", [{"decimal": "NaN"}]),
+        ("items", [{"rational": "1/3"}]),
+        ("items", [{"integer": True}]),
+        ("items", [{"float": "1.5"}]),
+        ("d", 1),
+        ("d", 9.0),
+        ("d", True),
+        ("mechanism", None),
+        ("parameters", []),
+        ("parameters", {"k": [2]}),
+        ("version", 1),
+        ("guarantee", None),
+        ("epsilon", "0"),
+        ("epsilon", "-1"),
+        ("epsilon", 0.1),
+        ("epsilon", "much"),
+        ("delta", "1"),
+        ("delta", "-0.1"),
+        ("rho", "0"),
+        ("neighbours", "next door"),
+        ("unit", ""),
+        ("unit", 7),
+    ],
+    ids=repr,
+)
+def test_refuses_values_that_no_release_has(tmp_path, field, value):
+    """A record that was changed by hand is not believed."""
+    stored = json.loads(record.dumps(make()))
+    (stored if field in stored else stored["guarantee"])[field] = value
+    (tmp_path / "top.json").write_text(json.dumps(stored))
+    with pytest.raises(DataError, match="schema"):
+        Release.from_json(tmp_path / "top.json")
+
+
+def test_refuses_what_is_no_path():
+    """A path is text or a Path."""
+    for write in (make().to_json, make().to_csv, make().to_parquet):
+        with pytest.raises(OutputError, match="the output must be a path, as text or a Path, not NoneType"):
+            write(None)
+    with pytest.raises(ParameterError, match="path must be"):
+        Release.from_json(None)
+
+
+def test_equal_releases_have_one_hash():
+    """A release can be a key."""
+    assert {make(): 1}[make()] == 1
 
 
 def test_refuses_a_missing_record(tmp_path):
@@ -232,6 +290,13 @@ def test_sensitivity_scales_the_guarantee():
     guarantee = Joint(k=1, epsilon=Fraction(1, 3)).guarantee
     tripled = scaled(guarantee, 3, unit="household")
     assert tripled == replace(Joint(k=1, epsilon=1).guarantee, unit="household")
+
+
+@pytest.mark.parametrize("unit", ["", " ", "per\nson", "\x1b[2J", None, 7], ids=repr)
+def test_the_unit_is_a_word(unit):
+    """Whom a guarantee protects is said in printable text."""
+    with pytest.raises(ParameterError, match="unit must be a word"):
+        scaled(Joint(k=1, epsilon=1).guarantee, 1, unit=unit)
 
 
 def test_sensitivity_needs_a_pure_guarantee():

@@ -68,27 +68,51 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def loads(written: str) -> dict[str, Any]:
-    """Read the fields of a release from JSON text."""
+    """Read the fields of a release from JSON text; a value that no release has is a ValueError."""
     stored = json.loads(written)
-    if stored["schema"] != SCHEMA:
-        raise ValueError
-    guarantee = stored["guarantee"]
-    rho = guarantee["rho"]
+    items, guarantee = stored["items"], stored["guarantee"]
+    _check(stored["schema"] == SCHEMA and isinstance(items, list) and isinstance(stored["parameters"], dict))
+    _check(isinstance(stored["secure"], bool) and isinstance(stored["mechanism"], str))
+    _check(type(stored["d"]) is int and 1 <= len(items) <= stored["d"] and isinstance(stored["version"], str))
     return {
-        "items": tuple(_decode(item) for item in stored["items"]),
-        "mechanism": str(stored["mechanism"]),
+        "items": tuple(_item(item) for item in items),
+        "mechanism": stored["mechanism"],
         "parameters": {name: _decode(value) for name, value in stored["parameters"].items()},
-        "guarantee": Guarantee(
-            epsilon=Fraction(guarantee["epsilon"]),
-            delta=Fraction(guarantee["delta"]),
-            rho=None if rho is None else Fraction(rho),
-            neighbours=Neighbours(guarantee["neighbours"]),
-            unit=str(guarantee["unit"]),
-        ),
-        "d": int(stored["d"]),
-        "secure": bool(stored["secure"]),
-        "version": str(stored["version"]),
+        "guarantee": _guarantee(guarantee),
+        "d": stored["d"],
+        "secure": stored["secure"],
+        "version": stored["version"],
     }
+
+
+def is_unit(unit: object) -> bool:
+    """Whether something can name whom a guarantee protects: text that can be printed in one line."""
+    return isinstance(unit, str) and bool(unit.strip()) and unit.isprintable()
+
+
+def _guarantee(stored: dict[str, Any]) -> Guarantee:
+    epsilon, delta = _rational(stored["epsilon"]), _rational(stored["delta"])
+    rho = None if stored["rho"] is None else _rational(stored["rho"])
+    _check(epsilon > 0 and 0 <= delta < 1 and (rho is None or rho > 0) and is_unit(stored["unit"]))
+    neighbours = Neighbours(stored["neighbours"])
+    return Guarantee(epsilon=epsilon, delta=delta, rho=rho, neighbours=neighbours, unit=stored["unit"])
+
+
+def _rational(written: Any) -> Fraction:
+    # A JSON number would have been rounded on its way.
+    _check(isinstance(written, str))
+    return Fraction(written)
+
+
+def _item(stored: Any) -> Any:
+    item = _decode(stored)
+    _check(item is not None and not isinstance(item, Fraction))
+    return item
+
+
+def _check(right: bool) -> None:
+    if not right:
+        raise ValueError
 
 
 def text(item: Any) -> Any:
@@ -129,9 +153,13 @@ def _encode(value: Any) -> Any:
 
 def _decode(value: Any) -> Any:
     if not isinstance(value, dict):
+        _check(value is None or isinstance(value, str | int))
         return value
     ((kind, written),) = value.items()
-    return _READERS[kind](written)
+    _check(isinstance(written, str))
+    decoded = _READERS[kind](written)
+    _check(not isinstance(decoded, Decimal) or decoded.is_finite())
+    return decoded
 
 
 def _iso(value: Any) -> str:

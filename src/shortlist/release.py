@@ -46,6 +46,9 @@ class Release:
         object.__setattr__(self, "items", tuple(_plain(item) for item in self.items))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
+    def __hash__(self) -> int:
+        return hash((self.items, self.mechanism, self.guarantee, self.d, self.secure, self.version))
+
     def __str__(self) -> str:
         width = len(str(len(self.items)))
         ranked = [f"{rank:>{width}}  {item}" for rank, item in enumerate(self.items, start=1)]
@@ -74,6 +77,8 @@ class Release:
     @classmethod
     def from_json(cls, path: PathLike) -> Release:
         """Read a record that `to_json` wrote; it is equal to the one that was written."""
+        if not isinstance(path, str | os.PathLike):
+            raise ParameterError(f"path must be a text or a path, not {type(path).__name__}.")
         return cls(**record.load(Path(path)))
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
@@ -125,6 +130,10 @@ def scaled(guarantee: Guarantee, sensitivity: int, *, unit: str) -> Guarantee:
     if guarantee.delta and sensitivity > 1:
         raise ParameterError(
             "sensitivity above 1 must go with a mechanism that has no delta.", hint="mechanism='joint' has none"
+        )
+    if not record.is_unit(unit):
+        raise ParameterError(
+            "unit must be a word for whom the guarantee protects, such as 'person', in printable text."
         )
     rho = None if guarantee.rho is None else guarantee.rho * sensitivity**2
     return replace(guarantee, epsilon=guarantee.epsilon * sensitivity, rho=rho, unit=unit)

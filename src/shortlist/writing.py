@@ -18,6 +18,8 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     Traceback (most recent call last):
     shortlist.errors.OutputError: the output must be in a folder that exists; 'no/such/folder' does not.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise OutputError(f"the output must be a path, as text or a Path, not {type(path).__name__}.")
     target = Path(path)
     if not target.parent.is_dir():
         raise OutputError(f"the output must be in a folder that exists; {str(target.parent)!r} does not.")
