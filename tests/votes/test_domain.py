@@ -169,6 +169,27 @@ def test_decodes_dictionaries(library, all_items):
     assert all_items(tally(votes, person="user", item="id", domain=domain)) == [(2, 7), (1, 12), (0, 13)]
 
 
+def test_shows_no_values_of_a_type(votes):
+    """Types that list categories or fields are named without them."""
+    import polars as pl
+    import pyarrow as pa
+
+    counts = pl.DataFrame({"track": ["a"], "n": pl.Series(["secret"], dtype=pl.Enum(["secret"]))})
+    with pytest.raises(DataError, match="must hold whole numbers, not") as caught:
+        tally(counts, count="n", item="track", domain=ITEMS)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(DataError, match="not Struct") as caught:
+        tally(pa.table({"user": [1], "track": [{"secret": 1}]}), person="user", item="track", domain=ITEMS)
+    assert "secret" not in str(caught.value)
+
+
+def test_takes_narwhals_frames(votes):
+    """A frame that narwhals wraps already is unwrapped."""
+    import narwhals as nw
+
+    assert tally(nw.from_native(votes), person="user", item="track", domain=nw.from_native(votes).head(1)).d == 1
+
+
 def test_takes_bytes_of_a_fixed_size(all_items):
     """A fixed size is a way to store bytes."""
     import pyarrow as pa

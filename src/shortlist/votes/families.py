@@ -73,8 +73,10 @@ def kind_of(dtype: Any, *, what: str) -> Kind:
     ):
         if isinstance(dtype, types):
             return Kind(family=family, storage=storage)
+    # In full, a type may list categories or fields, which are values.
+    found = type(dtype).__name__
     raise DataError(
-        f"{what} must hold text, whole numbers, booleans, dates, timestamps, decimals or bytes, not {dtype}.",
+        f"{what} must hold text, whole numbers, booleans, dates, timestamps, decimals or bytes, not {found}.",
         hint="cast it to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'",
     )
 

@@ -78,7 +78,10 @@ def _json(connection: DuckDBPyConnection, files: list[Path], choose: Choose, nam
 
 
 def _check_lines(path: Path, name: str) -> None:
-    with reading(f"the start of {str(path)!r}", hint="is it text in UTF-8?"), _opened(path) as text:
+    with (
+        reading(f"the start of {str(path)!r}", hint="is it text in UTF-8, and packed only if it ends in .gz?"),
+        _opened(path) as text,
+    ):
         start = text.read(4096).lstrip()
     if start.startswith("["):
         raise DataError(
@@ -108,7 +111,10 @@ def _csv(connection: DuckDBPyConnection, files: list[Path], choose: Choose, name
 
 def _header(path: Path, choose: Choose, name: str) -> tuple[str, tuple[str, ...]]:
     """The delimiter and the column names: of the delimiters that give the needed columns, the one that gives most."""
-    with reading(f"the first line of {str(path)!r}", hint="is it text in UTF-8?"), _opened(path) as text:
+    with (
+        reading(f"the first line of {str(path)!r}", hint="is it text in UTF-8, and packed only if it ends in .gz?"),
+        _opened(path) as text,
+    ):
         line = text.readline()
         line.encode()
     if not line.strip():

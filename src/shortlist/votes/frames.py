@@ -40,9 +40,10 @@ def take_columns(given: Any, choose: Choose) -> Any:
     return frame.select(*choose(Header(columns=columns)))
 
 
-def is_table(native: Any) -> bool:
+def is_table(given: Any) -> bool:
     """Whether something is a frame in memory whose names may be repeated."""
     nw, pa = optional("narwhals.stable.v2"), optional("pyarrow")
+    native = nw.to_native(given, pass_through=True)
     return isinstance(native, pa.Table) or bool(nw.dependencies.is_pandas_dataframe(native))
 
 
@@ -77,7 +78,7 @@ def take_counts(source: Source, count: str, *, item: str) -> Any:
     whole = dtype.is_integer() or (isinstance(dtype, nw.Decimal) and getattr(dtype, "scale", None) == 0)
     if not whole and not is_empty(counted):
         raise DataError(
-            f"column {count!r} of {source.name} must hold whole numbers, not {dtype}.",
+            f"column {count!r} of {source.name} must hold whole numbers, not {type(dtype).__name__}.",
             hint="cast it to whole numbers; rows without a count are ignored",
         )
     return counted
