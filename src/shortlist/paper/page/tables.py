@@ -68,24 +68,33 @@ def sortable(heads: Sequence[str], rows: Sequence[str]) -> str:
     return f'<div class="wide">{_table("sortable", buttons, rows)}</div>'
 
 
+def plain(value: float) -> str:
+    """Write a number without an exponent: whole from 100 on, three digits below.
+
+    >>> plain(1234567.5), plain(1024.2), plain(42.69), plain(0.0988), plain(0.0)
+    ('1,234,568', '1,024', '42.7', '0.0988', '0')
+    """
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _comparison(title: str, law: str, published: Row, ours: Row) -> list[Entry]:
     before, after = published.quartiles("seconds")[1], ours.quartiles("seconds")[1]
     losses = (row.quartiles("linf")[1] for row in (published, ours))
     return [
         (title, title),
         (law, law),
-        *((f"{1e3 * seconds:.3g}", seconds) for seconds in (before, after)),
-        (f"{before / after:.3g}", before / after),
-        *((f"{loss:,g}", loss) for loss in losses),
+        *((plain(1e3 * seconds), seconds) for seconds in (before, after)),
+        (plain(before / after), before / after),
+        *((plain(loss), loss) for loss in losses),
     ]
 
 
 def _cell(row: Row) -> list[Entry]:
     trials = str(row.trials) if row.trials == row.asked else f"{row.trials} (capped, of {row.asked})"
     entries: list[Entry] = [*_where(row), (trials, row.trials)]
-    for measure, scale, form in (("seconds", 1e3, ".3g"), ("linf", 1, ",g"), ("l1", 1, ",g")):
+    for measure, scale in (("seconds", 1e3), ("linf", 1), ("l1", 1)):
         low, middle, high = (scale * value for value in row.quartiles(measure))
-        entries += [(f"{middle:{form}}", middle), (f"{low:{form}}–{high:{form}}", high - low)]
+        entries += [(plain(middle), middle), (f"{plain(low)}–{plain(high)}", high - low)]
     return entries
 
 
