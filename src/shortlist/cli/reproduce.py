@@ -85,19 +85,15 @@ def _names(text: str) -> tuple[str, ...]:
 @contextmanager
 def _shown(output: Path) -> Iterator[Watch]:
     """Show how far the run is, on stderr; say how to go on after Ctrl-C."""
-    last: list[Progress] = []
-    with _display() as show:
-
-        def watch(progress: Progress) -> None:
-            last[:] = [progress]
-            show(progress)
-
-        try:
+    try:
+        with _display() as watch:
             yield watch
-        except KeyboardInterrupt:
-            done = f"{last[0].done} of {last[0].cells} cells are kept in {output}" if last else "nothing was begun"
-            print(f"{done}; the same command goes on from there.", file=sys.stderr)
-            raise
+    except KeyboardInterrupt:
+        from shortlist.paper.store import kept
+
+        # Counted in the file: a cell may have been kept just before the signal came.
+        print(f"{kept(output)} cells are kept in {output}; the same command goes on from there.", file=sys.stderr)
+        raise
 
 
 @contextmanager

@@ -82,6 +82,13 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
+def kept(folder: Path) -> int:
+    """How many rows a results folder holds."""
+    _, pq = arrow()
+    path = folder / FILE
+    return int(pq.read_metadata(path).num_rows) if path.exists() else 0
+
+
 def arrow() -> tuple[Any, Any]:
     """The two parts of PyArrow that keep rows."""
     try:
