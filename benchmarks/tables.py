@@ -29,7 +29,7 @@ from shortlist.selection import select
 
 K = 100
 ITEMS = 166_049
-MEMORY_LIMIT = "500MB"
+MEMORY_LIMIT = "2GB"
 
 
 def main() -> None:

@@ -105,3 +105,32 @@ def test_texts_never_promise_more_than_the_numbers():
 def test_a_tiny_guarantee_is_not_written_as_nothing():
     """Numbers far below the range of floats keep their digits in print."""
     assert str(Joint(k=1, epsilon="1e-300").guarantee) == "1e-300-DP (rho 1.25e-601) for one person, add-remove"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "least"),
+    [("1e-6", "1e-3", 1.3e-6), ("1e-9", "1e-6", 1.3e-12), ("1e-12", "1e-6", 1.3e-12), ("1e-6", "0.9", 2.0)],
+)
+def test_the_best_order_is_found_wherever_it_lies(epsilon, delta, least):
+    """Also where epsilon is far below delta, or delta near 1, the conversion is about as good as can be."""
+    rho = rho_from(Fraction(epsilon), Fraction(delta))
+    assert float(rho) > least
+    assert epsilon_from(rho, Fraction(delta)) <= Fraction(epsilon) * (1 + Fraction(1, 10**6))
+
+
+def test_guarantees_are_checked_when_they_are_built():
+    """Numbers become exact rationals, and what promises nothing sensible is refused."""
+    assert print_of([Guarantee(epsilon=0.1)] * 3) == "0.3-DP (rho 0.015) for one person, add-remove"
+    assert compose([Guarantee(epsilon=1, delta="0.6")] * 2).delta == 1
+    for wrong in ({"epsilon": -1}, {"epsilon": 1, "delta": 2}, {"epsilon": 1, "rho": -1}, {"epsilon": "x"}):
+        with pytest.raises(ParameterError):
+            Guarantee(**wrong)
+
+
+def test_a_promise_beyond_floats_is_composed():
+    """A guarantee that is worth nothing is still a guarantee."""
+    assert compose([Guarantee(epsilon=Fraction(10**200))], delta="1e-6").epsilon == 10**200
+
+
+def print_of(guarantees):
+    return str(compose(guarantees))

@@ -19,6 +19,7 @@ from shortlist.exact.balls import ball, working_precision
 
 _DIGITS = 9
 _PRECISION = 256
+_LARGE = Fraction(10**100)
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -29,8 +30,8 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
     >>> float(epsilon_from(Fraction(1, 8), Fraction(1, 10**6)))
     2.41909318
     """
-    near, log_delta = (_log(-_log(delta)) - _log(rho)) / 2, _log(delta)
-    order = _least(lambda a: float(rho) * (1 + a) - _float_saving(a, log_delta), near)
+    log_delta, slope = _log(delta), float(min(rho, _LARGE))
+    order = _least(lambda a: slope * (1 + a) - _float_saving(a, log_delta))
     with working_precision(_PRECISION):
         return rounded_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
 
@@ -42,9 +43,8 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(rho_from(Fraction(1), Fraction(1, 10**6)))
     0.0243559703
     """
-    log_delta = _log(delta)
-    near = _log(-log_delta) / 2 - _log(epsilon) + _log(math.sqrt(float(epsilon) - log_delta) + math.sqrt(-log_delta))
-    order = _least(lambda a: -(float(epsilon) + _float_saving(a, log_delta)) / (1 + a), near)
+    log_delta, spent = _log(delta), float(min(epsilon, _LARGE))
+    order = _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
     with working_precision(_PRECISION):
         return rounded_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
 
@@ -84,11 +84,11 @@ def _float_saving(a: float, log_delta: float) -> float:
     return math.log1p(1 / a) + (log_delta + math.log1p(a)) / a
 
 
-def _least(objective: Callable[[float], float], near: float) -> Fraction:
-    """Look for the α − 1 that makes something least: by golden sections of its logarithm, near a first guess."""
-    near = min(max(near, -500.0), 500.0)
-    low, high = near - 8, near + 8
-    for _ in range(80):
+def _least(objective: Callable[[float], float]) -> Fraction:
+    """Look for the α − 1 that makes something least: its logarithm by whole steps, then by golden sections."""
+    near = min(range(-500, 501), key=lambda step: objective(math.exp(step)))
+    low, high = near - 1.0, near + 1.0
+    for _ in range(60):
         step = _GOLDEN * (high - low)
         if objective(math.exp(high - step)) < objective(math.exp(low + step)):
             high = low + step

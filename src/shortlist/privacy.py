@@ -63,6 +63,14 @@ class Guarantee:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "rho"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Fraction):
+                object.__setattr__(self, name, rational(value, name=name))
+        if self.epsilon < 0 or not 0 <= self.delta <= 1 or (self.rho is not None and self.rho < 0):
+            raise ParameterError("a guarantee must have epsilon and rho from 0, and delta from 0 to 1.")
+
     def __str__(self) -> str:
         pair = f"{_plain(self.epsilon)}" if not self.delta else f"({_plain(self.epsilon)}, {_plain(self.delta)})"
         rho = "" if self.rho is None else f" (rho {_plain(self.rho)})"
@@ -90,7 +98,8 @@ def compose(guarantees: Iterable[Guarantee], *, delta: Any = None) -> Guarantee:
         raise ParameterError("guarantees must be for the same neighbours and the same unit, and they differ.")
     rhos = [_rho(part) for part in parts]
     rho = None if None in rhos else sum((each for each in rhos if each is not None), Fraction(0))
-    epsilon, spent = Fraction(sum(part.epsilon for part in parts)), Fraction(sum(part.delta for part in parts))
+    epsilon = Fraction(sum(part.epsilon for part in parts))
+    spent = min(Fraction(1), Fraction(sum(part.delta for part in parts)))
     basic = replace(parts[0], epsilon=epsilon, delta=spent, rho=rho)
     if delta is None:
         return basic

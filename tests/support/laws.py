@@ -84,4 +84,4 @@ def p_value(observed: Sequence[int], law: Sequence[float]) -> float:
             counts[smallest] += counts[-1]
             expected[smallest] += expected[-1]
             counts, expected = counts[:-1], expected[:-1]
-    return float(stats.chisquare(counts, expected).pvalue)
+    return 1.0 if len(counts) == 1 else float(stats.chisquare(counts, expected).pvalue)

@@ -88,7 +88,9 @@ def kept(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]
                 return True
             if total < target:
                 return False
-            crowds, before = _narrowed(crowds, terms, total), len(crowds)
+            before = len(crowds)
+            if total.is_finite():  # else only more bits of both numbers help
+                crowds = _narrowed(crowds, terms, total)
         if len(crowds) == before:
             height.extend()
             coin.extend()

@@ -44,7 +44,7 @@ class OneShot:
             # Rényi: the gaps between ordered exponentials are independent exponentials, the i-th of n of mean 1/(n−i).
             gaps = -np.log(uniform_floats(self._k, bits)) / (sizes[level] - np.arange(self._k))
             levels.append(np.full(self._k, level))
-            tails.append(-np.expm1(-np.cumsum(gaps)))
+            tails.append(np.minimum(-np.expm1(-np.cumsum(gaps)), 1 - 2.0**-53))
         return np.concatenate(levels), np.concatenate(tails)
 
     def _ranks(self, levels: IntArray, bits: Bits) -> IntArray:
@@ -57,5 +57,5 @@ class OneShot:
 
 
 def uniform_floats(count: int, bits: Bits) -> Floats:
-    """Draw uniform floats strictly between 0 and 1, multiples of 2^-54."""
-    return ((leading_words(count, bits) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    """Draw uniform floats strictly between 0 and 1, odd multiples of 2^-53."""
+    return ((leading_words(count, bits) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

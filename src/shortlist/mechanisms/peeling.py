@@ -24,7 +24,7 @@ from shortlist.profile import EVERY_LEVEL, IntArray, Levels, Picks, Profile
 
 _OUT_OF_REACH_BITS = 64
 _OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
-_LARGEST_BATCH = 1 << 16
+_LARGEST_BATCH = 1 << 10
 _LIKELY = 0.5
 _CERTAIN = 2.0**-48
 
@@ -61,15 +61,16 @@ class Slope:
         """For each level that can be the best one left, more than Σ c over all items on it and below, with c = 1 on it.
 
         From one level to that above, Σ c shrinks by the ratio of their weights and grows by the items of the latter.
-        No step is off by more than 2n + 4 roundings, n being those of a weight.
+        No step is off by more than 2n + 6 roundings, n being those of a weight; what is below 2^-1022 of the best may
+        vanish, and is far less than they allow for.
         """
         last = self._lowest_top
         weights = self.within_reach(last)
         total = float((self.profile.sizes[last : last + len(weights)] * weights).sum() / weights[0])
-        total = (total + _OMITTED) * (1 + self.error(2 * self.roundings + len(weights) + 4))
+        total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + _OMITTED)
         mantissa, exponent = self._powers.mantissa[: last + 1], self._powers.exponent[: last + 1]
         ratios = np.ldexp(mantissa[1:] / mantissa[:-1], np.diff(exponent).astype(np.int32)).tolist()
-        excess = 1 + self.error(2 * self.roundings + 4)
+        excess = 1 + self.error(2 * self.roundings + 6)
         totals = [total]
         for size, ratio in zip(self.profile.sizes[:last][::-1].tolist(), reversed(ratios), strict=True):
             totals.append((size + ratio * totals[-1]) * excess)
@@ -151,7 +152,7 @@ class Peel:
         """
         weights, weighted = self._within_reach()
         first = float(weighted.sum() / weights[0])
-        second = float(weighted.dot(weights) / weights[0] ** 2)
+        second = float((weighted * weights).sum() / weights[0] ** 2)
         error = Slope.error(4 * self._slope.roundings + len(weights) + 8)
         return arb(first, first * error + _OMITTED), arb(second, second * error + _OMITTED)
 
