@@ -15,7 +15,7 @@ import numpy as np
 from selection import real, synthetic
 from shortlist import Joint, SystemBits
 from shortlist.exact.uniform import Uniform
-from shortlist.mechanisms import mixture
+from shortlist.mechanisms.joint import mixture
 from shortlist.votes.arrays import ArrayTally
 
 

@@ -9,9 +9,9 @@ from statistics import median
 
 import numpy as np
 
-from shortlist.paper.contenders import CONTENDERS
-from shortlist.paper.datasets import DATASETS, load
-from shortlist.paper.grid import DEFAULT, SWEEPS
+from shortlist.paper.data.datasets import DATASETS, load
+from shortlist.paper.experiment.contenders import CONTENDERS
+from shortlist.paper.experiment.grid import DEFAULT, SWEEPS
 
 
 def largest_over_smallest(counts, settings, rounds=50):

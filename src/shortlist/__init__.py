@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFJoint, PNFPeel
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
-    from shortlist.selection import prepare, select, top_k
+    from shortlist.selection import select
+    from shortlist.selector import prepare, top_k
 
 __all__ = [
     "CDPPeel",
@@ -43,7 +44,8 @@ _HOMES = {
     "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "PNFJoint", "PNFPeel"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
-    "selection": ["prepare", "select", "top_k"],
+    "selection": ["select"],
+    "selector": ["prepare", "top_k"],
 }
 
 

@@ -1,24 +1,70 @@
-"""Everything this library raises on purpose.
+"""Every error that this library raises on purpose.
 
     ShortlistError
-    ├── ParameterError      a parameter, before any data is seen
-    ├── DataError           counts, votes or a domain that cannot be used
+    ├── ParameterError      a parameter is wrong, before any data is seen
+    ├── DataError           counts, votes, a domain or a record cannot be used
     │   └── ChangedError    the data changed between two reads
-    ├── OutputError         a file that cannot be written, or is in the way
+    ├── OutputError         a file cannot be written, or is in the way
     └── MissingExtraError   an optional part of the library is not installed
 
-Error texts may be published: they name parameters, columns and files, never an item or a count.
+Error texts may be published. They name parameters, columns and files, never an item or a count.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from string import Formatter
+
+Dialect = Callable[[str, str | None], str]
+"""Write a parameter by its name, alone or with a value, in the words of Python or of the command line."""
+
+
+def write_python(name: str, value: str | None) -> str:
+    """Write a parameter as Python does.
+
+    >>> write_python("epsilon", None), write_python("epsilon", "1")
+    ('epsilon', 'epsilon=1')
+    """
+    return name if value is None else f"{name}={value}"
 
 
 class ShortlistError(Exception):
-    """What every error of this library is.
+    """The base of every error of this library, kept in parts.
 
-    The text says what was expected, then what was found; the hint, if any, stands on its own line.
+    `expected` says what must be, `found` what is there instead, and `hint` what to do. Each is a template.
+    A placeholder is filled from `values`, word for word. A placeholder without a value is the name of a parameter:
+    `{epsilon}` is the parameter itself and `{epsilon=1}` is the parameter with a value. Python and the command line
+    write parameters differently, so `render` takes the dialect. `str(error)` is in the words of Python.
+
+    >>> print(ParameterError("{epsilon} must be above 0", "not {value}", hint="try {epsilon=1}", value=-1))
+    epsilon must be above 0, not -1.
+    Hint: try epsilon=1
     """
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
+    def __init__(self, expected: str, found: str | None = None, *, hint: str | None = None, **values: object) -> None:
+        self.expected = expected
+        self.found = found
+        self.hint = hint
+        self.values = values
+        super().__init__(self.render())
+
+    @property
+    def parameter(self) -> str | None:
+        """The first parameter that `expected` names, or None."""
+        return next((name for name in _placeholders(self.expected) if name not in self.values), None)
+
+    def render(self, dialect: Dialect = write_python) -> str:
+        """Write the error as text: one sentence, then the hint on its own line."""
+        filler = _Filler(self.values, dialect)
+        sentence = filler.fill(self.expected)
+        if self.found is not None:
+            # "not -1" continues the clause; anything else is a clause of its own.
+            sentence += (", " if self.found.startswith("not ") else "; ") + filler.fill(self.found)
+        sentence = sentence if sentence.endswith(".") else f"{sentence}."
+        return sentence if self.hint is None else f"{sentence}\nHint: {filler.fill(self.hint)}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.expected, self.found, self.hint, self.values)
 
 
 class ParameterError(ShortlistError, ValueError):
@@ -26,7 +72,7 @@ class ParameterError(ShortlistError, ValueError):
 
 
 class DataError(ShortlistError, ValueError):
-    """Counts, votes or a domain cannot be used as they are."""
+    """Counts, votes, a domain or a record cannot be used as they are."""
 
 
 class ChangedError(DataError):
@@ -42,6 +88,38 @@ class MissingExtraError(ShortlistError, ImportError):
 
     def __init__(self, extra: str, *, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs the optional part {extra!r}, which is not installed.",
-            hint=f"install shortlist[{extra}], for example by pip install '.[{extra}]' in the folder of shortlist",
+            "{purpose} needs the optional part {extra!r}, which is not installed",
+            hint="install it: pip install 'shortlist[{extra}]', or pip install '.[{extra}]' in the folder of shortlist",
+            purpose=purpose,
+            extra=extra,
         )
+
+
+class _Filler(Formatter):
+    """Fill placeholders from values, and parameters in a dialect."""
+
+    def __init__(self, values: dict[str, object], dialect: Dialect) -> None:
+        self._values = values
+        self._dialect = dialect
+
+    def fill(self, template: str) -> str:
+        return self.vformat(template, (), self._values)
+
+    def get_field(self, field_name: str, args: object, kwargs: object) -> tuple[object, str]:
+        if field_name in self._values:
+            return self._values[field_name], field_name
+        name, _, value = field_name.partition("=")
+        return self._dialect(name, value or None), name
+
+
+def _placeholders(template: str) -> list[str]:
+    return [name.partition("=")[0] for _, name, _, _ in Formatter().parse(template) if name]
+
+
+def _rebuild(
+    kind: type[ShortlistError], expected: str, found: str | None, hint: str | None, values: dict[str, object]
+) -> ShortlistError:
+    """Read a pickled error."""
+    error = kind.__new__(kind)
+    ShortlistError.__init__(error, expected, found, hint=hint, **values)
+    return error

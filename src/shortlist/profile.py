@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from shortlist.arrays import IntArray
 
 EVERY_LEVEL = 2**63 - 1
 """A depth below the k-th largest count that leaves no level out."""

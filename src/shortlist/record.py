@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import DataError
 from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.numbers import write_exact
 
 if TYPE_CHECKING:
     from shortlist.release import Release
@@ -44,9 +45,9 @@ def dumps(release: Release) -> str:
         "mechanism": release.mechanism,
         "parameters": {name: _encode(value) for name, value in release.parameters.items()},
         "guarantee": {
-            "epsilon": exact(guarantee.epsilon),
-            "delta": exact(guarantee.delta),
-            "rho": None if guarantee.rho is None else exact(guarantee.rho),
+            "epsilon": write_exact(guarantee.epsilon),
+            "delta": write_exact(guarantee.delta),
+            "rho": None if guarantee.rho is None else write_exact(guarantee.rho),
             "neighbours": str(guarantee.neighbours),
             "unit": guarantee.unit,
         },
@@ -85,15 +86,10 @@ def loads(written: str) -> dict[str, Any]:
     }
 
 
-def is_unit(unit: object) -> bool:
-    """Whether something can name whom a guarantee protects: text that can be printed in one line."""
-    return isinstance(unit, str) and bool(unit.strip()) and unit.isprintable()
-
-
 def _guarantee(stored: dict[str, Any]) -> Guarantee:
     epsilon, delta = _rational(stored["epsilon"]), _rational(stored["delta"])
     rho = None if stored["rho"] is None else _rational(stored["rho"])
-    _check(epsilon > 0 and 0 <= delta < 1 and (rho is None or rho > 0) and is_unit(stored["unit"]))
+    _check(epsilon > 0 and 0 <= delta < 1 and (rho is None or rho > 0))
     neighbours = Neighbours(stored["neighbours"])
     return Guarantee(epsilon=epsilon, delta=delta, rho=rho, neighbours=neighbours, unit=stored["unit"])
 
@@ -122,20 +118,6 @@ def text(item: Any) -> Any:
     return item if isinstance(item, str | int | Decimal) and not isinstance(item, bool) else _iso(item)
 
 
-def exact(number: Fraction) -> str:
-    """Write a rational exactly: as a decimal where it has one of moderate length, else as a fraction.
-
-    >>> exact(Fraction(1, 10)), exact(Fraction(1, 1024)), exact(Fraction(1, 3))
-    ('0.1', '0.0009765625', '1/3')
-    """
-    for digits in range(21):
-        if (number * 10**digits).denominator == 1:
-            whole, part = divmod(abs(int(number * 10**digits)), 10**digits)
-            sign = "-" if number < 0 else ""
-            return f"{sign}{whole}.{part:0{digits}}" if digits else f"{sign}{whole}"
-    return str(number)
-
-
 def _encode(value: Any) -> Any:
     if value is None or isinstance(value, bool | str):
         return str(value) if isinstance(value, str) else value
@@ -143,7 +125,7 @@ def _encode(value: Any) -> Any:
         # Many readers of JSON keep numbers as floats.
         return value if abs(value) <= _SAFE_INTEGER else {"integer": str(value)}
     if isinstance(value, Fraction):
-        return {"rational": exact(value)}
+        return {"rational": write_exact(value)}
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
     if isinstance(value, bytes):

@@ -10,7 +10,7 @@ import html
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -111,32 +111,6 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
             f"{mechanism.name} works in floating point and may not make a secure release.",
             hint="choose another mechanism; for experiments, pass bits=SeededBits(...) and the release says so",
         )
-
-
-def scaled(guarantee: Guarantee, sensitivity: int, *, unit: str) -> Guarantee:
-    """What is promised when one person adds up to N, not 1, to every count.
-
-    Claim  A mechanism with ε and ρ for N = 1 is Nε-DP and N²ρ-zCDP.
-    Proof  Going from counts h to h + v with 0 ≤ v ≤ N takes N steps, each of which adds 0 or 1 to every count:
-           step i adds 1 where v ≥ i. Each step is one between neighbours, so probabilities change by at most e^ε,
-           N times. A replaced person takes N steps likewise, each removing 0 or 1 and adding 0 or 1 to every count,
-           and all removals fit since h ≥ v. For ρ it is the group privacy of zCDP (Bun and Steinke 2016,
-           Proposition 1.9).
-
-    >>> from fractions import Fraction
-    >>> print(scaled(Guarantee(epsilon=Fraction(1, 4), rho=Fraction(1, 128)), 4, unit="person"))
-    1-DP (rho 0.125) for one person, add-remove
-    """
-    if guarantee.delta and sensitivity > 1:
-        raise ParameterError(
-            "sensitivity above 1 must go with a mechanism that has no delta.", hint="mechanism='joint' has none"
-        )
-    if not record.is_unit(unit):
-        raise ParameterError(
-            "unit must be a word for whom the guarantee protects, such as 'person', in printable text."
-        )
-    rho = None if guarantee.rho is None else guarantee.rho * sensitivity**2
-    return replace(guarantee, epsilon=guarantee.epsilon * sensitivity, rho=rho, unit=unit)
 
 
 def _from_text(text: str) -> Release:

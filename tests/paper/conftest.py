@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shortlist.paper.contenders import CONTENDERS, Contender, Setting
-from shortlist.paper.datasets import DATASETS, Histogram
-from shortlist.paper.grid import Grid
-from shortlist.paper.measure import Row
-from shortlist.paper.results import Results
+from shortlist.paper.data.datasets import DATASETS, Histogram
+from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
+from shortlist.paper.experiment.grid import Grid
+from shortlist.paper.experiment.measure import Row
+from shortlist.paper.experiment.results import Results
 
 Curve = Callable[[Contender, int, Setting], float]
 

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shortlist.cli.app import app
-from shortlist.paper.datasets import DATASETS, load
-from shortlist.paper.grid import Grid
+from shortlist.paper.data.datasets import DATASETS, load
+from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.reproduce import QUICK
 
 SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--joint-trials", "1")

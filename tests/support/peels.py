@@ -13,8 +13,8 @@ from laws import Histogram, sequences
 
 from shortlist import SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peeling import Peel, Peeling
-from shortlist.mechanisms.ranges import LevelRange
+from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
 Round = Callable[[tuple[int, ...]], list[arb]]

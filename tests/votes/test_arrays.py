@@ -141,7 +141,7 @@ def test_refuses_wrong_counts(name):
         ({"k": 2.0}, "k must be a whole number"),
         ({"k": True}, "k must be a whole number"),
         ({"k": np.array([2])}, "k must be a whole number"),
-        ({"k": -(10**5000)}, "k must be at least 1, not such a long int"),
+        ({"k": -(10**5000)}, "k must be at least 1, not a very long int"),
         ({"epsilon": "1e400"}, "epsilon must be"),
         ({"epsilon": "1e-400"}, "epsilon must be"),
         ({"epsilon": "1e999999999"}, "epsilon must be a finite number"),

@@ -20,7 +20,7 @@ from shortlist.errors import OutputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from shortlist.cli.playlog import PlayLog
+    from shortlist.demo.playlog import PlayLog
 
 EXAMPLE = "shortlist demo --folder demo"
 
@@ -40,7 +40,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     """Make a log of plays, release its top 10, and show what was protected."""
     from rich.console import Console
 
-    from shortlist.cli.playlog import PlayLog
+    from shortlist.demo.playlog import PlayLog
     from shortlist.selection import select
 
     plays, catalogue, output = _places(folder, force)
@@ -87,7 +87,7 @@ def _protection(log: PlayLog, items: Sequence[Any], catalogue: Path) -> str:
     """Take the keenest listener out, release again, and compare how likely the first list was, with and without."""
     import numpy as np
 
-    from shortlist.cli.chances import log_chance
+    from shortlist.demo.chances import log_chance
     from shortlist.selection import select
 
     person = log.keenest()

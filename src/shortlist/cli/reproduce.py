@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from shortlist.paper.experiment import Progress, Watch
-    from shortlist.paper.grid import Grid
+    from shortlist.paper.experiment.grid import Grid
+    from shortlist.paper.experiment.run import Progress, Watch
     from shortlist.paper.reproduce import Outcome
 
 EXAMPLE = """\
@@ -64,8 +64,8 @@ def reproduce(
 def _grid(
     quick: bool, datasets: str | None, vary: str, trials: int | None, joint_trials: int | None, seed: int
 ) -> Grid:
-    from shortlist.paper.datasets import DATASETS
-    from shortlist.paper.grid import Grid
+    from shortlist.paper.data.datasets import DATASETS
+    from shortlist.paper.experiment.grid import Grid
     from shortlist.paper.reproduce import QUICK
 
     defaults = QUICK if quick else Grid(datasets=tuple(DATASETS))
@@ -89,7 +89,7 @@ def _shown(output: Path) -> Iterator[Watch]:
         with _display() as watch:
             yield watch
     except KeyboardInterrupt:
-        from shortlist.paper.store import kept
+        from shortlist.paper.experiment.store import kept
 
         # Counted in the file: a cell may have been kept just before the signal came.
         print(f"{kept(output)} cells are kept in {output}; the same command goes on from there.", file=sys.stderr)
@@ -162,7 +162,7 @@ def _tell(outcome: Outcome, output: Path) -> None:
 
 def _list_data(data: Path | None) -> None:
     """Print plain lines, so that addresses and paths can be copied whole."""
-    from shortlist.paper.datasets import DATASETS, VARIABLE, given_folder, locate
+    from shortlist.paper.data.datasets import DATASETS, VARIABLE, given_folder, locate
 
     folder = given_folder(data)
     for each in DATASETS.values():

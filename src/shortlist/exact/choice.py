@@ -16,8 +16,8 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.exact.balls import working_precision
-from shortlist.exact.scaled import Floats, Integers
 from shortlist.exact.uniform import Uniform
 
 
@@ -41,7 +41,7 @@ class Table:
 
     __slots__ = ("_borders", "slack")
 
-    def __init__(self, weights: Floats, *, error: float, omitted: float) -> None:
+    def __init__(self, weights: FloatArray, *, error: float, omitted: float) -> None:
         """Take weights that are each off by `error` of themselves at most; others sum to `omitted` at most.
 
         Claim   a border, as a share of all weight, is off by at most `slack`; or `slack` is above 1.
@@ -68,7 +68,7 @@ class Table:
         certain = self._borders[index] + margin < target < self._borders[index + 1] - margin
         return index if certain else None
 
-    def locate_each(self, words: NDArray[np.uint64]) -> Integers:
+    def locate_each(self, words: NDArray[np.uint64]) -> IntArray:
         """Do so for many numbers, given by their leading 64 bits; −1 stands where floats cannot tell."""
         total = self._borders[-1]
         targets = words * 2.0**-64 * total
@@ -84,7 +84,7 @@ class Table:
         return 2 * self.slack * len(self._borders)
 
 
-def _running_sums(weights: Floats) -> tuple[Floats, int]:
+def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
     """Add floats up, and say how often a sum is rounded at most: √m times for many, by adding rows of a square up."""
     if len(weights) < _MANY:
         return np.cumsum(weights), len(weights)

@@ -15,12 +15,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shortlist.arrays import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus, rounded
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _TABLE_BITS = 10
 
@@ -29,8 +26,8 @@ _TABLE_BITS = 10
 class Scaled:
     """Numbers mantissa · 2^exponent, mantissas in (0, 1], each off by at most `roundings` roundings."""
 
-    mantissa: Floats
-    exponent: Integers
+    mantissa: FloatArray
+    exponent: IntArray
     roundings: int
 
     def __mul__(self, other: Scaled) -> Scaled:
@@ -45,12 +42,12 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return 1.01 * self.roundings * 2.0**-53
 
-    def aligned(self, ceiling: int) -> Floats:
+    def aligned(self, ceiling: int) -> FloatArray:
         """The numbers divided by 2^ceiling, as floats; what is below 2^-1022 then may lose digits or vanish."""
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
-def product(parts: Iterable[Floats]) -> Scaled:
+def product(parts: Iterable[FloatArray]) -> Scaled:
     """Multiply the rows of matrices of positive integers, all with the same columns.
 
     The rows of one matrix must multiply to less than 2^1000; those of several may go as far as they like.
@@ -59,8 +56,8 @@ def product(parts: Iterable[Floats]) -> Scaled:
     >>> numbers.aligned(0)
     array([ 30., 100.])
     """
-    mantissa: Floats | float = 1.0
-    exponent: Integers | int = 0
+    mantissa: FloatArray | float = 1.0
+    exponent: IntArray | int = 0
     roundings = 0
     for factors in parts:
         part, shift = np.frexp(np.multiply.reduce(factors, axis=0))
@@ -79,7 +76,7 @@ def joined(parts: Sequence[Scaled]) -> Scaled:
     )
 
 
-def powers(rate: Fraction, exponents: Integers) -> Scaled:
+def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     """Compute e^(−rate · n) for every n in a rising array of non-negative integers.
 
     >>> powers(Fraction(1, 2), np.array([0, 2])).aligned(0).round(6)
@@ -89,7 +86,7 @@ def powers(rate: Fraction, exponents: Integers) -> Scaled:
     head, head_exponent = power(rate, first)
     table = _first_powers(rate)
     if spread == len(exponents) - 1 < len(table.mantissa):
-        low: Integers | slice = slice(spread + 1)
+        low: IntArray | slice = slice(spread + 1)
     else:
         low = (exponents - first) & (len(table.mantissa) - 1)
     mantissa, exponent = head * table.mantissa[low], head_exponent + table.exponent[low]

@@ -7,15 +7,15 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.cdp_peel import CDPPeel
-from shortlist.mechanisms.fastjoint import FastJoint
-from shortlist.mechanisms.gamma import Gamma
-from shortlist.mechanisms.joint import Joint
-from shortlist.mechanisms.laplace import Laplace
+from shortlist.mechanisms.joint.fastjoint import FastJoint
+from shortlist.mechanisms.joint.joint import Joint
+from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
-from shortlist.mechanisms.pnf_joint import PNFJoint
-from shortlist.mechanisms.pnf_peel import PNFPeel
-from shortlist.privacy import shown
+from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+from shortlist.mechanisms.research.gamma import Gamma
+from shortlist.mechanisms.research.laplace import Laplace
+from shortlist.privacy.numbers import quote
 
 __all__ = [
     "MECHANISMS",
@@ -67,7 +67,7 @@ def _kind(name: object) -> type[Mechanism]:
         return MECHANISMS[name]
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
-        f"mechanism must be one of {', '.join(MECHANISMS)}, or a mechanism object; not {shown(name)}.",
+        f"mechanism must be one of {', '.join(MECHANISMS)}, or a mechanism object; not {quote(name)}.",
         hint=f"did you mean {nearest[0]!r}?" if nearest else None,
     )
 

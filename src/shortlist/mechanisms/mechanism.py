@@ -14,7 +14,8 @@ from typing import ClassVar, Protocol
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.privacy import Guarantee, Neighbours, positive, shown
+from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.numbers import quote, read_positive
 from shortlist.profile import Levels, Picks
 
 _LARGEST_EPSILON = 10**6
@@ -40,7 +41,7 @@ class Mechanism(ABC):
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        self._read(k=_checked_k(self.k), epsilon=positive(self.epsilon, name="epsilon"))
+        self._read(k=_checked_k(self.k), epsilon=read_positive(self.epsilon, name="epsilon"))
         self._read(neighbours=Neighbours.read(self.neighbours))
         if self.epsilon > _LARGEST_EPSILON:
             raise ParameterError(f"epsilon must be at most {_LARGEST_EPSILON}: beyond that it promises nothing.")
@@ -54,7 +55,7 @@ class Mechanism(ABC):
         """See the levels, and be ready to draw."""
         if self.k > levels.d:
             raise DataError(
-                f"k must be at most the number of items: k is {shown(self.k)}, and there are {levels.d}.",
+                f"k must be at most the number of items: k is {quote(self.k)}, and there are {levels.d}.",
                 hint="ask for fewer items, or pass the whole domain",
             )
         return self._prepare(levels)
@@ -84,7 +85,7 @@ def _checked_k(k: object) -> int:
             raise TypeError
         number = operator.index(k)  # type: ignore[arg-type]
     except TypeError:
-        raise ParameterError(f"k must be a whole number, not {shown(k)}.") from None
+        raise ParameterError(f"k must be a whole number, not {quote(k)}.") from None
     if number < 1:
-        raise ParameterError(f"k must be at least 1, not {shown(number)}.")
+        raise ParameterError(f"k must be at least 1, not {quote(number)}.")
     return number

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shortlist.paper.experiment import Watch, load_all, run
-from shortlist.paper.figures import drawing
-from shortlist.paper.grid import Grid
-from shortlist.paper.publish import publish
-from shortlist.paper.results import Results
-from shortlist.paper.store import arrow
-from shortlist.paper.verdict import Finding
+from shortlist.paper.experiment.grid import Grid
+from shortlist.paper.experiment.results import Results
+from shortlist.paper.experiment.run import Watch, load_all, run
+from shortlist.paper.experiment.store import arrow
+from shortlist.paper.report.figures import drawing
+from shortlist.paper.report.publish import publish
+from shortlist.paper.report.verdict import Finding
 
 QUICK = Grid(datasets=("games", "books"), trials=5)
 """The same grid in minutes: the two small data sets, and as many trials as a verdict needs."""

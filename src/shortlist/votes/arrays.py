@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import IntArray
 from shortlist.errors import DataError
-from shortlist.profile import EVERY_LEVEL, IntArray, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, Picks, Profile
 from shortlist.votes.views import Chunks, View, Window
 
 _EXPECTED = "counts must be whole numbers from 0 to 2^63 − 1, one for each item"

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import IntArray
 from shortlist.errors import DataError
-from shortlist.profile import IntArray, Picks, Profile
+from shortlist.profile import Picks, Profile
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -10,7 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from shortlist.profile import IntArray, Picks, Profile
+from shortlist.arrays import IntArray
+from shortlist.profile import Picks, Profile
 
 _CHUNK = 1 << 14
 _SMALL = 1 << 12

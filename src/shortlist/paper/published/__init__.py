@@ -8,6 +8,7 @@ distinct items, best first; one person adds or removes at most one vote per item
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from shortlist.arrays import IntArray
 from shortlist.paper.published.cdp_peel import cdp_peel
 from shortlist.paper.published.fastjoint import fastjoint
 from shortlist.paper.published.fastjoint_buckets import fastjoint_buckets
@@ -15,7 +16,6 @@ from shortlist.paper.published.gamma import gamma
 from shortlist.paper.published.joint import joint
 from shortlist.paper.published.laplace import laplace
 from shortlist.paper.published.pnf_peel import pnf_peel
-from shortlist.profile import IntArray
 
 __all__ = [
     "PUBLISHED",

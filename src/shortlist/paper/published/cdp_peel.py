@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-    from shortlist.profile import IntArray
+    from shortlist.arrays import IntArray
 
 DELTA = 1e-6
 

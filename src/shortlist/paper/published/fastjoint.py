@@ -22,7 +22,7 @@ from shortlist.paper.published.inputs import checked, fraction
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from shortlist.profile import IntArray
+    from shortlist.arrays import IntArray
 
 BETA = 2.0**-10
 

@@ -18,7 +18,7 @@ from shortlist.paper.published.inputs import checked
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from shortlist.profile import IntArray
+    from shortlist.arrays import IntArray
 
 
 def fastjoint_buckets(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shortlist.arrays import IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.privacy import positive, rational
-from shortlist.profile import IntArray
+from shortlist.privacy.numbers import read_positive, read_rational
 
 
 def checked(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, float]:
@@ -27,7 +27,7 @@ def checked(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, f
         raise ParameterError(f"k must be an int, not {type(k).__name__}.") from None
     if isinstance(k, bool) or not 1 <= number <= d:
         raise ParameterError(f"k must be from 1 to the number of items, {d}, not {k!r}.")
-    return histogram, number, float(positive(epsilon, name="epsilon"))
+    return histogram, number, float(read_positive(epsilon, name="epsilon"))
 
 
 def fraction(value: float, *, name: str) -> float:
@@ -36,7 +36,7 @@ def fraction(value: float, *, name: str) -> float:
     >>> fraction("1/4", name="beta")
     0.25
     """
-    number = float(rational(value, name=name))
+    number = float(read_rational(value, name=name))
     if not 0 < number < 1:
         raise ParameterError(f"{name} must be strictly between 0 and 1, not {value!r}.")
     return number

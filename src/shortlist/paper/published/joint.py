@@ -23,7 +23,7 @@ from shortlist.paper.published.inputs import checked
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from shortlist.profile import IntArray
+    from shortlist.arrays import IntArray
 
 
 def joint(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator) -> IntArray:

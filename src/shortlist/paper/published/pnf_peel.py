@@ -16,7 +16,7 @@ from shortlist.paper.published.inputs import checked
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from shortlist.profile import IntArray
+    from shortlist.arrays import IntArray
 
 
 def pnf_peel(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator) -> IntArray:

@@ -1,0 +1,119 @@
+"""A log of plays that never happened, for the demo: realistic in shape, the same on every machine.
+
+Some listeners play far more than others, some tracks far more often; tracks are played again and again; some rows
+have no track, and some name a track that is not in the catalogue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.exact.bits import SeededBits
+
+_FIRST = """
+    Amber Autumn Borrowed Broken Burning Copper Crooked Crystal Distant Dusty Electric Empty Faded Fallen
+    Feather Foreign Frozen Gentle Ghost Gilded Hollow Hidden Honest Indigo Iron Ivory Lazy Little Lonely
+    Midnight Morning Neon Northern Only Paper Patient Perfect Quiet Restless Rolling Salt Secret Silver
+    Sleeping Slow Tender Velvet Wandering Wild Winter
+"""
+_SECOND = """
+    Anchor Avenue Balcony Bicycle Birds Boulevard Candle Carousel Cathedral Comet Compass Corner Dancer
+    Daydream Ember Engine Ferry Garden Harbour Highway Horizon Island Kingdom Ladder Lantern Letter Lighthouse
+    Machine Meadow Mirror Motel Ocean Orchard Parade Piano Postcard Radio Rain River Satellite Season Shadow
+    Station Summer Tide Thunder Train Valley Window Wires
+"""
+
+
+_TRACKS = 2000
+_NEW = 40
+_ABSENT, _ELSEWHERE = -1, _TRACKS
+_FIRST_OF_JUNE = 1_748_736_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayLog:
+    """Who played what: `people[i]` played `tracks[i]`, by their numbers."""
+
+    people: IntArray
+    tracks: IntArray
+    names: list[str]
+
+    @classmethod
+    def invent(cls, *, plays: int, people: int, seed: int = 55) -> PlayLog:
+        """Make a log up."""
+        bits = SeededBits(seed)
+        declining = np.power(np.arange(_TRACKS, dtype=np.float64) + 10.0, -0.8)
+        popularity = declining * np.exp(_fractions(bits, _TRACKS))
+        popularity[-_NEW:] = 0  # just added: in the catalogue, and nobody has played them
+        activity = np.power(_fractions(bits, people), -0.4)
+        tracks = _choices(bits, popularity, plays)
+        oddity = _fractions(bits, plays)
+        tracks[oddity < 0.03] = _ELSEWHERE
+        tracks[oddity < 0.01] = _ABSENT
+        names = [f"{first} {second}" for first in _FIRST.split() for second in _SECOND.split()]
+        order = np.argsort(_fractions(bits, len(names)))[:_TRACKS].tolist()
+        return cls(people=_choices(bits, activity, plays), tracks=tracks, names=[names[each] for each in order])
+
+    @cached_property
+    def pairs(self) -> IntArray:
+        """Who played what of the catalogue, each pair once: person * tracks + track."""
+        inside = (self.tracks != _ABSENT) & (self.tracks != _ELSEWHERE)
+        return np.unique(self.people[inside] * _TRACKS + self.tracks[inside])
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How many people played each track of the catalogue."""
+        return np.bincount(self.pairs % _TRACKS, minlength=_TRACKS)
+
+    def keenest(self) -> int:
+        """The person who played the most different tracks."""
+        return int(np.bincount(self.pairs // _TRACKS).argmax())
+
+    def without(self, person: int) -> PlayLog:
+        """The log as it would be had one person never come."""
+        others = self.people != person
+        return PlayLog(people=self.people[others], tracks=self.tracks[others], names=self.names)
+
+    def table(self) -> Any:
+        """The log as an Arrow table: played_at, user_id, track."""
+        import pyarrow as pa
+
+        missing = np.where(self.tracks == _ABSENT, 0, self.tracks)
+        tracks = pa.DictionaryArray.from_arrays(
+            pa.array(missing, mask=self.tracks == _ABSENT), [*self.names, "untitled recording"]
+        )
+        seconds = _FIRST_OF_JUNE + np.arange(len(self.people)) * (30 * 86_400) // len(self.people)
+        users = [f"u{number:05d}" for number in range(int(self.people.max()) + 1)]
+        return pa.table(
+            {
+                "played_at": pa.array(seconds, pa.timestamp("s")),
+                "user_id": pa.DictionaryArray.from_arrays(pa.array(self.people), users).dictionary_decode(),
+                "track": tracks.dictionary_decode(),
+            }
+        )
+
+    def write(self, plays: Path, catalogue: Path) -> None:
+        """Write the log as Parquet, and the public list of tracks as CSV."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.table(), plays)
+        catalogue.write_text("\n".join(["track", *sorted(self.names)]) + "\n", encoding="utf-8")
+
+
+def _fractions(bits: SeededBits, count: int) -> FloatArray:
+    """Numbers spread evenly over (0, 1)."""
+    whole = np.frombuffer(bits.draw(8 * count), np.uint64) >> np.uint64(11)
+    return (whole.astype(np.float64) + 0.5) * 2.0**-53
+
+
+def _choices(bits: SeededBits, weights: FloatArray, count: int) -> IntArray:
+    """Indices, each as often as its weight says."""
+    ends = np.cumsum(weights)
+    chosen: IntArray = np.searchsorted(ends, _fractions(bits, count) * ends[-1])
+    return chosen

@@ -1,0 +1,1 @@
+"""Joint and its relatives: one draw of a whole list of k items, by its largest loss."""

@@ -1,0 +1,194 @@
+"""Losses in blocks: which of them carry the weight of a mixture, and how much."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from flint import arb
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.exact.balls import exp_minus, rounded, shortfall
+from shortlist.exact.choice import Table
+from shortlist.exact.scaled import Scaled, joined, powers
+from shortlist.mechanisms.joint.sequences import Sequences
+
+# None of these can change a probability; they trade the time of preparing for that of drawing.
+_LEFT_OUT_BITS = 46
+"""A block of less than 2^-46 of the whole is left out of the table; more bits, longer tables and fewer escalations."""
+_COARSE_BLOCKS = 48
+"""Into how many blocks losses are cut to see where the weight is."""
+_FEW_FACTORS, _MANY_FACTORS = 1 << 13, 1 << 20
+"""So many factors C_{r,j} are rather multiplied than looked at coarsely, or a second time."""
+_MOST_BLOCKS = 2048
+"""Beyond this many losses, blocks of several are made, and draws may be rejected."""
+_STEEP_BITS = 2
+"""N_r grows by less than 2^3 in a block, so a draw is kept with a probability of an eighth at least."""
+_BITS_PER_NAT = 1.4426950408889634
+
+
+class Blocks:
+    """The blocks [start, end) of losses that are worth a place in a table, and [horizon, ∞) if it is within reach."""
+
+    def __init__(self, sequences: Sequences, rate: Fraction, *, horizon: int, reach: int) -> None:
+        self._sequences = sequences
+        self._rate = rate
+        self._closing = [horizon] if horizon <= reach else []
+        first, last, left_out = _core(sequences, rate, min(horizon, reach))
+        if not self._closing:
+            all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
+            left_out = np.append(left_out, all_sequences - _bits(rate, reach))
+        self._left_out = left_out
+        self._starts, self._ends = _divided(sequences, first, last)
+
+    def range(self, index: int) -> tuple[int, int | None]:
+        """The block at a place in the table; the end of the closing one is None."""
+        if index == len(self._starts):
+            return self._closing[0], None
+        return int(self._starts[index]), int(self._ends[index])
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """All blocks but the closing one."""
+        return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
+
+    def table(self) -> Table:
+        """Tabulate (q^start − q^end) N_{end−1} for every block."""
+        parts = []
+        if len(self._starts):
+            lengths = _lengths(self._rate, self._ends - self._starts)
+            parts.append(self._sequences.numbers(self._ends - 1) * powers(self._rate, self._starts) * lengths)
+        if self._closing:
+            parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
+        numbers = joined(parts)
+        unit = int(numbers.exponent.max())
+        omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
+        # What `aligned` makes of numbers below 2^-1022 of the unit counts as left out, too.
+        omitted += len(numbers.exponent) * 2.0**-1000
+        return Table(numbers.aligned(unit), error=numbers.error, omitted=omitted)
+
+    def magnitude(self) -> int:
+        """An integer m such that all sequences together weigh 2^m or more.
+
+        The sequences with loss a or less weigh N_a q^a together, for any a; roundings cannot take half of that away.
+        """
+        if not len(self._starts):
+            return 0  # the best sequence alone weighs 1
+        numbers = self._sequences.numbers(self._starts) * powers(self._rate, self._starts)
+        _, shift = np.frexp(numbers.mantissa)
+        return max(0, int((numbers.exponent + shift).max()) - 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The weight q^start − q^end of a block of losses by itself."""
+
+    rate: Fraction
+    start: int
+    end: int | None
+
+    def weight(self) -> arb:
+        """Enclose the weight."""
+        length = arb(1) if self.end is None else shortfall(self.rate * (self.end - self.start))
+        return exp_minus(self.rate * self.start) * length
+
+    def split(self) -> None:
+        """Nothing to tell apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossCell:
+    """The losses in [start, end) with their exact weight in a mixture.
+
+    An `even` cell weighs as if each of its losses allowed what the last one does; any other weighs what it weighs,
+    which lies between that and as if each allowed only what the first does.
+    """
+
+    span: Span
+    sequences: Sequences
+    even: bool = False
+
+    def last(self) -> int | None:
+        """The largest loss in the cell; None for the closing cell, which allows every sequence."""
+        return None if self.span.end is None else self.span.end - 1
+
+    def weight(self) -> arb:
+        """Enclose the weight."""
+        most = arb(self.sequences.number(self.last()))
+        return self.span.weight() * (most if self.even else most.union(arb(self.sequences.number(self.span.start))))
+
+    def split(self) -> tuple[LossCell, LossCell] | None:
+        """Two halves, unless all losses in the cell allow the same sequences."""
+        if self.even or self.span.end is None:
+            return None
+        if self.sequences.number(self.span.start) == self.sequences.number(self.span.end - 1):
+            return None
+        middle = (self.span.start + self.span.end) // 2
+        return (
+            replace(self, span=replace(self.span, end=middle)),
+            replace(self, span=replace(self.span, start=middle)),
+        )
+
+
+def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, FloatArray]:
+    """Find the range of losses below `limit` that carries the weight, and bound what lies outside, in bits.
+
+    A block [a, b) weighs at most q^a N_b, and all sequences together at least q^a N_a for any a. Exponents of two
+    are enough to compare them; three bits make up for that, and for floats as far as `_bits` is off.
+    """
+    first, last, outside = 0, limit, [np.empty(0)]
+    enough = _FEW_FACTORS
+    while (last - first) * sequences.k > enough:
+        edges = np.append(np.arange(first, last, -(-(last - first) // _COARSE_BLOCKS)), last)
+        exponents = sequences.numbers(edges).exponent
+        cost = _bits(rate, edges)
+        most = exponents[1:] - cost[:-1] + 3
+        kept = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
+        begin, end = kept[0], kept[-1] + 1
+        first, last = int(edges[begin]), int(edges[end])
+        outside += [most[:begin], most[end:]]
+        if 2 * (end - begin) > len(most):
+            break
+        # A second look costs as much as the first: it is worth it only where very much is left.
+        enough = _MANY_FACTORS
+    return first, last, np.concatenate(outside)
+
+
+def _divided(sequences: Sequences, first: int, last: int) -> tuple[IntArray, IntArray]:
+    """Cut [first, last) into blocks: single losses if there are few; else blocks in which N_r grows little."""
+    stride = max(1, -(-(last - first) // _MOST_BLOCKS))
+    starts = np.arange(first, last, stride)
+    ends = np.append(starts[1:], last)[: len(starts)]
+    if stride == 1:
+        return starts, ends
+    low, high = sequences.numbers(starts).exponent, sequences.numbers(ends - 1).exponent
+    while (steep := (high - low > _STEEP_BITS) & (ends - starts > 1)).any():
+        middles = (starts[steep] + ends[steep]) // 2
+        order = np.argsort(np.append(starts, middles))
+        low = np.append(low, sequences.numbers(middles).exponent)[order]
+        starts = np.append(starts, middles)[order]
+        # The left half ends in the middle, and the right half where the whole block did.
+        ends, high = np.append(ends, ends[steep]), np.append(high, high[steep])
+        ends[: len(steep)][steep], high[: len(steep)][steep] = middles, sequences.numbers(middles - 1).exponent
+        ends, high = ends[order], high[order]
+    return starts, ends
+
+
+def _bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
+    """How many bits q^r is below 1. Three roundings of at most `nats` put it off by far less than a bit."""
+    return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
+
+
+def _lengths(rate: Fraction, widths: IntArray) -> Scaled:
+    """1 − q^width for every width; for one alone if all are the same."""
+    distinct = [int(widths[0])] if (widths == widths[0]).all() else np.unique(widths).tolist()
+    mantissa, exponent = np.array([_length(rate, width) for width in distinct]).T
+    place = np.searchsorted(distinct, widths) if len(distinct) > 1 else slice(None)
+    return Scaled(mantissa=mantissa[place], exponent=exponent[place].astype(np.int64), roundings=2)
+
+
+@lru_cache(maxsize=4096)
+def _length(rate: Fraction, width: int) -> tuple[float, int]:
+    return rounded(lambda: shortfall(rate * width))

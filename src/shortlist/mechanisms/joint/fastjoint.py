@@ -1,0 +1,59 @@
+"""FastJoint (Wu and Zhang, NeurIPS 2024): Joint with all losses above a threshold counted as the threshold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from flint import arb, fmpq
+
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import working_precision
+from shortlist.mechanisms.joint.joint import Joint
+from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.privacy.numbers import quote, read_rational
+from shortlist.profile import Levels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastJoint(Joint):
+    """Choose k items in one draw, counting every loss above tau as tau.
+
+    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
+    Proof  fastjoint.proof.md, Theorem 1.
+    Cost   one pass over the profile, then O(k) for each draw; a loss of tau or more with probability beta at most,
+           and no failure probability when beta is 0, which is Joint.
+
+    >>> FastJoint(k=10, epsilon=1).tau(1000)
+    152
+    """
+
+    name: ClassVar[str] = "fastjoint"
+
+    beta: Fraction = Fraction(1, 1024)
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        given = self.beta
+        self._read(beta=read_rational(given, name="beta"))
+        if not 0 <= self.beta < 1:
+            raise ParameterError(f"beta must be in [0, 1), not {quote(given)}.", hint="beta=0 is joint")
+
+    def tau(self, d: int) -> int | None:
+        """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items; None, for no threshold, when beta is 0."""
+        if not self.beta:
+            return None
+        sequences = fmpq(math.perm(d, self.k)) / fmpq(self.beta.numerator, self.beta.denominator)
+        precision = 64
+        while True:
+            with working_precision(precision):
+                ceiling = (arb(sequences).log() * fmpq(self.rate.denominator, self.rate.numerator)).ceil()
+                if (whole := ceiling.unique_fmpz()) is not None:
+                    return int(whole)
+            precision *= 2
+
+    def _prepare(self, levels: Levels) -> Mixture:
+        return Mixture(levels, k=self.k, rate=self.rate, tau=self.tau(levels.d))

@@ -1,0 +1,114 @@
+"""The sampler behind Joint and FastJoint: a mixture over losses, evaluated only where its weight is.
+
+With q = e^(−rate) and a cap τ (none for Joint), P(s) ∝ q^min(L(s), τ) is the law of this procedure: draw R = r with
+probability ∝ (1 − q) q^r N_r for r < τ, or R = τ with probability ∝ q^τ N_∞; then draw s uniformly among the
+sequences with L(s) ≤ R (among all of them if R = τ). The proof is in joint.proof.md.
+
+Losses are taken in blocks [a, b). A block has weight (q^a − q^b) N_{b−1}, as if each of its losses allowed what the
+last one does; a sequence drawn from it is then kept with the probability that makes up for that. A block of one
+loss keeps every sequence, and for ordinary ε all blocks are such.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+from shortlist.arrays import IntArray
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import quantile
+from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.mechanisms.joint.blocks import Blocks, LossCell, Span
+from shortlist.mechanisms.joint.sequences import Sequences
+from shortlist.profile import EVERY_LEVEL, Levels, Picks
+
+
+class Mixture:
+    """Joint's or FastJoint's law on given levels, ready to be drawn from."""
+
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction, tau: int | None) -> None:
+        """Prepare P(s) ∝ e^(−rate · min(L(s), tau)); no tau means no cap."""
+        self._levels = levels
+        self._k = k
+        self._rate = rate
+        self._tau = tau
+        # Beyond this loss all sequences together weigh less than 2^-64 of the best one alone.
+        nats = math.ceil((k * math.log2(levels.d) + 64) * math.log(2))
+        reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
+        self._sequences = Sequences(levels.above(k, reach), k, reach)
+        self._blocks = Blocks(self._sequences, rate, horizon=_horizon(self._sequences, tau), reach=reach)
+        self._table = self._blocks.table()
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose k items."""
+        return self.picks(*self.draw_positions(bits))
+
+    def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
+        """Choose k items by their positions in falling order of count, and say among which sequences."""
+        while True:
+            sequences, start, end = self._choose(Uniform(bits))
+            positions = distinct_below(sequences.allowed(None if end is None else end - 1), bits)
+            if end is None or end - start == 1 or self._keeps(start, end, sequences.loss(positions), bits):
+                return sequences, positions
+
+    def picks(self, sequences: Sequences, positions: IntArray) -> Picks:
+        """Name the items at some positions; those below all levels seen so far need the others."""
+        profile = sequences.profile if positions.max() < sequences.profile.ends[-1] else self.complete.profile
+        return profile.picks(positions)
+
+    @cached_property
+    def magnitude(self) -> int:
+        """An m such that the weights e^(−rate · L(s)) of all sequences sum to 2^m or more."""
+        return self._blocks.magnitude()
+
+    @property
+    def doubt(self) -> float:
+        """The largest probability that one choice among the blocks needs more than floats."""
+        return self._table.doubt
+
+    def cells(self) -> list[LossCell]:
+        """Cover all losses in order with exact weights: the blocks of the table, and what it leaves out."""
+        horizon = _horizon(self.complete, self._tau)
+        core = self._blocks.ranges()
+        first, last = (core[0][0], core[-1][1]) if core else (horizon, horizon)
+        cells = [self._exact(start, end, even=True) for start, end in core]
+        if first > 0:
+            cells.insert(0, self._exact(0, first))
+        if last < horizon:
+            cells.append(self._exact(last, horizon))
+        return [*cells, self._exact(horizon, None, even=True)]
+
+    def edges(self) -> list[int]:
+        """The losses at which the blocks of the table begin."""
+        return [start for start, _ in self._blocks.ranges()]
+
+    def _choose(self, number: Uniform) -> tuple[Sequences, int, int | None]:
+        """Find the block [start, end) that a number hits, and the sequences to draw from it."""
+        index = self._table.locate(number)
+        if index is not None:
+            return self._sequences, *self._blocks.range(index)
+        cell = quantile(number, self.cells())
+        return cell.sequences, cell.span.start, cell.span.end
+
+    def _keeps(self, start: int, end: int, loss: int, bits: Bits) -> bool:
+        """Draw a loss r of the block with probability ∝ q^r, and say whether it allows a sequence of that loss."""
+        if loss <= start:
+            return True
+        forbids = Span(rate=self._rate, start=start, end=loss)
+        allows = Span(rate=self._rate, start=loss, end=end)
+        return quantile(Uniform(bits), [forbids, allows]) is allows
+
+    @cached_property
+    def complete(self) -> Sequences:
+        """All sequences, for the rare draws that what was tabulated cannot decide."""
+        return Sequences(self._levels.above(self._k, EVERY_LEVEL), self._k, EVERY_LEVEL)
+
+    def _exact(self, start: int, end: int | None, *, even: bool = False) -> LossCell:
+        span = Span(rate=self._rate, start=start, end=end)
+        return LossCell(span=span, sequences=self.complete, even=even)
+
+
+def _horizon(sequences: Sequences, tau: int | None) -> int:
+    """The loss from which on nothing changes: every sequence is allowed, or the cap is reached."""
+    return sequences.widest if tau is None else min(sequences.widest, tau)

@@ -1,0 +1,151 @@
+"""How many sequences of k distinct items have a loss of at most r: combinatorics, with no epsilon in it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.exact.scaled import Scaled, joined, product
+from shortlist.profile import EVERY_LEVEL, Profile
+
+_LARGEST_TABLE = 1 << 22
+_CACHED = 1 << 14
+_COLUMNS = 1 << 11
+
+
+class Sequences:
+    """The sequences of k distinct items, told apart by their loss L(s) = max_j (h_(j) − h[s_j]).
+
+    Position j of a sequence with loss at most r may hold any of C_{r,j} items, those with count h_(j) − r or more;
+    the sets are nested, so C_{r,j} − (j − 1) of them are left when the earlier positions are taken, and
+    N_r = ∏_j (C_{r,j} − (j − 1)) sequences have loss at most r. N_r never falls as r grows.
+
+    Losses up to `reach` can be asked about; the profile must show its levels down to `reach` below h_(k).
+
+    >>> sequences = Sequences(Profile.of(np.array([5, 3, 3, 0])), k=2, reach=5)
+    >>> [sequences.number(r) for r in range(6)]
+    [2, 2, 6, 9, 9, 12]
+    """
+
+    def __init__(self, profile: Profile, k: int, reach: int) -> None:
+        self.profile = profile
+        self.k = k
+        self.top = profile.top(k)
+        self.widest = int(self.top[0] - profile.values[-1]) if profile.complete else EVERY_LEVEL
+        """The largest loss of any sequence; unknown, and more than the reach, if the profile stops early."""
+        self._earlier = np.arange(k, dtype=np.float64)
+        self._lookup = _lookup(profile, self.top, min(reach, self.widest))
+        self._known: dict[int | None, int] = {}
+
+    def allowed(self, r: int | None) -> IntArray:
+        """C_{r,j} for every j; for no r, as if every item were allowed everywhere."""
+        if r is None:
+            return np.full(self.k, self.profile.d)
+        return self._lookup.row(r).astype(np.int64)
+
+    def number(self, r: int | None) -> int:
+        """N_r, exactly; 0 for a negative loss, N_∞ for no r."""
+        if r is not None and r < 0:
+            return 0
+        if r not in self._known:
+            self._known[r] = math.prod((self.allowed(r) - np.arange(self.k)).tolist())
+        return self._known[r]
+
+    def numbers(self, losses: IntArray) -> Scaled:
+        """N_r for rising losses r, as floats with a proven error."""
+        free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
+        if not len(free):  # N_r is 1 for all of them
+            return product([np.ones((1, len(losses)))])
+        parts = [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
+        return parts[0] if len(parts) == 1 else joined(parts)
+
+    def all_numbers(self) -> Scaled:
+        """N_∞ likewise, as an array of one."""
+        left = self.profile.d - self._earlier[:, None]
+        group = _group(self.profile.d)
+        return product(left[start : start + group] for start in range(0, self.k, group))
+
+    def loss(self, positions: IntArray) -> int:
+        """L(s) of the sequence whose items stand at these positions in falling order of count."""
+        return int(np.max(self.top - self.profile.picks(positions).levels))
+
+    def _numbers(self, free: IntArray, losses: IntArray) -> Scaled:
+        # Matrices that fit into the processor's cache.
+        group = max(1, min(_group(self.profile.d), _CACHED // len(losses)))
+        return product(self._factors(free[start : start + group], losses) for start in range(0, len(free), group))
+
+    def _factors(self, positions: IntArray, losses: IntArray) -> FloatArray:
+        """C_{r,j} − (j − 1), a row for each j and a column for each loss."""
+        factors = self._lookup.rows(positions, losses)
+        factors -= self._earlier[positions, None]
+        return factors
+
+
+def _group(largest: int) -> int:
+    """How many factors, none above `largest`, surely multiply to less than 2^1000."""
+    return 1000 // largest.bit_length()
+
+
+def _lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Search:
+    """Choose how to find C_{r,j} for losses r up to `reach`.
+
+    Gaps between levels wider than the reach are shortened to reach + 1 first: no count within reach of another level
+    changes by that, and the table stays short.
+    """
+    rising = profile.values[::-1]
+    last = len(rising) - int(np.searchsorted(rising, top[-1] - reach))
+    values, ends = profile.values[:last], profile.ends[:last].astype(np.float64)
+    gaps = np.minimum(values[:-1] - values[1:], min(reach + 1, EVERY_LEVEL))
+    depths = np.zeros(last, dtype=np.int64)
+    np.cumsum(gaps, out=depths[1:])
+    starts = depths[len(rising) - np.searchsorted(rising, top, side="right")]
+    length = int(starts[-1]) + reach + 1
+    if length > _LARGEST_TABLE:
+        return _Search(values, ends, top)
+    runs = np.empty(last, dtype=np.int64)
+    runs[:-1] = gaps
+    runs[-1] = max(length - int(depths[-1]), 1)
+    return _Table(np.repeat(ends, runs), starts)
+
+
+class _Table:
+    """C_{r,j} from one table: entry t counts the items that are at most t below the largest count."""
+
+    def __init__(self, table: FloatArray, starts: IntArray) -> None:
+        self._table = table
+        self._starts = starts
+
+    def row(self, r: int) -> FloatArray:
+        """C_{r,j} for every j."""
+        return self._table[self._starts + r]
+
+    def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
+        """C_{r,j}, a row for each j asked for and a column for each loss."""
+        first, width = int(losses[0]), len(losses)
+        if int(losses[-1]) - first != width - 1:
+            return np.take(self._table, self._starts[positions, None] + losses)
+        # Consecutive losses read consecutive entries: row t of this view is the table from t onwards.
+        step = self._table.strides[0]
+        shape = (len(self._table) - width + 1, width)
+        windows: FloatArray = np.ndarray(shape, np.float64, self._table, strides=(step, step))
+        rows: FloatArray = windows[self._starts[positions] + first]
+        return rows
+
+
+class _Search:
+    """C_{r,j} by binary search, for counts too far apart for a table."""
+
+    def __init__(self, values: IntArray, ends: FloatArray, top: IntArray) -> None:
+        self._rising = -values
+        self._ends = ends
+        self._top = top
+
+    def row(self, r: int) -> FloatArray:
+        """C_{r,j} for every j."""
+        return self._ends[np.searchsorted(self._rising, r - self._top, side="right") - 1]
+
+    def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
+        """C_{r,j}, a row for each j asked for and a column for each loss."""
+        return self._ends[np.searchsorted(self._rising, losses - self._top[positions, None], side="right") - 1]

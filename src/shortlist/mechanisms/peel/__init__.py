@@ -1,0 +1,1 @@
+"""Peels: k rounds, each of which takes one item of those that are left."""

@@ -1,0 +1,1 @@
+"""Published mechanisms in floating point, for experiments only. They refuse to make a secure release."""

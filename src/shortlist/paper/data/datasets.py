@@ -1,0 +1,205 @@
+"""The six data sets of the paper: their sizes, where they come from, and what stands in for those not at hand."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shortlist.arrays import IntArray
+from shortlist.errors import DataError, ParameterError
+from shortlist.paper.data import formats
+from shortlist.paper.data.standins import stand_in
+
+VARIABLE = "SHORTLIST_DATA"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSet:
+    """A data set of the paper, as its owner publishes it."""
+
+    name: str
+    what: str
+    d: int
+    file: str
+    inside: str
+    """The folder that the owner's archive puts the file into."""
+    source: str
+    read: Callable[[Path], IntArray]
+    wide_gaps: bool
+    """Whether the paper counts it among those with large gaps between the top scores."""
+    largest: int
+    total: int
+
+
+# The largest count and the total shape a stand-in, and nothing else. Those of tweets and food are guesses.
+DATASETS = {
+    each.name: each
+    for each in (
+        DataSet(
+            name="games",
+            what="Steam purchases per game",
+            d=5_155,
+            file="steam-200k.csv",
+            inside="archive",
+            source="https://www.kaggle.com/datasets/tamber/steam-video-games",
+            read=formats.games,
+            wide_gaps=False,
+            largest=4_841,
+            total=129_511,
+        ),
+        DataSet(
+            name="books",
+            what="Goodreads ratings per book",
+            d=11_126,
+            file="books.csv",
+            inside="archive",
+            source="https://www.kaggle.com/datasets/jealousleopard/goodreadsbooks",
+            read=formats.books,
+            wide_gaps=True,
+            largest=4_597_666,
+            total=197_483_636,
+        ),
+        DataSet(
+            name="news",
+            what="shares per Mashable article",
+            d=39_644,
+            file="OnlineNewsPopularity.csv",
+            inside="OnlineNewsPopularity",
+            source="https://archive.ics.uci.edu/dataset/332",
+            read=formats.news,
+            wide_gaps=True,
+            largest=843_300,
+            total=134_606_452,
+        ),
+        DataSet(
+            name="tweets",
+            what="likes per tweet of twenty popular accounts",
+            d=52_542,
+            file="tweets.csv",
+            inside="dataverse_files",
+            source="https://doi.org/10.7910/DVN/JBXKFD",
+            read=formats.tweets,
+            wide_gaps=True,
+            largest=600_000,
+            total=250_000_000,
+        ),
+        DataSet(
+            name="movies",
+            what="MovieLens 25M ratings per movie",
+            d=59_047,
+            file="ratings.csv",
+            inside="ml-25m",
+            source="https://grouplens.org/datasets/movielens/25m/",
+            read=formats.movies,
+            wide_gaps=True,
+            largest=81_491,
+            total=25_000_095,
+        ),
+        DataSet(
+            name="food",
+            what="Amazon ratings per grocery product",
+            d=166_049,
+            file="ratings_Grocery_and_Gourmet_Food.csv",
+            inside="amazon",
+            source="https://jmcauley.ucsd.edu/data/amazon/",
+            read=formats.food,
+            wide_gaps=False,
+            largest=11_500,
+            total=1_297_156,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """The counts of a data set in falling order, and the file they come from; none for a stand-in."""
+
+    dataset: DataSet
+    counts: IntArray
+    origin: Path | None
+
+    @property
+    def title(self) -> str:
+        """The name as tables and figures show it."""
+        return titled(self.dataset.name, stand_in=self.origin is None)
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name for exactly these counts."""
+        return hashlib.sha256(self.counts.tobytes()).hexdigest()[:16]
+
+
+def titled(name: str, *, stand_in: bool) -> str:
+    """Write a data set's name, and beside it whether it is a stand-in.
+
+    >>> titled("food", stand_in=True)
+    'food (stand-in)'
+    """
+    return f"{name} (stand-in)" if stand_in else name
+
+
+def chosen(names: Sequence[str]) -> tuple[DataSet, ...]:
+    """Take data sets by their names.
+
+    >>> [each.d for each in chosen(["games", "food"])]
+    [5155, 166049]
+    """
+    for name in names:
+        if name not in DATASETS:
+            raise ParameterError(f"datasets must be some of {', '.join(DATASETS)}; {name!r} is not one of them.")
+    if not names:
+        raise ParameterError(f"datasets must be some of {', '.join(DATASETS)}; none was given.")
+    return tuple(DATASETS[name] for name in dict.fromkeys(names))
+
+
+def given_folder(given: Path | None) -> Path | None:
+    """The folder that was given, or else the one that the environment names."""
+    named = os.environ.get(VARIABLE)
+    folder = given or (Path(named) if named else None)
+    if folder is not None and not folder.is_dir():
+        raise DataError(f"{_whence(given)} must name a folder; {folder} is not one.")
+    return folder
+
+
+def data_folder(given: Path | None) -> Path | None:
+    """The same folder, which must hold a data set: one without any was named by mistake."""
+    folder = given_folder(given)
+    if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
+        raise DataError(
+            f"{_whence(given)} must name a folder with a data set; {folder} has none.",
+            hint=f"a data set is NAME.counts.npy or its owner's file, say {DATASETS['games'].file}; "
+            "`shortlist reproduce --list-data` tells where to get them",
+        )
+    return folder
+
+
+def locate(dataset: DataSet, folder: Path | None) -> Path | None:
+    """Find a data set's file: a vector of counts first, for it is read at once."""
+    if folder is None:
+        return None
+    places = (f"{dataset.name}.counts.npy", dataset.file, f"{dataset.inside}/{dataset.file}")
+    return next((path for place in places if (path := folder / place).is_file()), None)
+
+
+def load(dataset: DataSet, folder: Path | None) -> Histogram:
+    """Read a data set and check its size; without a file, make a stand-in of that size."""
+    path = locate(dataset, folder)
+    if path is None:
+        counts = stand_in(dataset.name, d=dataset.d, largest=dataset.largest, total=dataset.total)
+        return Histogram(dataset=dataset, counts=counts, origin=None)
+    counts = formats.counts_vector(path) if path.suffix == ".npy" else dataset.read(path)
+    if len(counts) != dataset.d:
+        raise DataError(
+            f"{path.name} must hold the {dataset.d:,} items of the paper's {dataset.name}; it holds {len(counts):,}.",
+            hint=f"get it from {dataset.source}, or move it away to use a stand-in",
+        )
+    counts.sort()
+    return Histogram(dataset=dataset, counts=counts[::-1].copy(), origin=path)
+
+
+def _whence(given: Path | None) -> str:
+    return VARIABLE if given is None else "--data"

@@ -1,0 +1,1 @@
+"""What is shown of an experiment: figures, verdicts on the paper's claims, and a page."""

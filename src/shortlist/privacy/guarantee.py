@@ -1,0 +1,101 @@
+"""What a release promises, as values: which data sets are neighbours, and the guarantee about them.
+
+The meaning of three numbers never changes. `epsilon` and `delta` are the (ε, δ) of differential privacy for the
+neighbour relation named beside them. `rho` is the ρ of zero-concentrated differential privacy for the same relation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+
+from shortlist.errors import ParameterError
+from shortlist.privacy.numbers import quote, read_rational, write_rounded_up
+
+
+class Neighbours(StrEnum):
+    """Which two data sets must look alike to whoever reads a release."""
+
+    ADD_REMOVE = "add-remove"
+    """One person more or less."""
+    REPLACE = "replace"
+    """One person's votes changed to any others."""
+
+    @property
+    def sensitivity(self) -> int:
+        """By how much one person can change the difference of two counts."""
+        return 1 if self is Neighbours.ADD_REMOVE else 2
+
+    @classmethod
+    def read(cls, value: str) -> Neighbours:
+        """Read a relation by its name.
+
+        >>> Neighbours.read("replace")
+        <Neighbours.REPLACE: 'replace'>
+        """
+        try:
+            return cls(value)
+        except ValueError:
+            names = " or ".join(repr(str(each)) for each in cls)
+            raise ParameterError(
+                "{neighbours} must be {names}", "not {value}", names=names, value=quote(value)
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """What a mechanism promises about any two neighbours.
+
+    >>> print(Guarantee(epsilon=Fraction(1), rho=Fraction(1, 8)))
+    1-DP (rho 0.125) for one person, add-remove
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: str = "person"
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "rho"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Fraction):
+                object.__setattr__(self, name, read_rational(value, name=name))
+        object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
+        if self.epsilon < 0 or not 0 <= self.delta <= 1 or (self.rho is not None and self.rho < 0):
+            raise ParameterError("a guarantee must have {epsilon} and {rho} from 0, and {delta} from 0 to 1")
+        check_unit(self.unit)
+
+    def __str__(self) -> str:
+        epsilon, delta = write_rounded_up(self.epsilon), write_rounded_up(self.delta)
+        pair = f"({epsilon}, {delta})" if self.delta else epsilon
+        rho = "" if self.rho is None else f" (rho {write_rounded_up(self.rho)})"
+        return f"{pair}-DP{rho} for one {self.unit}, {self.neighbours}"
+
+    def scale(self, sensitivity: int, *, unit: str) -> Guarantee:
+        """State the guarantee for a person who adds up to N, not 1, to every count.
+
+        Claim  A mechanism with ε and ρ for N = 1 is Nε-DP and N²ρ-zCDP.
+        Proof  Going from counts h to h + v with 0 ≤ v ≤ N takes N steps. Step i adds 1 where v ≥ i, so it adds 0 or
+               1 to every count. Each step joins neighbours, so probabilities change by at most e^ε, N times.
+               Replacing a person also takes N steps, each removing 0 or 1 and adding 0 or 1 to every count. All
+               removals fit, since h ≥ v. For ρ it is the group privacy of zCDP (Bun and Steinke 2016,
+               Proposition 1.9).
+
+        >>> print(Guarantee(epsilon=Fraction(1, 4), rho=Fraction(1, 128)).scale(4, unit="person"))
+        1-DP (rho 0.125) for one person, add-remove
+        """
+        if self.delta and sensitivity > 1:
+            raise ParameterError(
+                "{sensitivity} above 1 must go with a mechanism that has no delta",
+                hint="{mechanism=joint} has none",
+            )
+        rho = None if self.rho is None else self.rho * sensitivity**2
+        return replace(self, epsilon=self.epsilon * sensitivity, rho=rho, unit=unit)
+
+
+def check_unit(unit: object) -> None:
+    """Refuse what cannot name whom a guarantee protects."""
+    if not (isinstance(unit, str) and unit.strip() and unit.isprintable()):
+        raise ParameterError("{unit} must be a word for whom the guarantee protects, such as person, on one line")

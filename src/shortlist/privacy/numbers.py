@@ -1,0 +1,113 @@
+"""Exact numbers: parameters are read as the rationals that the user wrote, and written without loss."""
+
+from __future__ import annotations
+
+import numbers
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from shortlist.errors import ParameterError
+
+Real = int | float | str | Decimal | Fraction
+"""What a parameter such as epsilon may be given as."""
+
+_LARGEST_BITS = 1000
+_NUMBERS = "an int, float, Fraction, Decimal or decimal string"
+_LONGEST_VALUE = 60
+
+
+def read_rational(value: Real, *, name: str) -> Fraction:
+    """Read a number as the exact rational that the user wrote. A float is its shortest decimal form.
+
+    >>> read_rational(0.1, name="epsilon"), read_rational("0.1", name="epsilon"), read_rational(2**-10, name="beta")
+    (Fraction(1, 10), Fraction(1, 10), Fraction(1, 1024))
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal | str):
+        raise ParameterError(f"{{{name}}} must be {_NUMBERS}", "not {type}", type=type(value).__name__)
+    try:
+        if isinstance(value, numbers.Rational):
+            number = Fraction(int(value.numerator), int(value.denominator))
+        elif "/" in str(value):
+            number = Fraction(str(value))
+        else:
+            number = _from_decimal(Decimal(str(value)))
+    except (ArithmeticError, TypeError, ValueError):
+        expected = f"{{{name}}} must be a finite number such as 1, 0.5 or 1/3"
+        raise ParameterError(expected, "not {value}", value=quote(value)) from None
+    if number and abs(number.numerator.bit_length() - number.denominator.bit_length()) > _LARGEST_BITS:
+        raise ParameterError(f"{{{name}}} must be within the range of a float", "not {value}", value=quote(value))
+    return number
+
+
+def read_positive(value: Real, *, name: str) -> Fraction:
+    """Read a number that must be above zero.
+
+    >>> read_positive("1/2", name="epsilon")
+    Fraction(1, 2)
+    """
+    number = read_rational(value, name=name)
+    if number <= 0:
+        raise ParameterError(f"{{{name}}} must be above 0", "not {value}", hint=f"try {{{name}=1}}", value=quote(value))
+    return number
+
+
+def read_probability(value: Real, *, name: str) -> Fraction:
+    """Read a number that must lie strictly between 0 and 1.
+
+    >>> read_probability("1e-6", name="delta")
+    Fraction(1, 1000000)
+    """
+    number = read_rational(value, name=name)
+    if not 0 < number < 1:
+        raise ParameterError(
+            f"{{{name}}} must be above 0 and below 1", "not {value}", hint=f"try {{{name}=1e-6}}", value=quote(value)
+        )
+    return number
+
+
+def quote(value: object) -> str:
+    """Write the value of a parameter for an error text, shortened where it is long.
+
+    >>> quote("one"), len(quote("x" * 1000))
+    ("'one'", 60)
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of thousands of digits
+        return f"a very long {type(value).__name__}"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+
+
+def write_exact(number: Fraction) -> str:
+    """Write a rational without loss: as a decimal where it has one of moderate length, else as a fraction.
+
+    >>> write_exact(Fraction(1, 10)), write_exact(Fraction(1, 1024)), write_exact(Fraction(1, 3))
+    ('0.1', '0.0009765625', '1/3')
+    """
+    for digits in range(21):
+        if (number * 10**digits).denominator == 1:
+            whole, part = divmod(abs(int(number * 10**digits)), 10**digits)
+            sign = "-" if number < 0 else ""
+            return f"{sign}{whole}.{part:0{digits}}" if digits else f"{sign}{whole}"
+    return str(number)
+
+
+def write_rounded_up(number: Fraction) -> str:
+    """Write a rational in few characters: exactly where that is short, else rounded up to nine digits.
+
+    >>> write_rounded_up(Fraction(1, 8)), write_rounded_up(Fraction(1, 3)), write_rounded_up(Fraction(10**7, 3**20))
+    ('0.125', '1/3', '0.002867972')
+    """
+    decimal = Context(prec=12).divide(Decimal(number.numerator), Decimal(number.denominator))
+    if Fraction(decimal) != number:
+        if number.denominator < 10**6:
+            return str(number)
+        decimal = Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(number.numerator), Decimal(number.denominator))
+    decimal = decimal.normalize()
+    return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else f"{decimal:e}"
+
+
+def _from_decimal(number: Decimal) -> Fraction:
+    if number.is_finite() and abs(number.adjusted()) > _LARGEST_BITS:
+        raise ValueError  # before a number with as many digits is made
+    return Fraction(number)

@@ -1,0 +1,214 @@
+"""Joint and FastJoint: one sampler, two laws."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from contract import MechanismContract
+from flint import arb, ctx
+from laws import exponential, losses, neighbours, random_histograms, sequences
+from scipy.special import logsumexp
+
+from shortlist import FastJoint, Joint, SeededBits, top_k
+from shortlist.errors import ParameterError
+from shortlist.exact.choice import Table
+from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.joint import blocks
+from shortlist.mechanisms.joint.blocks import Span
+from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.profile import Profile
+
+
+def atoms(cells):
+    """Split cells until none can be split further."""
+    for cell in cells:
+        parts = cell.split()
+        yield from [cell] if parts is None else atoms(parts)
+
+
+def mixture_law(mixture: Mixture, histogram, k):
+    """What blocks, uniform sequences and rejection imply: kept mass of s over all blocks that allow it."""
+    kept = []
+    cells = list(atoms(mixture.cells()))
+    for loss in losses(histogram, k):
+        weight = arb(0)
+        for cell in cells:
+            start, end = cell.span.start, cell.span.end
+            if end is not None and loss >= end:
+                continue
+            share = cell.weight() / cell.sequences.number(cell.last())
+            if end is not None and loss > start:
+                share *= Span(rate=cell.span.rate, start=loss, end=end).weight() / cell.span.weight()
+            weight += share
+        kept.append(weight)
+    total = sum(kept, arb(0))
+    return [weight / total for weight in kept]
+
+
+def rate(epsilon, relation):
+    return epsilon / (2 if relation == "add-remove" else 4)
+
+
+class TestJoint(MechanismContract):
+    def make(self, k, epsilon, relation="add-remove"):
+        return Joint(k=k, epsilon=epsilon, neighbours=relation)
+
+    def law(self, histogram, k, epsilon, relation="add-remove"):
+        return exponential(losses(histogram, k), rate(epsilon, relation))
+
+    def implied_law(self, mechanism, histogram):
+        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), histogram, mechanism.k)
+
+
+class TestFastJoint(MechanismContract):
+    def make(self, k, epsilon, relation="add-remove"):
+        return FastJoint(k=k, epsilon=epsilon, neighbours=relation, beta=Fraction(1, 4))
+
+    def law(self, histogram, k, epsilon, relation="add-remove"):
+        tau = self.make(k, epsilon, relation).tau(len(histogram))
+        return exponential([min(loss, tau) for loss in losses(histogram, k)], rate(epsilon, relation))
+
+    def implied_law(self, mechanism, histogram):
+        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), histogram, mechanism.k)
+
+
+class TestJointInWideBlocks(TestJoint):
+    """With at most three blocks almost all of them hold several losses, so sequences are rejected."""
+
+    @pytest.fixture(autouse=True)
+    def few_blocks(self, monkeypatch):
+        monkeypatch.setattr(blocks, "_MOST_BLOCKS", 3)
+        monkeypatch.setattr(blocks, "_STEEP_BITS", 5)
+
+
+def log_laws(histograms, k, rate, tau):
+    """The logarithms of all probabilities, a row for each histogram; in floats, for many histograms at once."""
+    order = np.array(sequences(histograms.shape[1], k))
+    top = -np.sort(-histograms, axis=1)[:, None, :k]
+    scores = -float(rate) * np.minimum((top - histograms[:, order]).max(axis=2), np.inf if tau is None else tau)
+    return scores - logsumexp(scores, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("mechanism", [Joint, FastJoint])
+def test_no_neighbour_of_hundreds_of_histograms_is_told_apart(mechanism, relation):
+    """All neighbours of 300 random histograms with d up to 7 stay within e^epsilon, and some come near it."""
+    widest = 0.0
+    for histogram in random_histograms(300, 7, seed=17):
+        chosen = mechanism(k=min(3, len(histogram)), epsilon=1, neighbours=relation)
+        tau = chosen.tau(len(histogram)) if mechanism is FastJoint else None
+        laws = log_laws(np.array([histogram, *neighbours(histogram, relation)]), chosen.k, chosen.rate, tau)
+        widest = max(widest, float(np.abs(laws[1:] - laws[0]).max()))
+    assert 0.5 < widest <= 1 + 1e-9
+
+
+def test_beta_zero_is_joint():
+    """FastJoint with beta 0 has no threshold and draws what Joint draws."""
+    counts = np.arange(50) ** 2 % 37
+    assert FastJoint(k=5, epsilon=1, beta=0).tau(50) is None
+    ours = top_k(counts, k=5, epsilon=1, mechanism="fastjoint", beta=0, bits=SeededBits(4))
+    assert (ours == top_k(counts, k=5, epsilon=1, bits=SeededBits(4))).all()
+
+
+def test_tau_is_the_papers():
+    """τ = ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉, and replace doubles Δ."""
+    exact = 2 * (np.log(np.arange(4901, 5001, dtype=float)).sum() + np.log(1024))
+    assert FastJoint(k=100, epsilon=1).tau(5000) == int(np.ceil(exact))
+    assert FastJoint(k=100, epsilon=1, neighbours="replace").tau(5000) == int(np.ceil(2 * exact))
+
+
+@pytest.mark.parametrize("beta", [1, -0.1, float("nan"), "x", 2])
+def test_refuses_a_wrong_beta(beta):
+    """A failure probability lies in [0, 1)."""
+    with pytest.raises(ParameterError, match="beta"):
+        FastJoint(k=1, epsilon=1, beta=beta)
+
+
+HISTOGRAMS = [
+    np.arange(400) % 41,
+    (3000 / np.arange(1, 300)).astype(int),
+    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
+    np.zeros(30, dtype=int),
+]
+
+
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant", "zero"])
+@pytest.mark.parametrize("mechanism", ["joint", "fastjoint"])
+@pytest.mark.parametrize("doubt", [1e-3, 1e9])
+def test_a_wide_error_bound_changes_no_answer(counts, mechanism, doubt, monkeypatch):
+    """Which block a number hits is a fact: balls find the block that floats find, for the same bits."""
+    answers = [top_k(counts, k=6, epsilon=1, mechanism=mechanism, bits=SeededBits(s)).tolist() for s in range(25)]
+    build = Table.__init__
+
+    def doubtful(self, weights, *, error, omitted):
+        build(self, weights, error=error + doubt, omitted=omitted)
+
+    monkeypatch.setattr(Table, "__init__", doubtful)
+    again = [top_k(counts, k=6, epsilon=1, mechanism=mechanism, bits=SeededBits(s)).tolist() for s in range(25)]
+    assert again == answers
+
+
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant", "zero"])
+def test_borders_are_within_their_bound(counts):
+    """Every float border lies within the proven slack of the exact one."""
+    prepared = Joint(k=6, epsilon=1).prepare(Profile.of(counts))
+    with ctx.workprec(256):
+        cells = list(atoms(prepared.cells()))
+        weights = [cell.weight() for cell in cells]
+        total = sum(weights, arb(0))
+        tabulated = dict(zip(prepared.edges(), prepared._table._borders, strict=False))
+        border = arb(0)
+        for cell, weight in zip(cells, weights, strict=True):
+            if (ours := tabulated.get(cell.span.start)) is not None:
+                share = arb(float(ours)) / arb(float(prepared._table._borders[-1]))
+                assert abs(share - border / total) < arb(prepared._table.slack)
+            border += weight
+
+
+def test_floats_decide_almost_every_draw(monkeypatch):
+    """In normal use no draw of thousands needs balls, and the proven doubt says why."""
+    prepared = Joint(k=50, epsilon=1).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
+    calls = []
+    monkeypatch.setattr("shortlist.mechanisms.joint.mixture.quantile", lambda *arguments: calls.append(1))
+    bits = SeededBits(8)
+    for _ in range(3000):
+        prepared.draw(bits)
+    assert not calls
+    assert prepared.doubt < 1e-8
+
+
+class Leading:
+    """Some given bytes, then a seeded stream."""
+
+    secure = False
+
+    def __init__(self, first):
+        self.first, self.rest = first, SeededBits(1)
+
+    def draw(self, count):
+        first, self.first = self.first[:count], self.first[count:]
+        return first + self.rest.draw(count - len(first))
+
+
+@pytest.mark.parametrize("low", [10, 10**5])
+def test_a_draw_beyond_the_table_is_resolved(low):
+    """A number that falls on losses left out of the table finds them with balls."""
+    prepared = Joint(k=60, epsilon=1).prepare(Profile.of(np.array([10**5 + 300] * 60 + [low] * 2000)))
+    number = Uniform(Leading(b"\xff" * 8))
+    assert prepared._table.locate(number) is None
+    found, start, end = prepared._choose(number)
+    assert start > max(prepared.edges())
+    assert found.number(start) == found.number(None if end is None else end - 1)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-12", "1e-3", "0.1", "100", "1e6"])
+def test_extreme_epsilons_work(epsilon):
+    """Tiny and huge epsilons give a list, on wide and on narrow counts."""
+    for counts in (np.array([2**62, 2**40, 10**6, 5, 5, 0]), np.arange(3000), np.zeros(10, dtype=int)):
+        assert len(set(top_k(counts, k=4, epsilon=epsilon, bits=SeededBits(1)).tolist())) == 4
+
+
+def test_a_huge_epsilon_gives_the_true_ranking():
+    """With epsilon 1e6 the list is the true one."""
+    counts = np.array([3, 1, 4, 15, 9, 2, 6, 5])
+    assert top_k(counts, k=8, epsilon=10**6).tolist() == [3, 4, 6, 7, 2, 0, 5, 1]

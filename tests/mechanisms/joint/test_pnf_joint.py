@@ -1,0 +1,136 @@
+"""PNF-Joint: permute-and-flip over sequences."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from contract import MechanismContract
+from flint import arb, arb_poly, ctx, fmpq
+from laws import losses, random_histograms
+
+from shortlist import PNFJoint, SeededBits, top_k
+from shortlist.exact import thinning
+from shortlist.exact.uniform import Uniform
+from shortlist.profile import Profile
+
+
+def decay(rate, loss):
+    return (-arb(fmpq(rate.numerator, rate.denominator)) * loss).exp()
+
+
+def flip_law(decays):
+    """P(i) = c_i ∫_0^1 ∏_{t≠i} (1 − c_t x) dx: everyone before i in a uniform order has flipped tails."""
+    law = {}
+    for chosen in set(map(str, decays)):
+        index = [str(c) for c in decays].index(chosen)
+        product = arb_poly([1])
+        for position, c in enumerate(decays):
+            if position != index:
+                product *= arb_poly([1, -c])
+        law[chosen] = decays[index] * product.integral()(arb(1))
+    return [law[str(c)] for c in decays]
+
+
+def singles(crowds):
+    """Split crowds until each has one loss."""
+    while any(crowd.first != crowd.last for crowd in crowds):
+        crowds = [part for crowd in crowds for part in (crowd.split() or [crowd])]
+    return crowds
+
+
+class TestPNFJoint(MechanismContract):
+    random_cases = (120, 5)
+    private_cases = (12, 4)
+
+    def make(self, k, epsilon, relation="add-remove"):
+        return PNFJoint(k=k, epsilon=epsilon, neighbours=relation)
+
+    def law(self, histogram, k, epsilon, relation="add-remove"):
+        rate = epsilon / (2 if relation == "add-remove" else 4)
+        return flip_law([decay(rate, loss) for loss in losses(histogram, k)])
+
+    def implied_law(self, mechanism, histogram):
+        """Thin Joint's law at height X: ∫ G(x) c_i / (1 − c_i x) dx, with G and the c_i from the mechanism's crowds."""
+        crowds = mechanism.prepare(Profile.of(np.array(histogram))).crowds
+        crowds = singles(crowds)
+        heights = arb_poly([1])
+        for crowd in crowds:
+            heights *= arb_poly([1, -crowd.decay()]) ** crowd.members
+        law = {}
+        for crowd in crowds:
+            quotient = arb_poly([1])
+            for other in crowds:
+                quotient *= arb_poly([1, -other.decay()]) ** (other.members - (other is crowd))
+            law[crowd.first] = crowd.decay() * quotient.integral()(arb(1))
+        return [law[loss] for loss in losses(histogram, mechanism.k)]
+
+
+def test_flip_law_is_the_process_itself():
+    """The integral is permute-and-flip: a uniform order, and a coin for each until one shows heads."""
+    with ctx.workprec(200):
+        decays = [decay(Fraction(1, 2), loss) for loss in (0, 1, 1, 3)]
+        law = [arb(0)] * 4
+        for order in itertools.permutations(range(4)):
+            reached = arb(1) / 24
+            for item in order:
+                law[item] = law[item] + reached * decays[item]
+                reached *= 1 - decays[item]
+        assert all(ours.overlaps(theirs) for ours, theirs in zip(flip_law(decays), law, strict=True))
+
+
+def test_surely_kept_is_never_wrong(monkeypatch):
+    """Deciding every proposal with balls gives the lists that integers give, for the same bits."""
+    counts = np.arange(120) % 9
+    answers = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
+    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.surely_kept", lambda *arguments: False)
+    again = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
+    assert again == answers
+
+
+def test_surely_kept_bounds_both_numbers():
+    """A height near 0 or a coin near 1 is never waved through."""
+
+    class Fixed:
+        secure = False
+
+        def __init__(self, byte):
+            self.byte = byte
+
+        def draw(self, count):
+            return self.byte * count
+
+    low, high, middle = (Uniform(Fixed(byte)) for byte in (b"\x00", b"\xff", b"\x80"))
+    assert not thinning.surely_kept(low, middle, 10**6)
+    assert not thinning.surely_kept(middle, high, 10**6)
+    assert thinning.surely_kept(middle, middle, 3)
+    assert not thinning.surely_kept(middle, middle, 2)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "1.38629436", "1.3862943611", "2.7725887", "20"])
+def test_the_magnitude_is_a_lower_bound(epsilon):
+    """All sequences together weigh at least 2^magnitude, also where e^(−ε/2) is close to a power of two."""
+    cases = [*random_histograms(60, 6, seed=3), (16,) + (1,) * 4000 + (0,), (40,) + (9,) * 500]
+    for histogram in cases:
+        for k in (1, 2):
+            prepared = PNFJoint(k=k, epsilon=epsilon).prepare(Profile.of(np.array(histogram)))
+            with ctx.workprec(200):
+                total = sum((crowd.members * crowd.decay() for crowd in singles(prepared.crowds)), arb(0))
+                assert total * (1 + arb(2) ** -100) > arb(2) ** prepared._joint.magnitude, (histogram, k)
+
+
+def test_sampling_near_a_power_of_two():
+    """Where the weight of all sequences is easily overrated, the law is still the stated one."""
+    counts = np.array([16] + [1] * 65536 + [0])
+    prepared = PNFJoint(k=1, epsilon="1.38629436").prepare(Profile.of(counts))
+    bits = SeededBits(5)
+    best = sum(int(prepared.draw(bits).levels[0]) == 16 for _ in range(4000))
+    assert abs(best / 4000 - 0.4323) < 0.03
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "10"])
+def test_extreme_epsilons_work(epsilon):
+    """Few sequences of small loss, or very many, and any epsilon: a list comes out."""
+    for counts in (np.array([10**9, 10**6, 900, 5, 5, 0]), np.arange(500)):
+        chosen = top_k(counts, k=4, epsilon=epsilon, mechanism="pnf-joint", bits=SeededBits(1))
+        assert len(set(chosen.tolist())) == 4

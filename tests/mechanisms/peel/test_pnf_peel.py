@@ -1,0 +1,71 @@
+"""PNF-Peel: permute-and-flip, round after round."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from peels import PeelContract, ball, decay, flip_round
+
+from shortlist import PNFPeel, SeededBits, top_k
+from shortlist.exact.thinning import kept_by_sums
+from shortlist.exact.uniform import Uniform
+
+
+class TestPNFPeel(PeelContract):
+    draws = 8_000
+    random_cases = (120, 6)
+    private_cases = (20, 4)
+    round_law = staticmethod(flip_round)
+
+    def make(self, k, epsilon, relation="add-remove"):
+        return PNFPeel(k=k, epsilon=epsilon, neighbours=relation)
+
+    def rate(self, mechanism):
+        return mechanism.epsilon / (mechanism.k * (1 if mechanism.neighbours == "add-remove" else 2))
+
+
+HISTOGRAMS = [np.arange(120) % 19, (2000 / np.arange(1, 200)).astype(int), np.array([2**62, 2**61, 9, 9, 8, 2, 1, 0])]
+
+
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant"])
+@pytest.mark.parametrize("shortcut", ["surely_kept", "kept_by_sums"])
+def test_no_shortcut_is_ever_wrong(counts, shortcut, monkeypatch):
+    """Deciding every proposal by the whole sum gives the lists that the shortcuts give, for the same bits."""
+    answers = [top_k(counts, k=6, epsilon=3, mechanism="pnf-peel", bits=SeededBits(s)).tolist() for s in range(20)]
+    monkeypatch.setattr(f"shortlist.mechanisms.peel.pnf_peel.{shortcut}", lambda *arguments: None)
+    again = [top_k(counts, k=6, epsilon=3, mechanism="pnf-peel", bits=SeededBits(s)).tolist() for s in range(20)]
+    assert again == answers
+
+
+def test_two_sums_bound_the_sum_of_logarithms():
+    """S(x) lies between the bounds that Σ c and Σ c² give, for any weights."""
+    rng = np.random.default_rng(8)
+    undecided = 0
+    with ctx.workprec(128):
+        for seed in range(300):
+            bits = SeededBits(seed)
+            decays = [decay(Fraction(1, 5), int(loss)) for loss in rng.integers(0, 12, size=rng.integers(1, 9))]
+            decays.append(arb(1))
+            height, coin = Uniform(bits), Uniform(bits)
+            threshold = (1 - coin.ball()) / (1 - decays[0] * coin.ball())
+            truth = sum((-(-each * threshold).log1p() for each in decays), arb(0)) > -height.ball().log()
+            sums = sum(decays, arb(0)), sum((each**2 for each in decays), arb(0))
+            quick = kept_by_sums(height, coin, decays[0], *sums)
+            undecided += quick is None
+            assert quick is None or quick == truth or decays[0] == 1
+    assert undecided < 30
+
+
+def test_rounds_add_up():
+    """k rounds of ε/k have ρ = k (ε/k)² / 2."""
+    assert PNFPeel(k=8, epsilon=2).guarantee.rho == Fraction(1, 4)
+    assert ball(PNFPeel(k=8, epsilon=2).guarantee.epsilon) == 2
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.01", "1000"])
+def test_extreme_epsilons_work(epsilon):
+    """Counts close and far, and any epsilon: a list comes out."""
+    for counts in (np.array([10**18, 10**6, 900, 5, 5, 0]), np.arange(500), np.zeros(40, dtype=int)):
+        chosen = top_k(counts, k=4, epsilon=epsilon, mechanism="pnf-peel", bits=SeededBits(1))
+        assert len(set(chosen.tolist())) == 4

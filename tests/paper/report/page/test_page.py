@@ -1,0 +1,120 @@
+"""The report in a real browser: on a phone, on a desk, and by itself."""
+
+from dataclasses import replace
+
+import pytest
+
+from shortlist.paper.experiment.grid import Grid
+from shortlist.paper.experiment.results import Results
+from shortlist.paper.report.page import page
+from shortlist.paper.report.verdict import verdict
+
+WIDTHS = (390, 1400)
+
+
+@pytest.fixture(scope="module")
+def report(invented, small, tmp_path_factory):
+    """A report with a stand-in, capped cells and a failed cell, on disk."""
+    whole = invented("games", "books", trials=9, stand_ins=("books",), seconds=lambda c, d, at: 1e-6 * d * at.k)
+    rows = [replace(row, asked=20) if row.contender == "published-joint" else row for row in whole.rows]
+    rows[0] = replace(rows[0], seconds=[], linf=[], l1=[], failure="MemoryError: <b>too large</b>")
+    results = Results(rows)
+    histograms = [small("games", d=400, stand_in=False), small("books", d=400)]
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    text = page(Grid(datasets=("games", "books"), trials=20), results, histograms, verdict(results))
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=WIDTHS)
+def opened(request, browser, report):
+    """The report, loaded at a width."""
+    browser.open(report, width=request.param)
+    return browser
+
+
+def test_it_loads_without_complaints_and_without_network(opened, report):
+    """No error or warning in the console; nothing is asked for but the page itself."""
+    assert opened.complaints == []
+    assert opened.requests == [report.as_uri()]
+
+
+def test_every_figure_is_visible(opened):
+    """Each picture is decoded, has a size on the page and says what it shows."""
+    pictures = opened.value(
+        "[...document.images].map(each => ({natural: each.naturalWidth, width: each.getBoundingClientRect().width,"
+        " right: each.getBoundingClientRect().right, alt: each.alt, complete: each.complete}))"
+    )
+    # Three sweeps of three measures, and three panels without the sequence step, and the gaps: for two data sets.
+    assert len(pictures) == 2 * (9 + 3 + 1)
+    width = opened.value("innerWidth")
+    for each in pictures:
+        assert each["complete"]
+        assert each["natural"] > 0
+        assert each["width"] > 250
+        assert each["right"] <= width
+        assert each["alt"]
+
+
+def test_nothing_overflows(opened):
+    """The page is as wide as the window, also with every table unfolded; wide tables scroll by themselves."""
+    opened.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert opened.value("document.documentElement.scrollWidth") <= opened.value("innerWidth")
+    outside = opened.value(
+        "[...document.querySelectorAll('body *')].filter(each => !each.closest('.wide') || each.matches('.wide'))"
+        ".filter(each => each.getBoundingClientRect().right > innerWidth + 0.5).map(each => each.outerHTML)"
+    )
+    assert outside == []
+
+
+def test_a_touch_on_a_head_sorts(opened):
+    """Once rising, twice falling; numbers by value, words by letter; other tables stay."""
+    opened.value("document.querySelectorAll('details').forEach(each => each.open = true)")
+    shown = "[...document.querySelectorAll('details')][0].querySelectorAll('tbody tr td:nth-child(COLUMN)')"
+    head = "[...document.querySelectorAll('details')][0].querySelectorAll('th button')[INDEX]"
+
+    def column(index):
+        return opened.value(f"[...{shown.replace('COLUMN', str(index + 1))}].map(each => each.dataset.value)")
+
+    def touch(index):
+        place = opened.value(
+            f"(() => {{ const head = {head.replace('INDEX', str(index))}; head.scrollIntoView({{block: 'center', "
+            "inline: 'center'}); const at = head.getBoundingClientRect(); "
+            "return [at.x + at.width / 2, at.y + at.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            opened.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+
+    before = column(1)
+    other = opened.value("[...document.querySelectorAll('details')][1].textContent")
+    touch(1)
+    assert [float(each) for each in column(1)] == sorted(map(float, before))
+    touch(1)
+    assert [float(each) for each in column(1)] == sorted(map(float, before), reverse=True)
+    touch(0)
+    labels = column(0)
+    assert labels == opened.value(f"{labels}.sort((one, other) => one.localeCompare(other))")
+    sorts = opened.value("[...document.querySelectorAll('details')][0].querySelectorAll('th')[0].ariaSort")
+    assert sorts == "ascending"
+    assert opened.value("[...document.querySelectorAll('details')][1].textContent") == other
+
+
+def test_what_must_be_said_is_said(opened):
+    """Stand-ins, caps and failures are named; markup in a failure stays text."""
+    text = opened.value(
+        "document.querySelectorAll('details').forEach(each => each.open = true); document.body.innerText"
+    )
+    assert "books (stand-in)" in text
+    assert "9 (capped, of 20)" in text
+    assert "MemoryError: <b>too large</b>" in text
+    assert "2 cores" in text
+    assert "not tested here" in text
+
+
+def test_it_can_be_printed(browser, report):
+    """The print is a PDF of some pages, with the verdict as a table."""
+    browser.open(report, width=1400)
+    assert browser.call("Page.printToPDF", preferCSSPageSize=True)["data"].startswith("JVBERi0")  # %PDF-
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert browser.value("getComputedStyle(document.querySelector('.cards tr')).display") == "table-row"
+    browser.call("Emulation.setEmulatedMedia", media="")

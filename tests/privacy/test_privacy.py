@@ -1,0 +1,136 @@
+"""Guarantees: how they are written, composed and converted."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from shortlist import CDPPeel, Guarantee, Joint, compose
+from shortlist.errors import ParameterError
+from shortlist.privacy.zcdp import epsilon_from, rho_from
+
+PURE = Guarantee(epsilon=Fraction(1, 10), rho=Fraction(1, 800))
+APPROXIMATE = Guarantee(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+
+
+def test_pure_guarantees_add_up():
+    """Without a delta, epsilons and rhos are summed and nothing is rounded."""
+    together = compose([PURE] * 3)
+    assert (together.epsilon, together.delta, together.rho) == (Fraction(3, 10), 0, Fraction(3, 800))
+
+
+def test_one_guarantee_is_itself():
+    """Composing one changes nothing."""
+    assert compose([PURE]) == PURE
+    assert compose([APPROXIMATE]) == APPROXIMATE
+
+
+@pytest.mark.parametrize(("times", "pure"), [(1, True), (3, True), (200, False)])
+def test_the_smaller_of_two_is_stated(times, pure):
+    """Few releases are better summed, many better converted."""
+    together = compose([PURE] * times, delta="1e-6")
+    assert (together.delta == 0) == pure
+    assert together.epsilon == (PURE.epsilon * times if pure else epsilon_from(PURE.rho * times, Fraction(1, 10**6)))
+    assert together.epsilon <= PURE.epsilon * times
+    assert together.rho == PURE.rho * times
+
+
+def test_a_pure_guarantee_without_rho_has_one():
+    """ε-DP implies ρ = ε²/2."""
+    assert compose([Guarantee(epsilon=Fraction(1, 5))]).rho == Fraction(1, 50)
+
+
+def test_deltas_add_up_where_rho_is_unknown():
+    """An (ε, δ) guarantee without rho can be summed, but not below its delta."""
+    together = compose([APPROXIMATE, PURE], delta="1e-5")
+    assert (together.epsilon, together.delta, together.rho) == (Fraction(11, 10), Fraction(1, 10**6), None)
+    with pytest.raises(ParameterError, match="delta must be at least 2e-6"):
+        compose([APPROXIMATE] * 2, delta="1e-6")
+
+
+def test_concentrated_releases_share_one_delta():
+    """Ten releases of CDP-Peel at δ = 10⁻⁶ each hold together at δ = 10⁻⁶, not 10⁻⁵."""
+    one = CDPPeel(k=100, epsilon=1, delta="1e-6").guarantee
+    together = compose([one] * 10, delta="1e-6")
+    assert together.delta == Fraction(1, 10**6)
+    assert 3 < together.epsilon < 4
+    assert compose([one], delta="1e-6").epsilon <= 1
+
+
+def test_refuses_what_does_not_belong_together():
+    """Different relations, different units, or nothing at all."""
+    with pytest.raises(ParameterError, match="same neighbours"):
+        compose([PURE, Joint(k=1, epsilon=1, neighbours="replace").guarantee])
+    with pytest.raises(ParameterError, match="same unit"):
+        compose([PURE, Guarantee(epsilon=Fraction(1), unit="household")])
+    with pytest.raises(ParameterError, match="none"):
+        compose([])
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.5, "x"])
+def test_refuses_a_wrong_delta(delta):
+    """Delta lies strictly between 0 and 1."""
+    with pytest.raises(ParameterError, match="delta"):
+        compose([PURE], delta=delta)
+
+
+def hockey_stick_of_gaussian(rho, epsilon):
+    """δ of the Gaussian mechanism with this ρ, which ρ-zCDP implies at most up to the conversion."""
+    mean = math.sqrt(2 * rho)
+    return norm.cdf(mean / 2 - epsilon / mean) - math.exp(epsilon) * norm.cdf(-mean / 2 - epsilon / mean)
+
+
+@pytest.mark.parametrize("rho", ["0.001", "0.02", "1/8", "2", "50"])
+@pytest.mark.parametrize("delta", ["1e-12", "1e-6", "0.005"])
+def test_conversion_is_safe_and_near_the_best(rho, delta):
+    """The stated ε is that of the best order, rounded up, above what a Gaussian needs, and rho_from inverts it."""
+    rho, delta = Fraction(rho), Fraction(delta)
+    stated = epsilon_from(rho, delta)
+    over = np.geomspace(1e-4, 1e7, 400_001)
+    best = (float(rho) * (1 + over) - np.log1p(1 / over) - (math.log(delta) + np.log1p(over)) / over).min()
+    assert best * (1 - 1e-7) <= stated <= best * (1 + 1e-7)
+    assert hockey_stick_of_gaussian(float(rho), float(stated)) < delta
+    assert rho * (1 - Fraction(1, 10**6)) < rho_from(stated, delta) < rho * (1 + Fraction(1, 10**6))
+    assert epsilon_from(rho_from(Fraction(1), delta), delta) <= 1
+
+
+def test_texts_never_promise_more_than_the_numbers():
+    """A long rational is written rounded up."""
+    assert str(Guarantee(epsilon=Fraction(1, 3))) == "1/3-DP for one person, add-remove"
+    assert str(Guarantee(epsilon=Fraction(10**12 + 1, 3 * 10**12))) == "0.333333334-DP for one person, add-remove"
+
+
+def test_a_tiny_guarantee_is_not_written_as_nothing():
+    """Numbers far below the range of floats keep their digits in print."""
+    assert str(Joint(k=1, epsilon="1e-300").guarantee) == "1e-300-DP (rho 1.25e-601) for one person, add-remove"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "least"),
+    [("1e-6", "1e-3", 1.3e-6), ("1e-9", "1e-6", 1.3e-12), ("1e-12", "1e-6", 1.3e-12), ("1e-6", "0.9", 2.0)],
+)
+def test_the_best_order_is_found_wherever_it_lies(epsilon, delta, least):
+    """Also where epsilon is far below delta, or delta near 1, the conversion is about as good as can be."""
+    rho = rho_from(Fraction(epsilon), Fraction(delta))
+    assert float(rho) > least
+    assert epsilon_from(rho, Fraction(delta)) <= Fraction(epsilon) * (1 + Fraction(1, 10**6))
+
+
+def test_guarantees_are_checked_when_they_are_built():
+    """Numbers become exact rationals, and what promises nothing sensible is refused."""
+    assert print_of([Guarantee(epsilon=0.1)] * 3) == "0.3-DP (rho 0.015) for one person, add-remove"
+    assert compose([Guarantee(epsilon=1, delta="0.6")] * 2).delta == 1
+    for wrong in ({"epsilon": -1}, {"epsilon": 1, "delta": 2}, {"epsilon": 1, "rho": -1}, {"epsilon": "x"}):
+        with pytest.raises(ParameterError):
+            Guarantee(**wrong)
+
+
+def test_a_promise_beyond_floats_is_composed():
+    """A guarantee that is worth nothing is still a guarantee."""
+    assert compose([Guarantee(epsilon=Fraction(10**200))], delta="1e-6").epsilon == 10**200
+
+
+def print_of(guarantees):
+    return str(compose(guarantees))
