@@ -5,6 +5,8 @@
     ├── DataError           counts, votes, a domain or a record cannot be used
     │   └── ChangedError    the data changed between two reads
     ├── OutputError         a file cannot be written, or is in the way
+    ├── LedgerError         a ledger cannot be read or written
+    │   └── BudgetError     the budget of a ledger does not cover a release
     └── MissingExtraError   an optional part of the library is not installed
 
 Error texts may be published. They name parameters, columns and files, never an item or a count.
@@ -81,6 +83,14 @@ class ChangedError(DataError):
 
 class OutputError(ShortlistError, OSError):
     """A result could not be written, and nothing was."""
+
+
+class LedgerError(ShortlistError):
+    """A ledger cannot be read or written, so no release is made."""
+
+
+class BudgetError(LedgerError):
+    """The budget of a ledger does not cover a release; nothing was charged and nothing was computed."""
 
 
 class MissingExtraError(ShortlistError, ImportError):

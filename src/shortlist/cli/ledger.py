@@ -1,0 +1,134 @@
+"""`shortlist ledger`: a privacy budget in a file, what was charged to it, and what is left."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shortlist.cli import options
+from shortlist.cli.display import plain, remark
+from shortlist.errors import ParameterError
+
+if TYPE_CHECKING:
+    from shortlist.ledger import Ledger
+
+EXAMPLES = {
+    "create": 'shortlist ledger create budget.db --epsilon 10 --delta 1e-6 --population "customers EU"',
+    "show": "shortlist ledger create budget.db --epsilon 10\nshortlist ledger show budget.db --output ledger.json",
+    "afford": "shortlist ledger create budget.db --epsilon 10\nshortlist ledger afford budget.db -k 10 --epsilon 0.5",
+}
+
+ledger = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Keep a privacy budget that releases are charged to.",
+    epilog=options.example(EXAMPLES["create"]),
+)
+
+File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file of the ledger.", show_default=False)]
+Budget = Annotated[str, typer.Option(metavar="NUMBER", help="The epsilon that all releases may have together.")]
+BudgetDelta = Annotated[str, typer.Option(metavar="NUMBER", help="The delta that all releases may have together.")]
+Accounting = Annotated[
+    str | None,
+    typer.Option(
+        metavar="<basic|zcdp|both>",
+        help="How releases are added up, for good. [default: both, or basic without --delta]",
+    ),
+]
+BasicShare = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="With both: the share of --delta for basic. [default: 1/2]"),
+]
+Population = Annotated[str | None, typer.Option(metavar="TEXT", help="Whose data it is, say 'customers EU'.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write everything as JSON.")]
+
+
+@ledger.command(epilog=options.example(EXAMPLES["create"]))
+def create(
+    path: File,
+    epsilon: Budget,
+    delta: BudgetDelta = "0",
+    accounting: Accounting = None,
+    basic_share: BasicShare = None,
+    neighbours: options.Neighbours = "add-remove",
+    unit: options.Unit = "person",
+    population: Population = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Create a ledger in a new file."""
+    from shortlist.ledger import Ledger
+
+    made = Ledger.create(
+        path,
+        epsilon=epsilon,
+        delta=delta,
+        accounting=accounting,
+        basic_share=basic_share,
+        neighbours=neighbours,
+        unit=unit,
+        population=population,
+    )
+    remark(f"created {path}: {made.budget.guarantee}, {made.budget.accounting} accounting", quiet=quiet)
+
+
+@ledger.command(epilog=options.example(EXAMPLES["show"]))
+def show(path: File, output: Output = None, force: options.Force = False, quiet: options.Quiet = False) -> None:
+    """Show each charge, what is spent and what is left."""
+    from rich.console import Console
+
+    from shortlist.ledger import Ledger
+    from shortlist.ledger.statement import Statement
+    from shortlist.writing import check_target, write_whole
+
+    if output is not None:
+        if output.suffix.lower() != ".json":
+            raise ParameterError("{output} must end in .json", "not {path}", path=repr(str(output)))
+        check_target(output, force=force)
+    statement = Statement.read(Ledger.open(path))
+    if output is not None:
+        text = json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n"
+        write_whole(output, lambda file: file.write(text.encode()), force=force)
+        remark(f"wrote {output}", quiet=quiet)
+    _print(statement, Console(highlight=False))
+
+
+@ledger.command(epilog=options.example(EXAMPLES["afford"]))
+def afford(
+    path: File,
+    k: options.K,
+    epsilon: options.Epsilon,
+    mechanism: options.Mechanism = "joint",
+    beta: options.Beta = None,
+    delta: options.Delta = None,
+    neighbours: options.Neighbours = "add-remove",
+    unit: options.Unit = "person",
+) -> None:
+    """Print how many more releases like this one the budget covers."""
+    from shortlist.ledger import Ledger
+    from shortlist.mechanisms import mechanism_named
+
+    opened = Ledger.open(path)
+    chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
+    print(opened.afford(chosen.guarantee.scale(1, unit=unit)))
+
+
+def _print(statement: Any, console: Any) -> None:
+    from rich.table import Table
+
+    for line in statement.summary():
+        console.print(plain(line))
+    if not statement.charges:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("charge", "when (UTC)", "mechanism", "guarantee", "note", "release"):
+        table.add_column(head, overflow="fold")
+    for charge in statement.charges:
+        release = "not finished" if charge.release is None else charge.release[:12]
+        when = f"{charge.made:%Y-%m-%d %H:%M}"
+        cells = (charge.number, when, charge.mechanism, statement.write(charge), charge.note or "", release)
+        table.add_row(*map(plain, cells))
+    console.print()
+    console.print(table)

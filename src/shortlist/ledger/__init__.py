@@ -1,0 +1,7 @@
+"""A privacy budget in a file: releases are charged to it before they are made."""
+
+from shortlist.ledger.budget import Accounting, Amount, Budget
+from shortlist.ledger.ledger import Ledger, require_ledger
+from shortlist.ledger.rows import Charge
+
+__all__ = ["Accounting", "Amount", "Budget", "Charge", "Ledger", "require_ledger"]

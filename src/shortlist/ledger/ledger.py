@@ -1,0 +1,209 @@
+"""The ledger: create a budget, charge releases to it, and say what was charged."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shortlist import record
+from shortlist.errors import BudgetError, LedgerError, ParameterError
+from shortlist.exact.bits import Bits, source
+from shortlist.ledger import store
+from shortlist.ledger.budget import Amount, Budget, add_up
+from shortlist.ledger.rows import (
+    Charge,
+    read_budget,
+    read_charges,
+    read_sums,
+    write_budget,
+    write_charge,
+    write_now,
+)
+from shortlist.mechanisms import Mechanism
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
+
+if TYPE_CHECKING:
+    from shortlist.release import Release
+
+VARIABLE = "SHORTLIST_LEDGER"
+"""The environment variable that makes a ledger mandatory for every selection."""
+
+PathLike = str | os.PathLike[str]
+
+_TIMEOUT = 30.0
+
+
+class Ledger:
+    """A privacy budget in a file, which releases are charged to before they are made.
+
+    Claim  All releases charged to a ledger satisfy its (ε, δ) together, also if each is chosen after seeing the
+           earlier ones. What is spent and left are sums, and no guarantee of their own.
+    Proof  budget.proof.md.
+
+    >>> import tempfile
+    >>> from shortlist import Joint
+    >>> ledger = Ledger.create(tempfile.mkdtemp() + "/budget.db", epsilon=10, population="customers EU")
+    >>> charge = ledger.charge(Joint(k=10, epsilon="0.5"), note="weekly top 10")
+    >>> print(ledger.left.epsilon, ledger.afford(Joint(k=10, epsilon="0.5")))
+    19/2 19
+    """
+
+    def __init__(self, path: Path, budget: Budget, population: str | None, timeout: float) -> None:
+        self.path = path
+        self.budget = budget
+        self.population = population
+        self._timeout = timeout
+
+    @classmethod
+    def create(
+        cls,
+        path: PathLike,
+        *,
+        epsilon: Real,
+        delta: Real = 0,
+        accounting: str | None = None,
+        basic_share: Real | None = None,
+        neighbours: str = "add-remove",
+        unit: str = "person",
+        population: str | None = None,
+    ) -> Ledger:
+        """Create a ledger in a new file.
+
+        `accounting` says how releases are added up, for good: `basic` (epsilons and deltas), `zcdp` (rhos), or
+        `both`, where `basic_share` of delta (a half, if not given) is for basic. Without it, a budget with delta has
+        `both`, and one without has `basic`.
+        """
+        budget = Budget.plan(
+            epsilon=epsilon,
+            delta=delta,
+            accounting=accounting,
+            basic_share=basic_share,
+            neighbours=neighbours,
+            unit=unit,
+        )
+        store.create_file(_absolute(path), write_budget(budget, population=population))
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
+        """Open a ledger; `timeout` is for how many seconds to wait for other processes that write to it."""
+        place = _absolute(path)
+        with store.read(place, timeout=timeout) as connection:
+            budget, population = read_budget(connection)
+        return cls(place, budget, population, timeout)
+
+    def __repr__(self) -> str:
+        return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges, in the order in which they were made."""
+        with store.read(self.path, timeout=self._timeout) as connection:
+            return tuple(read_charges(connection, self.budget))
+
+    @property
+    def spent(self) -> Amount:
+        """The sum of all charges."""
+        with store.read(self.path, timeout=self._timeout) as connection:
+            return add_up(read_sums(connection, self.budget))
+
+    @property
+    def left(self) -> Amount:
+        """What is left of the budget, in each accounting that it uses."""
+        return self.budget.left(self.spent)
+
+    def afford(self, release: Mechanism | Guarantee) -> int:
+        """Count how many more releases like this one the budget covers."""
+        guarantee = release.guarantee if isinstance(release, Mechanism) else release
+        return self.budget.afford(self.spent, guarantee)
+
+    def charge(
+        self,
+        mechanism: Mechanism,
+        guarantee: Guarantee | None = None,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        bits: Bits | None = None,
+        note: str | None = None,
+    ) -> Charge:
+        """Charge one release, before votes are read and before anything is drawn.
+
+        The guarantee and the public parameters are those of the mechanism, unless the release states others. The
+        charge is on the disk when this returns, and nothing removes it. Two draws are two charges.
+        """
+        if not isinstance(mechanism, Mechanism):
+            raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
+        _check_may_charge(mechanism, source(bits))
+        stated = mechanism.guarantee if guarantee is None else guarantee
+        self.budget.check(stated)
+        public = mechanism.parameters if parameters is None else parameters
+        row = write_charge(mechanism.name, public, stated, note=note)
+        with store.write(self.path, timeout=self._timeout) as connection:
+            spent = add_up(read_sums(connection, self.budget))
+            if not self.budget.afford(spent, stated):
+                raise self._uncovered(spent, stated)
+            number = store.insert(connection, "charge", row)
+            (charge,) = read_charges(connection, self.budget, number=number)
+        return charge
+
+    def finish(self, charge: Charge, release: Release) -> None:
+        """Note that the release of a charge was made, with the hash of its record."""
+        digest = hash_record(release)
+        with store.write(self.path, timeout=self._timeout) as connection:
+            query = "UPDATE charge SET finished = ?, release = ? WHERE id = ? AND release IS NULL"
+            if connection.execute(query, (write_now(), digest, charge.number)).rowcount != 1:
+                raise ParameterError("{charge} must be one without a finished release")
+
+    def _uncovered(self, spent: Amount, guarantee: Guarantee) -> BudgetError:
+        return BudgetError(
+            "the budget must cover {guarantee}",
+            "of {budget}, what is left is {left}",
+            hint="nothing was computed; ask for a smaller {epsilon}, or see `shortlist ledger show`",
+            guarantee=guarantee,
+            budget=self.budget.guarantee,
+            left=self.budget.write(self.budget.left(spent), up=False),
+        )
+
+
+def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
+    """Open the ledger that a selection must be charged to: the given one, or that of SHORTLIST_LEDGER."""
+    given = Ledger.open(ledger) if isinstance(ledger, str | os.PathLike) else ledger
+    if given is not None and not isinstance(given, Ledger):
+        raise ParameterError("{ledger} must be a Ledger or the path of one", "not {type}", type=type(given).__name__)
+    named = os.environ.get(VARIABLE)
+    if named is None:
+        return given
+    if not named:
+        raise LedgerError("{variable} must name a ledger", "it is empty", variable=VARIABLE)
+    if given is None:
+        return Ledger.open(named)
+    if not os.path.exists(named) or not os.path.samefile(given.path, named):
+        raise LedgerError("{ledger} must be the one that {variable} names", "it is another one", variable=VARIABLE)
+    return given
+
+
+def hash_record(release: Release) -> str:
+    """Compute the SHA-256 of a release's JSON record, as `sha256sum` does of the file."""
+    return hashlib.sha256(record.dumps(release).encode()).hexdigest()
+
+
+def _check_may_charge(mechanism: Mechanism, bits: Bits) -> None:
+    """Refuse releases that have no guarantee: their charge would say that they have one."""
+    if mechanism.research:
+        raise ParameterError("{mechanism} must not be for research only if a ledger is charged")
+    if not bits.secure:
+        raise ParameterError(
+            "a release that is charged to a ledger must use secure randomness",
+            "this one can be repeated",
+            hint="leave the seed out, or the ledger",
+        )
+
+
+def _absolute(path: PathLike) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError("{ledger} must be the path of a file", "not {type}", type=type(path).__name__)
+    return Path(path).absolute()

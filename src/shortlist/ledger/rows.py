@@ -1,0 +1,174 @@
+"""Budgets and charges as rows of text. Numbers are written as exact decimals or fractions, never as floats."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from shortlist.errors import LedgerError, ParameterError
+from shortlist.ledger.budget import Accounting, Budget
+from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.numbers import quote, write_exact
+from shortlist.version import __version__
+
+Row = dict[str, str | None]
+
+_LONGEST_TEXT = 200
+_LARGEST_BITS = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """One release that was paid for: when, by which mechanism, with what guarantee, and whether it was finished.
+
+    `release` is the SHA-256 of the release's JSON record, which is what `sha256sum` says of the file.
+    """
+
+    number: int
+    made: datetime
+    version: str
+    mechanism: str
+    parameters: Mapping[str, Any]
+    guarantee: Guarantee
+    note: str | None = None
+    finished: datetime | None = None
+    release: str | None = None
+
+
+def write_budget(budget: Budget, *, population: str | None) -> Row:
+    """Write a budget as a row."""
+    guarantee = budget.guarantee
+    return {
+        "created": write_now(),
+        "version": __version__,
+        "population": check_text(population, name="population"),
+        "epsilon": _write_number(guarantee.epsilon, name="epsilon"),
+        "delta": _write_number(guarantee.delta, name="delta"),
+        "neighbours": str(guarantee.neighbours),
+        "unit": guarantee.unit,
+        "accounting": str(budget.accounting),
+        "basic_delta": None if budget.basic_delta is None else _write_number(budget.basic_delta, name="basic_share"),
+        "rho": None if budget.rho is None else write_exact(budget.rho),
+    }
+
+
+def write_charge(mechanism: str, parameters: Mapping[str, Any], guarantee: Guarantee, *, note: str | None) -> Row:
+    """Write a charge as a row."""
+    return {
+        "made": write_now(),
+        "version": __version__,
+        "mechanism": mechanism,
+        "parameters": json.dumps({name: _plain(value) for name, value in parameters.items()}, ensure_ascii=False),
+        "epsilon": _write_number(guarantee.epsilon, name="epsilon"),
+        "delta": _write_number(guarantee.delta, name="delta"),
+        "rho": None if guarantee.rho is None else _write_number(guarantee.rho, name="rho"),
+        "note": check_text(note, name="note"),
+    }
+
+
+def read_budget(connection: sqlite3.Connection) -> tuple[Budget, str | None]:
+    """Read the budget of a ledger, and the name of its population."""
+    columns = "epsilon, delta, neighbours, unit, accounting, basic_delta, rho, population"
+    with _report_damage():
+        row = connection.execute(f"SELECT {columns} FROM budget").fetchone()
+        epsilon, delta, neighbours, unit, accounting, basic_delta, rho, population = row
+        budget = Budget(
+            guarantee=_guarantee(epsilon, delta, None, Neighbours(neighbours), unit),
+            accounting=Accounting(accounting),
+            basic_delta=_number(basic_delta),
+            rho=_number(rho),
+        )
+    return budget, population
+
+
+def read_sums(connection: sqlite3.Connection, budget: Budget) -> Iterator[tuple[Guarantee, int]]:
+    """Read each guarantee that was charged, and how often."""
+    query = "SELECT epsilon, delta, rho, COUNT(*) FROM charge GROUP BY epsilon, delta, rho"
+    ours = budget.guarantee
+    for epsilon, delta, rho, times in connection.execute(query):
+        with _report_damage():
+            yield _guarantee(epsilon, delta, rho, ours.neighbours, ours.unit), times
+
+
+def read_charges(connection: sqlite3.Connection, budget: Budget, *, number: int | None = None) -> Iterator[Charge]:
+    """Read all charges, or one, in the order in which they were made. Clocks may be set back, so numbers say it."""
+    columns = "id, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release"
+    ours = budget.guarantee
+    query = f"SELECT {columns} FROM charge WHERE id = COALESCE(?, id) ORDER BY id"
+    for row in connection.execute(query, (number,)):
+        with _report_damage():
+            place, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release = row
+            yield Charge(
+                number=place,
+                made=datetime.fromisoformat(made),
+                version=version,
+                mechanism=mechanism,
+                parameters=MappingProxyType(dict(json.loads(parameters))),
+                guarantee=_guarantee(epsilon, delta, rho, ours.neighbours, ours.unit),
+                note=note,
+                finished=None if finished is None else datetime.fromisoformat(finished),
+                release=release,
+            )
+
+
+def write_now() -> str:
+    """Write the time of the clock in UTC. It is for readers: nothing is decided by it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def check_text(text: str | None, *, name: str) -> str | None:
+    """Refuse a name or a note that is not one line of moderate length; an empty one is none."""
+    if text is None or text == "":
+        return None
+    if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_TEXT:
+        raise ParameterError(f"{{{name}}} must be one line of at most {{length}} characters", length=_LONGEST_TEXT)
+    return text
+
+
+def _write_number(number: Fraction, *, name: str) -> str:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _LARGEST_BITS:
+        raise ParameterError(f"{{{name}}} must have fewer digits to be charged to a ledger")
+    return write_exact(number)
+
+
+def _plain(value: Any) -> Any:
+    """Turn a public parameter into what JSON holds; numbers that JSON would round become text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Enum | str):
+        return str(value)
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else quote(value)
+    if isinstance(value, Fraction):
+        return write_exact(value)
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return quote(value)
+
+
+def _guarantee(epsilon: str, delta: str, rho: str | None, neighbours: Neighbours, unit: str) -> Guarantee:
+    exact = Fraction(epsilon)
+    return Guarantee(epsilon=exact, delta=Fraction(delta), rho=_number(rho), neighbours=neighbours, unit=unit)
+
+
+def _number(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
+
+
+@contextmanager
+def _report_damage() -> Iterator[None]:
+    """Report a row that this library did not write."""
+    try:
+        yield
+    except (ValueError, TypeError, ArithmeticError):
+        raise LedgerError(
+            "{ledger} must hold rows that shortlist wrote", "one of its rows was changed by something else"
+        ) from None

@@ -1,0 +1,109 @@
+"""The statement of a ledger: each charge, what is spent and what is left, at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from shortlist.ledger.budget import Amount, Budget, add_up
+from shortlist.ledger.ledger import Ledger
+from shortlist.ledger.rows import Charge
+from shortlist.privacy.numbers import write_exact, write_rounded_up
+
+SCHEMA = "shortlist.ledger/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What was charged to a ledger until one moment."""
+
+    population: str | None
+    budget: Budget
+    charges: tuple[Charge, ...]
+
+    @classmethod
+    def read(cls, ledger: Ledger) -> Statement:
+        """Read a ledger once, so that charges and sums belong together."""
+        return cls(population=ledger.population, budget=ledger.budget, charges=ledger.charges)
+
+    @property
+    def spent(self) -> Amount:
+        """The sum of the charges."""
+        return add_up((charge.guarantee, 1) for charge in self.charges)
+
+    @property
+    def unfinished(self) -> tuple[int, ...]:
+        """The charges without a finished release: it is still being made, or its run ended early."""
+        return tuple(charge.number for charge in self.charges if charge.release is None)
+
+    def summary(self) -> list[str]:
+        """Say in a few lines what was promised, what is spent and what is left."""
+        budget, spent = self.budget, self.spent
+        lines = [f"Population: {self.population}"] if self.population else []
+        lines += [
+            f"Budget: {budget.guarantee}, {budget.accounting} accounting",
+            f"Spent:  {budget.write(spent, up=True)}",
+            f"Left:   {budget.write(budget.left(spent), up=False)}",
+        ]
+        if self.unfinished:
+            numbers = ", ".join(map(str, self.unfinished))
+            lines.append(f"Without a finished release (in progress, or ended early; spent all the same): {numbers}")
+        return lines
+
+    def write(self, charge: Charge) -> str:
+        """Write what a charge adds to the sums."""
+        guarantee = charge.guarantee
+        pair = [write_rounded_up(each) for each in (guarantee.epsilon, guarantee.delta) if each]
+        rho = "" if guarantee.rho is None else f", rho {write_rounded_up(guarantee.rho)}"
+        return (f"({', '.join(pair)})-DP" if guarantee.delta else f"{pair[0]}-DP") + rho
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the statement as JSON holds it; numbers are texts, exact."""
+        ours, spent = self.budget.guarantee, self.spent
+        return {
+            "schema": SCHEMA,
+            "population": self.population,
+            "budget": {
+                "epsilon": write_exact(ours.epsilon),
+                "delta": write_exact(ours.delta),
+                "neighbours": str(ours.neighbours),
+                "unit": ours.unit,
+                "accounting": str(self.budget.accounting),
+                "basic_delta": _text(self.budget.basic_delta),
+                "rho": _text(self.budget.rho),
+            },
+            "spent": _amount(spent),
+            "left": _amount(self.budget.left(spent)),
+            "unfinished": list(self.unfinished),
+            "charges": [_charge(each) for each in self.charges],
+        }
+
+
+def _charge(charge: Charge) -> dict[str, Any]:
+    guarantee = charge.guarantee
+    return {
+        "number": charge.number,
+        "made": charge.made.isoformat(),
+        "version": charge.version,
+        "mechanism": charge.mechanism,
+        "parameters": dict(charge.parameters),
+        "epsilon": write_exact(guarantee.epsilon),
+        "delta": write_exact(guarantee.delta),
+        "rho": _text(guarantee.rho),
+        "note": charge.note,
+        "finished": None if charge.finished is None else charge.finished.isoformat(),
+        "release": charge.release,
+    }
+
+
+def _amount(amount: Amount) -> dict[str, str | None]:
+    return {"epsilon": _text(amount.epsilon), "delta": _text(amount.delta), "rho": _text(amount.rho)}
+
+
+def _text(number: Fraction | None) -> str | None:
+    """Write a number exactly. Python refuses to write thousands of digits, which sums of odd fractions may have."""
+    try:
+        return None if number is None else write_exact(number)
+    except ValueError:
+        return f"{number.numerator:#x}/{number.denominator:#x}" if number is not None else None

@@ -1,0 +1,82 @@
+"""Guarantees as events of the library `dp-accounting`, for those who account with it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from flint import arb
+
+from shortlist.errors import MissingExtraError, ParameterError
+from shortlist.exact.balls import ball, working_precision
+from shortlist.privacy.guarantee import Guarantee, Neighbours
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
+_PRECISION = 256
+
+
+def to_dp_event(guarantee: Guarantee) -> DpEvent:
+    """Describe a guarantee as an event of `dp_accounting`, so that its accountants can add it to others.
+
+    Claim  Any release with the guarantee has a privacy loss that the event bounds, at every order of Rényi.
+    Proof  A zCDP event with the ρ of the guarantee is the definition of ρ-zCDP; an ε-DP release has ρ = ε²/2 at most
+           (Bun and Steinke 2016, Proposition 1.4). Where a replace guarantee has no better ρ, the event is
+           randomised response between two answers: every ε-DP mechanism is a post-processing of it (Kairouz, Oh and
+           Viswanath 2015, Theorem 3.1). The library takes that event for replacement only. Floats are rounded to the
+           side of more privacy loss.
+
+    >>> to_dp_event(Guarantee(epsilon=Fraction(1), rho=Fraction(1, 8)))
+    ZCDpEvent(rho=0.125, xi=0.0)
+    """
+    try:
+        import dp_accounting
+    except ImportError:
+        raise MissingExtraError("accounting", purpose="an event of dp-accounting") from None
+    rho = strongest_rho(guarantee)
+    if rho is None:
+        raise ParameterError(
+            "{guarantee} must have a rho, or no delta",
+            "dp-accounting has no event for an epsilon with a delta alone",
+        )
+    if guarantee.neighbours is Neighbours.REPLACE and not guarantee.delta and rho == guarantee.epsilon**2 / 2:
+        noise = _float_below(_response_noise(guarantee.epsilon))
+        return dp_accounting.RandomizedResponseDpEvent(noise_parameter=noise, num_buckets=2)
+    return dp_accounting.ZCDpEvent(rho=_float_above(rho))
+
+
+def strongest_rho(guarantee: Guarantee) -> Fraction | None:
+    """Find the smallest rho that is known: the stated one, or the one that a pure epsilon implies.
+
+    >>> strongest_rho(Guarantee(epsilon=Fraction(1))), strongest_rho(Guarantee(epsilon=Fraction(1), delta="1e-6"))
+    (Fraction(1, 2), None)
+    """
+    if guarantee.delta:
+        return guarantee.rho
+    implied = guarantee.epsilon**2 / 2
+    return implied if guarantee.rho is None else min(guarantee.rho, implied)
+
+
+def _response_noise(epsilon: Fraction) -> Fraction:
+    """Bound 2/(1 + e^ε) from below: how often randomised response answers at random."""
+    with working_precision(_PRECISION):
+        return _exact((2 / (1 + ball(epsilon).exp())).lower())
+
+
+def _exact(point: arb) -> Fraction:
+    mantissa, exponent = (int(part) for part in point.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def _float_above(number: Fraction) -> float:
+    return -_float_below(-number)
+
+
+def _float_below(number: Fraction) -> float:
+    try:
+        near = float(number)
+    except OverflowError:
+        return -math.inf
+    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
