@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from shortlist.cli import options
 from shortlist.cli.display import plain, remark
 from shortlist.errors import ParameterError
-
-if TYPE_CHECKING:
-    from shortlist.ledger import Ledger
 
 EXAMPLES = {
     "create": 'shortlist ledger create budget.db --epsilon 10 --delta 1e-6 --population "customers EU"',

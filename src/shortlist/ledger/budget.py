@@ -126,11 +126,11 @@ class Budget:
         """Write an amount in the numbers that this budget adds up, what is spent rounded up, what is left down."""
         parts = []
         if self.basic_delta is not None:
-            parts.append(f"epsilon {_write(amount.epsilon, up)}")
+            parts.append(f"epsilon {write_rounded(amount.epsilon, up=up)}")
             if self.guarantee.delta or amount.delta:
-                parts.append(f"delta {_write(amount.delta, up)}")
+                parts.append(f"delta {write_rounded(amount.delta, up=up)}")
         if self.rho is not None:
-            parts.append("rho unknown" if amount.rho is None else f"rho {_write(amount.rho, up)}")
+            parts.append("rho unknown" if amount.rho is None else f"rho {write_rounded(amount.rho, up=up)}")
         return ", ".join(parts)
 
     def _afford_basic(self, spent: Amount, guarantee: Guarantee) -> int:
@@ -168,6 +168,16 @@ def add_up(charges: Iterable[tuple[Guarantee, int]]) -> Amount:
         known = known and each is not None
         rho += (each or 0) * times
     return Amount(epsilon=epsilon, delta=delta, rho=rho if known else None)
+
+
+def write_rounded(number: Fraction, *, up: bool) -> str:
+    """Write a number in few characters, rounded up or down.
+
+    >>> write_rounded(Fraction(10**7, 3**20), up=True), write_rounded(Fraction(10**7, 3**20), up=False)
+    ('0.002867972', '0.00286797199')
+    """
+    # Rounding the negative number up rounds the number itself down.
+    return write_rounded_up(number) if up else write_rounded_up(-number).removeprefix("-")
 
 
 def _read_delta(delta: Real) -> Fraction:
@@ -210,8 +220,3 @@ def _read_share(share: Real | None, accounting: Accounting) -> Fraction:
             "{basic_share} must be from 0 to below 1", "not {value}", hint="try {basic_share=1/2}", value=quote(share)
         )
     return read
-
-
-def _write(number: Fraction, up: bool) -> str:
-    # Rounding the negative number up rounds the number itself down.
-    return write_rounded_up(number) if up else write_rounded_up(-number).removeprefix("-")

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shortlist.ledger.budget import Amount, Budget, add_up
+from shortlist.ledger.budget import Amount, Budget, add_up, write_rounded
 from shortlist.ledger.ledger import Ledger
 from shortlist.ledger.rows import Charge
-from shortlist.privacy.numbers import write_exact, write_rounded_up
+from shortlist.privacy.numbers import write_exact
 
 SCHEMA = "shortlist.ledger/1"
+
+_LARGEST_BITS = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +55,10 @@ class Statement:
 
     def write(self, charge: Charge) -> str:
         """Write what a charge adds to the sums."""
-        guarantee = charge.guarantee
-        pair = [write_rounded_up(each) for each in (guarantee.epsilon, guarantee.delta) if each]
-        rho = "" if guarantee.rho is None else f", rho {write_rounded_up(guarantee.rho)}"
-        return (f"({', '.join(pair)})-DP" if guarantee.delta else f"{pair[0]}-DP") + rho
+        return str(charge.guarantee).partition(" for one ")[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the statement as JSON holds it; numbers are texts, exact."""
+        """Give the statement as JSON holds it; numbers are texts, and exact where they are short."""
         ours, spent = self.budget.guarantee, self.spent
         return {
             "schema": SCHEMA,
@@ -73,8 +72,8 @@ class Statement:
                 "basic_delta": _text(self.budget.basic_delta),
                 "rho": _text(self.budget.rho),
             },
-            "spent": _amount(spent),
-            "left": _amount(self.budget.left(spent)),
+            "spent": _amount(spent, up=True),
+            "left": _amount(self.budget.left(spent), up=False),
             "unfinished": list(self.unfinished),
             "charges": [_charge(each) for each in self.charges],
         }
@@ -97,13 +96,17 @@ def _charge(charge: Charge) -> dict[str, Any]:
     }
 
 
-def _amount(amount: Amount) -> dict[str, str | None]:
-    return {"epsilon": _text(amount.epsilon), "delta": _text(amount.delta), "rho": _text(amount.rho)}
+def _amount(amount: Amount, *, up: bool) -> dict[str, str | None]:
+    return {
+        name: None if number is None else write_exact(number) if _is_short(number) else write_rounded(number, up=up)
+        for name, number in (("epsilon", amount.epsilon), ("delta", amount.delta), ("rho", amount.rho))
+    }
+
+
+def _is_short(number: Fraction) -> bool:
+    """Whether all digits may be written. A sum of odd fractions may have thousands."""
+    return number.denominator.bit_length() <= _LARGEST_BITS
 
 
 def _text(number: Fraction | None) -> str | None:
-    """Write a number exactly. Python refuses to write thousands of digits, which sums of odd fractions may have."""
-    try:
-        return None if number is None else write_exact(number)
-    except ValueError:
-        return f"{number.numerator:#x}/{number.denominator:#x}" if number is not None else None
+    return None if number is None else write_exact(number)
