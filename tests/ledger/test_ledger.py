@@ -1,0 +1,304 @@
+"""The ledger: what it charges, what it refuses, and what its file holds."""
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+from fractions import Fraction
+
+import pytest
+
+from shortlist import Guarantee, Joint, Laplace, Release, SeededBits
+from shortlist.errors import BudgetError, LedgerError, OutputError, ParameterError
+from shortlist.ledger import Ledger, require_ledger
+from shortlist.ledger.statement import Statement
+
+TENTH = Joint(k=10, epsilon="0.1")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def ledger(path):
+    return Ledger.create(path, epsilon=1, population="customers EU")
+
+
+def release(mechanism=TENTH):
+    return Release(
+        items=("a", "b"),
+        mechanism=mechanism.name,
+        parameters=mechanism.parameters,
+        guarantee=mechanism.guarantee,
+        d=100,
+        secure=True,
+    )
+
+
+def test_charges_until_the_budget_is_used_up(ledger):
+    """Ten tenths fit into one exactly; the eleventh is refused, and the error says what is left."""
+    assert ledger.afford(TENTH) == 10
+    for _ in range(10):
+        ledger.charge(TENTH)
+    assert (ledger.spent.epsilon, ledger.left.epsilon, ledger.afford(TENTH)) == (1, 0, 0)
+    with pytest.raises(BudgetError, match="left is epsilon 0"):
+        ledger.charge(TENTH)
+    assert len(ledger.charges) == 10
+
+
+def test_a_refusal_says_what_is_left(ledger):
+    """What is left is rounded down, and a release that fits is still possible."""
+    ledger.charge(Joint(k=1, epsilon="1/3"))
+    with pytest.raises(BudgetError, match=r"must cover 1-DP .*; of 1-DP .*, what is left is epsilon 2/3\."):
+        ledger.charge(Joint(k=1, epsilon=1))
+    ledger.charge(Joint(k=1, epsilon="2/3"))
+
+
+def test_a_charge_holds_what_may_be_known(ledger):
+    """When, mechanism, public parameters, guarantee, note and version; and the hash once it is finished."""
+    made = ledger.charge(TENTH, note="weekly top 10")
+    assert (made.number, made.mechanism, made.note, made.guarantee) == (1, "joint", "weekly top 10", TENTH.guarantee)
+    assert made.parameters == {"k": 10, "epsilon": "0.1", "neighbours": "add-remove"}
+    assert made.release is None
+    ledger.finish(made, release())
+    (stored,) = ledger.charges
+    assert stored.finished >= stored.made
+    assert stored.release is not None
+
+
+def test_the_hash_is_that_of_the_json_file(ledger, tmp_path):
+    """Whoever has the record can find its charge."""
+    ledger.finish(ledger.charge(TENTH), release())
+    release().to_json(tmp_path / "top.json")
+    assert ledger.charges[0].release == hashlib.sha256((tmp_path / "top.json").read_bytes()).hexdigest()
+
+
+def test_a_charge_is_finished_once(ledger):
+    """A second release needs a second charge."""
+    made = ledger.charge(TENTH)
+    ledger.finish(made, release())
+    with pytest.raises(ParameterError, match="without a finished release"):
+        ledger.finish(made, release())
+
+
+def test_the_file_holds_no_item_and_no_path(ledger, path):
+    """Items of a release never enter the ledger, only its hash does."""
+    named = Release(
+        items=("Unmistakable Item",),
+        mechanism="joint",
+        parameters={},
+        guarantee=TENTH.guarantee,
+        d=1,
+        secure=True,
+    )
+    ledger.finish(ledger.charge(TENTH), named)
+    content = path.read_bytes()
+    assert b"Unmistakable" not in content
+    assert os.fsencode(path.parent) not in content
+
+
+def test_opening_gives_the_same_budget(ledger, path):
+    """Everything about the budget is in the file."""
+    again = Ledger.open(path)
+    assert (again.budget, again.population) == (ledger.budget, "customers EU")
+    exact = Ledger.create(path.with_name("b.db"), epsilon="1/3", delta="1/1000003", basic_share="1/7")
+    assert Ledger.open(path.with_name("b.db")).budget == exact.budget
+    assert exact.budget.basic_delta == Fraction(1, 7 * 1000003)
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(k=1, epsilon="0.1")], ids=["research"])
+def test_refuses_research(ledger, mechanism):
+    """A release in floating point has no guarantee to charge."""
+    with pytest.raises(ParameterError, match="research"):
+        ledger.charge(mechanism)
+    assert not ledger.charges
+
+
+def test_refuses_seeded_randomness(ledger):
+    """A release that can be repeated has no guarantee to charge."""
+    with pytest.raises(ParameterError, match="secure"):
+        ledger.charge(TENTH, bits=SeededBits(7))
+    assert not ledger.charges
+
+
+@pytest.mark.parametrize("note", ["two\nlines", "x" * 201, "\x1b[2J", 7])
+def test_refuses_notes_that_are_not_one_line(ledger, note):
+    """A note is shown in terminals."""
+    with pytest.raises(ParameterError, match="note"):
+        ledger.charge(TENTH, note=note)
+    assert not ledger.charges
+
+
+def test_refuses_other_relations_and_units(ledger):
+    """They are not added up silently."""
+    with pytest.raises(ParameterError, match="do not add up"):
+        ledger.charge(Joint(k=1, epsilon="0.1", neighbours="replace"))
+    with pytest.raises(ParameterError, match="do not add up"):
+        ledger.charge(TENTH, Guarantee(epsilon=Fraction(1, 10), unit="household"))
+    assert not ledger.charges
+
+
+def test_nothing_in_the_file_can_be_removed_or_changed(ledger, path):
+    """SQLite itself refuses, whoever asks."""
+    ledger.finish(ledger.charge(TENTH), release())
+    ledger.charge(TENTH)
+    with sqlite3.connect(path) as direct:
+        for statement in (
+            "DELETE FROM charge",
+            "DELETE FROM budget",
+            "UPDATE budget SET epsilon = '100'",
+            "UPDATE charge SET epsilon = '0' WHERE id = 2",
+            "UPDATE charge SET release = 'other' WHERE id = 1",
+            "UPDATE charge SET note = 'other' WHERE id = 2",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match=r"never|once"):
+                direct.execute(statement)
+    direct.close()
+    assert ledger.spent.epsilon == Fraction(2, 10)
+
+
+def test_a_clock_set_back_changes_nothing(ledger, path):
+    """Charges that seem to lie in the future count like others, and the order is that of their numbers."""
+    with sqlite3.connect(path) as direct:
+        direct.execute(
+            "INSERT INTO charge (made, version, mechanism, parameters, epsilon, delta) "
+            "VALUES ('2999-01-01T00:00:00+00:00', '0', 'joint', '{}', '0.25', '0')"
+        )
+    direct.close()
+    ledger.finish(ledger.charge(TENTH), release())
+    assert [charge.number for charge in ledger.charges] == [1, 2]
+    assert ledger.charges[0].made > ledger.charges[1].made
+    assert ledger.spent.epsilon == Fraction(35, 100)
+
+
+def test_a_file_that_exists_is_not_overwritten(ledger, path):
+    """A budget is never started again in the same place."""
+    ledger.charge(TENTH)
+    with pytest.raises(OutputError, match="exists"):
+        Ledger.create(path, epsilon=100)
+    assert ledger.spent.epsilon == Fraction(1, 10)
+
+
+def foreign_files(folder):
+    """Files that are no ledgers of this version."""
+    (folder / "empty.db").write_bytes(b"")
+    (folder / "text.db").write_text("nothing of the kind " * 100)
+    with sqlite3.connect(folder / "other.db") as other:
+        other.execute("CREATE TABLE charge (id)")
+    other.close()
+    os.mkfifo(folder / "pipe.db")
+    (folder / "folder.db").mkdir()
+    return sorted(folder.iterdir())
+
+
+def test_foreign_files_are_refused(tmp_path):
+    """Also empty ones, pipes, folders, and files that are not there; none is made."""
+    for each in [*foreign_files(tmp_path), tmp_path / "absent.db", tmp_path / "absent" / "x.db"]:
+        with pytest.raises(LedgerError, match="must be a file"):
+            Ledger.open(each)
+    assert not (tmp_path / "absent.db").exists()
+    for wrong in (7, None, "a\0b"):
+        with pytest.raises((ParameterError, LedgerError)):
+            Ledger.open(wrong)
+
+
+def test_newer_schemas_are_refused(ledger, path):
+    """An older version of the library does not write to a newer ledger."""
+    with sqlite3.connect(path) as direct:
+        direct.execute("PRAGMA user_version = 2")
+    direct.close()
+    for call in (lambda: Ledger.open(path), lambda: ledger.charge(TENTH), lambda: ledger.spent):
+        with pytest.raises(LedgerError, match="schema 1 or older"):
+            call()
+
+
+def test_damage_is_reported(ledger, path):
+    """A row that was written by something else, or bytes that are no page."""
+    with sqlite3.connect(path) as direct:
+        direct.execute(
+            "INSERT INTO charge (made, version, mechanism, parameters, epsilon, delta) "
+            "VALUES ('today', '0', 'joint', '{}', '-5', '0')"
+        )
+    direct.close()
+    for call in (lambda: ledger.spent, lambda: ledger.charges, lambda: ledger.charge(TENTH)):
+        with pytest.raises(LedgerError, match="changed by something else"):
+            call()
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match="damaged"):
+        Ledger.open(path)
+
+
+def test_write_ahead_logs_are_turned_off(ledger, path):
+    """A ledger that was switched to a write-ahead log is switched back, so that the file alone is complete."""
+    with sqlite3.connect(path) as direct:
+        direct.execute("PRAGMA journal_mode = WAL")
+    direct.close()
+    ledger.charge(TENTH)
+    assert sorted(each.name for each in path.parent.iterdir()) == ["budget.db"]
+
+
+def test_threads_share_a_ledger(ledger):
+    """Eight threads charge forty times, and ten are covered."""
+    done = []
+
+    def spend():
+        for _ in range(5):
+            with contextlib.suppress(BudgetError):
+                done.append(ledger.charge(TENTH))
+
+    threads = [threading.Thread(target=spend) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(charge.number for charge in done) == list(range(1, 11))
+
+
+def test_numbers_stay_exact(path):
+    """Fractions without a decimal form are kept, and those with thousands of digits are refused."""
+    ledger = Ledger.create(path, epsilon=1)
+    for odd in (3, 7, 11, 13):
+        ledger.charge(Joint(k=1, epsilon=Fraction(1, odd)))
+    assert ledger.spent.epsilon == sum(Fraction(1, odd) for odd in (3, 7, 11, 13))
+    with pytest.raises(ParameterError, match="fewer digits"):
+        ledger.charge(Joint(k=1, epsilon=Fraction(10**4000, 10**4001 + 1)))
+
+
+def test_the_statement_names_what_was_not_finished(ledger):
+    """A run that died after its charge has spent it, and the statement says so."""
+    ledger.finish(ledger.charge(TENTH, note="first"), release())
+    ledger.charge(TENTH, note="died")
+    statement = Statement.read(ledger)
+    assert statement.unfinished == (2,)
+    assert any("Without a finished release" in line and line.endswith(": 2") for line in statement.summary())
+    stored = json.loads(json.dumps(statement.to_dict()))
+    assert stored["spent"] == {"epsilon": "0.2", "delta": "0", "rho": "0.0025"}
+    assert stored["left"]["epsilon"] == "0.8"
+    assert [each["note"] for each in stored["charges"]] == ["first", "died"]
+
+
+def test_the_environment_makes_a_ledger_mandatory(ledger, path, monkeypatch, tmp_path):
+    """With SHORTLIST_LEDGER, that ledger is used; another one, and an empty name, are refused."""
+    monkeypatch.delenv("SHORTLIST_LEDGER", raising=False)
+    assert require_ledger(None) is None
+    assert require_ledger(str(path)).path == path
+    monkeypatch.setenv("SHORTLIST_LEDGER", str(path))
+    assert require_ledger(None).path == path
+    assert require_ledger(ledger) is ledger
+    other = Ledger.create(tmp_path / "other.db", epsilon=1000)
+    with pytest.raises(LedgerError, match="SHORTLIST_LEDGER names"):
+        require_ledger(other)
+    monkeypatch.setenv("SHORTLIST_LEDGER", "")
+    with pytest.raises(LedgerError, match="it is empty"):
+        require_ledger(None)
+    monkeypatch.setenv("SHORTLIST_LEDGER", str(tmp_path / "absent.db"))
+    with pytest.raises(LedgerError):
+        require_ledger(None)
+    with pytest.raises(LedgerError):
+        require_ledger(ledger)
