@@ -1,0 +1,83 @@
+"""`shortlist ledger` in words: create, show, afford."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from shortlist import Joint, Ledger
+from shortlist.cli.app import app
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "budget.db"
+
+
+def ledger(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["ledger", *map(str, arguments)])
+
+
+def test_a_ledger_is_created_charged_and_shown(path: Path, tmp_path: Path) -> None:
+    """What was created is shown, with each charge, what is spent and what is left."""
+    made = ledger("create", path, "--epsilon", "10", "--delta", "1e-6", "--population", "customers EU")
+    assert made.exit_code == 0, made.output
+    opened = Ledger.open(path)
+    opened.charge(Joint(k=10, epsilon="0.5"), note="weekly top 10")
+    shown = ledger("show", path, "--output", tmp_path / "ledger.json")
+    for part in ("customers EU", "both accounting", "epsilon 0.5", "epsilon 9.5", "weekly top 10", "not finished"):
+        assert part in shown.output
+    stored = json.loads((tmp_path / "ledger.json").read_text())
+    assert stored["spent"] == {"epsilon": "0.5", "delta": "0", "rho": "0.03125"}
+    assert stored["unfinished"] == [1]
+
+
+def test_an_empty_ledger_is_shown(path: Path) -> None:
+    """Nothing is spent, everything is left."""
+    ledger("create", path, "--epsilon", "1/3", "--quiet")
+    assert "Spent:  epsilon 0\nLeft:   epsilon 1/3" in ledger("show", path).output
+
+
+def test_afford_counts_releases(path: Path) -> None:
+    """A number alone, for scripts."""
+    ledger("create", path, "--epsilon", "10")
+    assert ledger("afford", path, "-k", "10", "--epsilon", "0.5").output == "20\n"
+    assert ledger("afford", path, "-k", "10", "--epsilon", "11").output == "0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "code"),
+    [
+        (("create", "budget.db", "--epsilon", "0"), "--epsilon must be above 0", 2),
+        (("create", "budget.db", "--epsilon", "1", "--accounting", "zcdp"), "--accounting must be 'basic'", 2),
+        (("create", "budget.db", "--epsilon", "1", "--basic-share", "1/2"), "--basic-share must go with", 2),
+        (("show", "absent.db"), "No such file", 1),
+        (("afford", "absent.db", "-k", "1", "--epsilon", "1"), "No such file", 1),
+        (("show", "absent.db", "--output", "ledger.txt"), "--output must end in .json", 2),
+    ],
+)
+def test_errors_are_in_the_words_of_the_command_line(
+    arguments: tuple[str, ...], text: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options are named as they are typed."""
+    monkeypatch.chdir(tmp_path)
+    done = ledger(*arguments)
+    assert text in done.stderr
+    assert done.exit_code == code
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_relations_are_refused(path: Path) -> None:
+    """The error says that they do not add up."""
+    ledger("create", path, "--epsilon", "10", "--neighbours", "replace", "--unit", "household")
+    done = ledger("afford", path, "-k", "10", "--epsilon", "0.5")
+    assert "do not add up" in done.stderr
+    same = ledger("afford", path, "-k", "10", "--epsilon", "0.5", "--neighbours", "replace", "--unit", "household")
+    assert same.output == "20\n"
+
+
+def test_a_note_cannot_steer_a_terminal(path: Path) -> None:
+    """Notes are one line of printable characters."""
+    ledger("create", path, "--epsilon", "10", "--population", "EU\x1b[2J")
+    assert not path.exists()
