@@ -166,7 +166,7 @@ def test_notices_a_file_that_changes(tmp_path, monkeypatch):
         os.utime(path, ns=(0, stamp[1] + 1))
         return stamp
 
-    monkeypatch.setattr("shortlist.votes.files.stamp_of", then_written)
+    monkeypatch.setattr("shortlist.votes.sources.files.stamp_of", then_written)
     with pytest.raises(ChangedError, match="changed while it was read"):
         count(path)
 

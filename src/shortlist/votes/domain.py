@@ -11,11 +11,11 @@ from typing import Any
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes.border import optional, reading
 from shortlist.votes.databases import open_query
-from shortlist.votes.files import is_path, matched, open_files
 from shortlist.votes.frames import is_empty, is_table, settled, take_columns
 from shortlist.votes.headers import Choose, Header, Origin
 from shortlist.votes.ranks import no_items
 from shortlist.votes.source import Source
+from shortlist.votes.sources.files import is_path, matched, open_files
 from shortlist.votes.values import arrow_column
 from shortlist.votes.workspace import Workspace
 

@@ -11,11 +11,11 @@ from shortlist.votes.databases import open_query
 from shortlist.votes.domain import check_domain, check_domain_query, open_domain, open_domain_query
 from shortlist.votes.duck_tally import DuckTally
 from shortlist.votes.families import TEXT, check_same
-from shortlist.votes.files import is_path, open_files
 from shortlist.votes.frames import count_persons, is_spark, open_frame, take_counts
 from shortlist.votes.headers import Header
 from shortlist.votes.matching import check_some_read, item_kind, read_counts_as_numbers, read_domain_as, read_votes_as
 from shortlist.votes.source import Source
+from shortlist.votes.sources.files import is_path, open_files
 from shortlist.votes.spark_tally import SparkTally
 from shortlist.votes.tally import Tally
 from shortlist.votes.workspace import Workspace

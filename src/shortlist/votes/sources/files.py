@@ -11,9 +11,9 @@ from typing import Any
 
 from shortlist.errors import DataError
 from shortlist.votes.border import optional, reading
-from shortlist.votes.formats import OPENERS
 from shortlist.votes.headers import Choose
 from shortlist.votes.source import Source, Stamp, reading_from, stamp_of
+from shortlist.votes.sources.file_formats import OPENERS
 from shortlist.votes.workspace import Workspace
 
 _FORMATS = {
