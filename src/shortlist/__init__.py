@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist.release import Release
     from shortlist.selection import select
     from shortlist.selector import prepare, top_k
+    from shortlist.votes import Query
 
 __all__ = [
     "CDPPeel",
@@ -26,6 +27,7 @@ __all__ = [
     "Neighbours",
     "PNFJoint",
     "PNFPeel",
+    "Query",
     "Release",
     "SeededBits",
     "ShortlistError",
@@ -46,6 +48,7 @@ _HOMES = {
     "release": ["Release"],
     "selection": ["select"],
     "selector": ["prepare", "top_k"],
+    "votes": ["Query"],
 }
 
 

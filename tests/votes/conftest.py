@@ -5,12 +5,19 @@ import json
 import shutil
 import sqlite3
 import warnings
+from datetime import date, datetime, time
+from decimal import Decimal
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
+from postgres_server import postgres_server
 
 from shortlist.profile import Picks
+from shortlist.votes import Query
+
+NUMBERS = count()
 
 
 def as_pandas(columns, folder):
@@ -87,7 +94,7 @@ def as_duckdb_file(columns, folder):
     with duckdb.connect(folder / "votes.duckdb") as connection:
         connection.register("source", as_pyarrow(columns, folder)["votes"])
         connection.execute("CREATE TABLE log AS FROM source")
-    return {"database": folder / "votes.duckdb", "sql": "SELECT * FROM log -- all of it"}
+    return {"votes": Query(folder / "votes.duckdb", "SELECT * FROM log -- all of it")}
 
 
 def as_sqlite_file(columns, folder):
@@ -97,7 +104,7 @@ def as_sqlite_file(columns, folder):
         connection.execute(f"CREATE TABLE log ({names})")
         connection.executemany(f"INSERT INTO log VALUES ({marks})", zip(*columns.values(), strict=True))
     connection.close()
-    return {"database": folder / "votes.sqlite", "sql": "SELECT * FROM log;"}
+    return {"votes": Query(folder / "votes.sqlite", "SELECT * FROM log;")}
 
 
 def as_spark(columns, folder, session):
@@ -107,6 +114,43 @@ def as_spark(columns, folder, session):
     if str(table.schema.field(1).type) == "timestamp[us]":
         schema = StructType([StructField("user", LongType()), StructField("track", TimestampNTZType())])
     return {"votes": session.createDataFrame(table, schema)}
+
+
+POSTGRES_TYPES = {
+    int: "bigint",
+    float: "double precision",
+    str: "text",
+    bytes: "bytea",
+    bool: "boolean",
+    Decimal: "numeric",
+    date: "date",
+    time: "time",
+    list: "text[]",
+}
+
+
+def as_postgres(columns, folder, address):
+    import psycopg
+
+    table = f"log_{next(NUMBERS)}"
+    with psycopg.connect(address) as connection:
+        kinds = [
+            next((postgres_type(value) for value in values if value is not None), "text") for values in columns.values()
+        ]
+        fields = ", ".join(f'"{name}" {kind}' for name, kind in zip(columns, kinds, strict=True))
+        connection.execute(f"CREATE TABLE {table} ({fields})")
+        marks = ", ".join(["%s"] * len(columns))
+        rows = list(zip(*columns.values(), strict=True))
+        connection.cursor().executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+    return {"votes": Query(address, f"SELECT * FROM {table};")}
+
+
+def postgres_type(value):
+    if isinstance(value, datetime):
+        return "timestamp" if value.tzinfo is None else "timestamptz"
+    if isinstance(value, int) and abs(value) >= 1 << 63 and value != -(1 << 63):
+        return "numeric"
+    return POSTGRES_TYPES[type(value)]
 
 
 ENGINES = {
@@ -123,6 +167,7 @@ ENGINES = {
     "duckdb file": as_duckdb_file,
     "sqlite file": as_sqlite_file,
     "spark": as_spark,
+    "postgres": as_postgres,
 }
 UNTYPED = {"csv", "csv.gz", "jsonl"}
 
@@ -150,6 +195,13 @@ def spark():
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def postgres():
+    """The address of a PostgreSQL server that lives as long as the tests."""
+    with postgres_server() as address:
+        yield address
+
+
 @pytest.fixture(params=ENGINES)
 def engine(request):
     """The name of an engine; every test that asks for it runs on all of them."""
@@ -168,9 +220,11 @@ def hold(engine, tmp_path, request):
     build = ENGINES[engine]
     if engine == "ibis":
         # Ibis calls DuckDB by a name that DuckDB gives up.
-        warnings.filterwarnings("ignore", "fetch_arrow_table", DeprecationWarning)
+        warnings.filterwarnings("ignore", "fetch_(arrow_table|record_batch)", DeprecationWarning)
     if engine == "spark":
         build = partial(build, session=request.getfixturevalue("spark"))
+    if engine == "postgres":
+        build = partial(build, address=request.getfixturevalue("postgres"))
     return lambda columns: build(columns, tmp_path)
 
 

@@ -1,14 +1,17 @@
-"""The library's own DuckDB: it opens files, and holds the counted items of every engine but Spark."""
+"""The library's own DuckDB: it opens files, and counts the votes of every source that is not another engine."""
 
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
-from shortlist.votes.border import optional
-from shortlist.votes.spilling import own_folder, remove, sweep
+from shortlist.exact.bits import SystemBits
+from shortlist.privacy.numbers import quote
+from shortlist.votes.engine_errors import optional
+from shortlist.votes.spill_folders import own_folder, remove, sweep
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,16 +29,23 @@ class Workspace:
         engine = optional("duckdb", purpose="opening files and tables")
         sweep()
         folder, lock = own_folder()
-        settings: dict[str, Any] = {"temp_directory": str(folder)}
+        # A name in a query means a table of the database, never a variable of this program.
+        settings: dict[str, Any] = {"temp_directory": str(folder), "python_enable_replacements": "false"}
         if memory_limit is not None:
             settings["memory_limit"] = str(memory_limit)
-        try:
-            self.connection: duckdb.DuckDBPyConnection = engine.connect(":memory:", config=settings)
-        except engine.Error:
+        connection: duckdb.DuckDBPyConnection | None = None
+        if not str(memory_limit).strip().startswith("-"):
+            with suppress(engine.Error):
+                connection = engine.connect(":memory:", config=settings)
+        if connection is None:
             remove(folder, lock)
             raise ParameterError(
-                f"memory_limit must be a size that DuckDB understands, not {memory_limit!r}.", hint="try '4GB'"
-            ) from None
+                "{memory_limit} must be a size that DuckDB understands",
+                "not {value}",
+                hint="try {memory_limit=4GB}",
+                value=quote(memory_limit),
+            )
+        self.connection = connection
         self.connection.execute("SET TimeZone = 'UTC'")
         weakref.finalize(self, _close, self.connection, folder, lock)
 
@@ -43,6 +53,11 @@ class Workspace:
 def _close(connection: duckdb.DuckDBPyConnection, folder: Path, lock: int) -> None:
     connection.close()
     remove(folder, lock)
+
+
+def invent_name() -> str:
+    """Make a name for a table that no query can guess."""
+    return f"shortlist_{SystemBits().draw(12).hex()}"
 
 
 def identifier(name: str) -> str:

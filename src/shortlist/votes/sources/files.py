@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import DataError
-from shortlist.votes.border import optional, reading
-from shortlist.votes.formats import OPENERS
-from shortlist.votes.headers import Choose
-from shortlist.votes.source import Source, Stamp, reading_from, stamp_of
+from shortlist.votes.engine_errors import reading
+from shortlist.votes.sources.file_formats import OPENERS
+from shortlist.votes.sources.header import Choose
+from shortlist.votes.sources.source import Source, Stamp, reading_from, stamp_of
 from shortlist.votes.workspace import Workspace
 
 _FORMATS = {
@@ -46,11 +46,9 @@ def open_files(workspace: Workspace, paths: Any, *, choose: Choose, name: str) -
     if len(formats) > 1:
         raise DataError(f"{name} must be files of one format; found {' and '.join(sorted(formats))}.")
     (form,) = formats
-    nw = optional("narwhals.stable.v2")
-    source = Source(frame=None, name=name, typed=form == "parquet", local=True, stamps=_stamps(files, name))
+    source = Source(relation=None, name=name, stamps=_stamps(files, name))
     with reading_from(source, hint=f"is every file complete, and {form.upper()} as its name says?"):
-        relation = OPENERS[form](workspace.connection, files, choose, name)
-        return replace(source, frame=nw.from_native(relation))
+        return replace(source, relation=OPENERS[form](workspace.connection, files, choose, name))
 
 
 def matched(path: str | os.PathLike[str]) -> list[Path]:

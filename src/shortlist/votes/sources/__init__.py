@@ -1,0 +1,1 @@
+"""Where votes and domains come from."""
