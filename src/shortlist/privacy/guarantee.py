@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.privacy.numbers import quote, read_rational, write_rounded_up
+from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_up
 
 
 class Neighbours(StrEnum):
@@ -56,6 +57,18 @@ class Guarantee:
     rho: Fraction | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            epsilon: Real,
+            delta: Real = ...,
+            rho: Real | None = ...,
+            neighbours: str = ...,
+            unit: str = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "rho"):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels
 
 
@@ -24,6 +25,10 @@ class Joint(Mechanism):
     """
 
     name: ClassVar[str] = "joint"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb
 
@@ -18,6 +18,7 @@ from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels, Picks
 
 
@@ -34,6 +35,10 @@ class PNFJoint(Mechanism):
     """
 
     name: ClassVar[str] = "pnf-joint"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

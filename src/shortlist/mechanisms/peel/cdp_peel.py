@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
@@ -14,7 +14,7 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import read_probability
+from shortlist.privacy.numbers import Real, read_probability
 from shortlist.privacy.zcdp import rho_from, rounded_down
 from shortlist.profile import Levels, Picks
 
@@ -48,6 +48,12 @@ class CDPPeel(Mechanism):
 
     delta: Fraction
     calibration: Calibration = Calibration.TIGHT
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, k: int, epsilon: Real, delta: Real, calibration: str = ..., neighbours: str = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

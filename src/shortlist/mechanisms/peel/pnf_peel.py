@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.bits import Bits
@@ -13,6 +13,7 @@ from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels, Picks
 
 _PRECISION = 128
@@ -31,6 +32,10 @@ class PNFPeel(Mechanism):
     """
 
     name: ClassVar[str] = "pnf-peel"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:
