@@ -9,7 +9,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy.numbers import read_positive
-from shortlist.release import Release, check_may_release
+from shortlist.release import Release, check_may_release, is_secure
 from shortlist.votes import tally
 
 
@@ -83,7 +83,7 @@ def select(
         parameters=public if times == 1 else {**public, "sensitivity": times},
         guarantee=guarantee,
         d=counted.d,
-        secure=drawn_from.secure,
+        secure=is_secure(drawn_from),
     )
 
 

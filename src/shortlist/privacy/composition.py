@@ -127,5 +127,8 @@ def _rho_per_epsilon(part: Guarantee) -> Fraction:
 
 
 def _rho(guarantee: Guarantee) -> Fraction | None:
-    """The rho that is stated, or that a pure guarantee implies."""
-    return guarantee.epsilon**2 / 2 if guarantee.rho is None and not guarantee.delta else guarantee.rho
+    """The smallest rho that is known: the stated one, or the one that a pure guarantee implies."""
+    if guarantee.delta:
+        return guarantee.rho
+    implied = guarantee.epsilon**2 / 2
+    return implied if guarantee.rho is None else min(guarantee.rho, implied)
