@@ -23,6 +23,7 @@ from shortlist.accuracy import ErrorBound, NoisyCounts
 from shortlist.errors import DataError
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
+from shortlist.text import is_visible
 
 if TYPE_CHECKING:
     from shortlist.release import Release
@@ -77,8 +78,9 @@ def encode(release: Release) -> dict[str, Any]:
 
 
 def write(release: Release) -> str:
-    """Write a release as JSON text."""
-    return json.dumps(encode(release), indent=2, ensure_ascii=False) + "\n"
+    """Write a release as JSON text. Characters that could steer a terminal are written as escapes of JSON."""
+    text = json.dumps(encode(release), indent=2, ensure_ascii=False) + "\n"
+    return "".join(each if each == "\n" or is_visible(each) else json.dumps(each)[1:-1] for each in text)
 
 
 def read(written: str, *, source: str) -> dict[str, Any]:

@@ -15,8 +15,9 @@ def escape(value: object) -> str:
     >>> print(escape("a\x1b[2Jb\nc"), escape("abc\u202edef"))
     a\x1b[2Jb\nc abc\u202edef
     """
-    return "".join(each if _is_visible(each) else each.encode("unicode_escape").decode() for each in str(value))
+    return "".join(each if is_visible(each) else each.encode("unicode_escape").decode() for each in str(value))
 
 
-def _is_visible(character: str) -> bool:
+def is_visible(character: str) -> bool:
+    """Whether a character shows as itself, or as a space."""
     return character.isprintable() or unicodedata.category(character) == _SHOWN_SPACES

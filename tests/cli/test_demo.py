@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shortlist.demo.chances import log_chance
 
 from shortlist.cli.demo import _program
-from shortlist.demo.chances import log_chance
 from shortlist.demo.playlog import PlayLog
 
 from .conftest import Run

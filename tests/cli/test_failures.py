@@ -12,11 +12,11 @@ from pathlib import Path
 import duckdb
 import pytest
 import typer
+from shortlist.cli.wording import in_options
 from typer.testing import CliRunner
 
 from shortlist.cli import failures
 from shortlist.cli.app import app
-from shortlist.cli.wording import in_options
 from shortlist.errors import DataError, OutputError, ParameterError
 
 from .conftest import Run, Select

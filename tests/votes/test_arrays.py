@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import DataError, ParameterError, Joint, SeededBits, ShortlistError, SystemBits, prepare, top_k
+from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
 from shortlist.profile import EVERY_LEVEL, Profile
 from shortlist.votes import arrays, views
 from shortlist.votes.arrays import ArrayTally, read_counts

@@ -53,9 +53,14 @@ def print_release(release: Release, form: Format, *, quiet: bool = False) -> Non
         _print_table(release)
         return
     from shortlist.columns import write_csv
+    from shortlist.text import escape
 
+    text = release.to_json() if form is Format.JSON else write_csv(release)
+    if sys.stdout.isatty():
+        # CSV has no escapes of its own. On a terminal, safety comes before exactness.
+        text = "".join(f"{escape(line)}\n" for line in text.splitlines())
     make_stdout_exact()
-    sys.stdout.write(release.to_json() if form is Format.JSON else write_csv(release))
+    sys.stdout.write(text)
 
 
 def _print_table(release: Release) -> None:

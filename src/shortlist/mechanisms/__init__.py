@@ -63,8 +63,9 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
         return mechanism
     for name, needed in known.items():
         if needed and name not in given:
-            example = f"{{{name}={_EXAMPLES[name]}}}"
-            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"pass {example}, say", kind=kind.name)
+            raise ParameterError(
+                f"{{kind}} needs {{{name}}}", hint=f"pass {{{name}={_EXAMPLES[name]}}}, say", kind=kind.name
+            )
     return kind(**given)
 
 
