@@ -26,7 +26,7 @@ EXAMPLE = "shortlist demo --folder demo"
 
 _K, _EPSILON = 10, 1
 _WARNING = """\
-The column "item" was released. The two columns on its right
+The column "item" is released. The two columns on its right
 are NOT private. They are here because this log is invented.
 Never publish them for a real log.
 """
@@ -94,7 +94,7 @@ def _choose_places(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
 def _show_list(console: Console, log: PlayLog, release: Release) -> None:
     best = log.counts.argsort(kind="stable")[::-1][:_K]
     true = [log.names[each] for each in best]
-    console.print("The list that was released, beside the true one", style="bold")
+    console.print("The released list, beside the true one", style="bold")
     console.print(make_ranking(release.items, true_item=true, people=log.counts[best]))
     print(_WARNING)
 
