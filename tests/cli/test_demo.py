@@ -29,7 +29,7 @@ def test_demo_ends_with_a_command_that_works(run: Run, folder: Path) -> None:
     assert "The released list, beside the true one" in done.stdout
     assert "both with this listener" in done.stdout
     *lines, command = done.stdout.strip().splitlines()
-    assert max(map(len, lines)) <= 62
+    assert max(map(len, lines)) <= 60
     again = subprocess.run(shlex.split(command), cwd=folder, capture_output=True)
     assert again.returncode == 0
     assert json.loads((folder / "mine.json").read_text())["guarantee"] == record["guarantee"]
