@@ -10,7 +10,7 @@ from shortlist.version import __version__
 if TYPE_CHECKING:
     from shortlist.errors import ShortlistError
     from shortlist.exact.bits import SeededBits, SystemBits
-    from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFJoint, PNFPeel
+    from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, MarginJoint, PNFJoint, PNFPeel
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
     from shortlist.selection import select
@@ -23,6 +23,7 @@ __all__ = [
     "Guarantee",
     "Joint",
     "Laplace",
+    "MarginJoint",
     "Neighbours",
     "PNFJoint",
     "PNFPeel",
@@ -41,7 +42,7 @@ __all__ = [
 _HOMES = {
     "errors": ["ShortlistError"],
     "exact.bits": ["SeededBits", "SystemBits"],
-    "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "PNFJoint", "PNFPeel"],
+    "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "MarginJoint", "PNFJoint", "PNFPeel"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
     "selection": ["select"],

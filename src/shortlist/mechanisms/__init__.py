@@ -9,6 +9,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
+from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
@@ -25,6 +26,7 @@ __all__ = [
     "Gamma",
     "Joint",
     "Laplace",
+    "MarginJoint",
     "Mechanism",
     "PNFJoint",
     "PNFPeel",
@@ -36,7 +38,16 @@ __all__ = [
 DEFAULT_MECHANISM = "joint"
 """The mechanism that is taken where none is named."""
 
-_ALL: tuple[type[Mechanism], ...] = (Joint, FastJoint, PNFJoint, PNFPeel, CDPPeel, Laplace, Gamma)
+_ALL: tuple[type[Mechanism], ...] = (
+    Joint,
+    MarginJoint,
+    FastJoint,
+    PNFJoint,
+    PNFPeel,
+    CDPPeel,
+    Laplace,
+    Gamma,
+)
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6"}
 
