@@ -33,7 +33,7 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
     log_delta, slope = _log(delta), float(min(rho, _LARGE))
     order = _least(lambda a: slope * (1 + a) - _float_saving(a, log_delta))
     with working_precision(_PRECISION):
-        return rounded_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
+        return round_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
 
 
 @lru_cache(maxsize=256)
@@ -46,22 +46,22 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     log_delta, spent = _log(delta), float(min(epsilon, _LARGE))
     order = _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
     with working_precision(_PRECISION):
-        return rounded_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
+        return round_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
 
 
-def rounded_up(number: arb) -> Fraction:
+def round_up(number: arb) -> Fraction:
     """Round up to nine digits from everything that a ball holds; a negative one becomes 0.
 
-    >>> rounded_up(ball(Fraction(2, 3)))
+    >>> round_up(ball(Fraction(2, 3)))
     Fraction(666666667, 1000000000)
     """
     return max(Fraction(0), _nine_digits(number.upper(), ROUND_CEILING))
 
 
-def rounded_down(number: arb) -> Fraction:
+def round_down(number: arb) -> Fraction:
     """Round down to nine digits from everything that a ball holds; a negative one becomes 0.
 
-    >>> rounded_down(ball(Fraction(2, 3)))
+    >>> round_down(ball(Fraction(2, 3)))
     Fraction(333333333, 500000000)
     """
     return max(Fraction(0), _nine_digits(number.lower(), ROUND_FLOOR))

@@ -83,7 +83,7 @@ def test_surely_kept_is_never_wrong(monkeypatch):
     """Deciding every proposal with balls gives the lists that integers give, for the same bits."""
     counts = np.arange(120) % 9
     answers = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
-    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.surely_kept", lambda *arguments: False)
+    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.accept_by_integers", lambda *arguments: False)
     again = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
     assert again == answers
 
@@ -101,10 +101,10 @@ def test_surely_kept_bounds_both_numbers():
             return self.byte * count
 
     low, high, middle = (Uniform(Fixed(byte)) for byte in (b"\x00", b"\xff", b"\x80"))
-    assert not thinning.surely_kept(low, middle, 10**6)
-    assert not thinning.surely_kept(middle, high, 10**6)
-    assert thinning.surely_kept(middle, middle, 3)
-    assert not thinning.surely_kept(middle, middle, 2)
+    assert not thinning.accept_by_integers(low, middle, 10**6)
+    assert not thinning.accept_by_integers(middle, high, 10**6)
+    assert thinning.accept_by_integers(middle, middle, 3)
+    assert not thinning.accept_by_integers(middle, middle, 2)
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "1.38629436", "1.3862943611", "2.7725887", "20"])

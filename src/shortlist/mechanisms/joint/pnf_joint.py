@@ -12,7 +12,7 @@ from flint import arb
 
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
-from shortlist.exact.thinning import kept, surely_kept
+from shortlist.exact.thinning import accept_by_balls, accept_by_integers
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
@@ -57,10 +57,10 @@ class ThinnedMixture:
         while True:
             sequences, positions = self._joint.draw_positions(bits)
             coin = Uniform(bits)
-            if surely_kept(height, coin, self._joint.magnitude):
+            if accept_by_integers(height, coin, self._joint.magnitude):
                 break
             loss = sequences.loss(positions)
-            if loss == 0 or kept(height, coin, self._rate * loss, self.crowds):
+            if loss == 0 or accept_by_balls(height, coin, self._rate * loss, self.crowds):
                 break
         return self._joint.picks(sequences, positions)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.thinning import kept, kept_by_sums, surely_kept
+from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept_by_sums
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
@@ -66,8 +66,8 @@ class ThinnedDraws:
     def _keeps(self, peel: Peel, height: Uniform, coin: Uniform, x: Fraction) -> bool:
         first, second = peel.sums()
         surely = int(float(first.lower() * 0.999))  # less by far more than a float can round up
-        if surely_kept(height, coin, surely.bit_length() - 1):
+        if accept_by_integers(height, coin, surely.bit_length() - 1):
             return True
         with working_precision(_PRECISION):
-            quick = kept_by_sums(height, coin, exp_minus(x), first, second)
-        return kept(height, coin, x, [peel.left()]) if quick is None else quick
+            quick = accept_by_sums(height, coin, exp_minus(x), first, second)
+        return accept_by_balls(height, coin, x, [peel.left()]) if quick is None else quick
