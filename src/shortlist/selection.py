@@ -7,7 +7,7 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
-from shortlist.mechanisms import Mechanism, mechanism_named
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy.numbers import read_positive
 from shortlist.release import Release, check_may_release
 from shortlist.votes import tally
@@ -21,7 +21,7 @@ def select(
     domain: Any = None,
     k: int | None = None,
     epsilon: Any = None,
-    mechanism: str | Mechanism = "joint",
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
     count: str | None = None,
     sensitivity: int = 1,

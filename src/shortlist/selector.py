@@ -6,7 +6,7 @@ from typing import Any
 
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits, source
-from shortlist.mechanisms import Mechanism, mechanism_named
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.release import check_may_release
 from shortlist.votes.arrays import ArrayTally, read_counts
 
@@ -16,7 +16,7 @@ def top_k(
     k: int | None = None,
     epsilon: Any = None,
     *,
-    mechanism: str | Mechanism = "joint",
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
     bits: Bits | None = None,
     **parameters: Any,
@@ -43,7 +43,7 @@ def prepare(
     k: int | None = None,
     epsilon: Any = None,
     *,
-    mechanism: str | Mechanism = "joint",
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
     **parameters: Any,
 ) -> Selector:

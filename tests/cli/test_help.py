@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import fields
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -83,38 +81,6 @@ def test_mechanisms_are_all_listed() -> None:
     firsts = [line.partition(" ")[0] for line in output.splitlines()]
     assert [name for name in firsts if name in MECHANISMS] == [*MECHANISMS]
     assert output.isascii()
-
-
-def test_mechanisms_promise_what_they_keep() -> None:
-    """The rho that is listed, in the command and in the README, is the one of the guarantee; so is the rest."""
-    from shortlist.cli.mechanisms import _ENTRIES
-    from shortlist.mechanisms import MECHANISMS
-
-    k, epsilon = 10, Fraction(1, 3)
-    readme = _readme_table()
-    for name, kind in MECHANISMS.items():
-        pure = "delta" not in {field.name for field in fields(kind)}
-        mechanism = kind(k=k, epsilon=epsilon) if pure else kind(k=k, epsilon=epsilon, delta="1e-6")
-        share = epsilon if pure else mechanism.round_epsilon
-        formulas = {
-            "epsilon^2/8": share**2 / 8,
-            "epsilon^2/2": share**2 / 2,
-            "epsilon^2/2k": share**2 / (2 * k),
-            "k r^2/8": k * share**2 / 8,
-        }
-        entry = _ENTRIES[name]
-        assert formulas[entry.rho] == mechanism.guarantee.rho, name
-        assert (entry.guarantee == "epsilon") == pure
-        plain = {"epsilon": "ε", "epsilon, delta": "(ε, δ)"}[entry.guarantee]
-        symbols = entry.rho.replace("epsilon", "ε").replace("^2", "²").replace("k r", "kε′")
-        assert readme[name] == (plain, symbols, "no" if kind.research else "yes")
-
-
-def _readme_table() -> dict[str, tuple[str, ...]]:
-    """Guarantee, rho and security of each mechanism, as the README says."""
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")]
-    return {name.strip("` "): tuple(row[2:]) for row in rows for name in row[0].split(",")}
 
 
 @pytest.mark.parametrize(("option", "name"), [("--mechanism", "fastjoint"), ("--neighbours", "replace")])

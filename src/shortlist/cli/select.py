@@ -34,7 +34,7 @@ def select(
     sql: options.Sql = None,
     domain_sql: options.DomainSql = None,
     memory_limit: options.MemoryLimit = None,
-    mechanism: options.Mechanism = "joint",
+    mechanism: options.Mechanism = None,
     beta: options.Beta = None,
     delta: options.Delta = None,
     neighbours: options.Neighbours = "add-remove",
@@ -51,6 +51,7 @@ def select(
     bits = _bits(seed, insecure)
     check_output(output, force=force)
     with progress(quiet=quiet) as step:
+        from shortlist.mechanisms import DEFAULT_MECHANISM
         from shortlist.selection import select as select_from
 
         release = select_from(
@@ -67,7 +68,7 @@ def select(
             memory_limit=memory_limit,
             k=k,
             epsilon=epsilon,
-            mechanism=mechanism,
+            mechanism=mechanism or DEFAULT_MECHANISM,
             neighbours=neighbours,
             unit=unit,
             bits=bits,

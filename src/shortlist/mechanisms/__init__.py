@@ -18,6 +18,7 @@ from shortlist.mechanisms.research.laplace import Laplace
 from shortlist.privacy.numbers import quote
 
 __all__ = [
+    "DEFAULT_MECHANISM",
     "MECHANISMS",
     "CDPPeel",
     "FastJoint",
@@ -29,7 +30,11 @@ __all__ = [
     "PNFPeel",
     "Prepared",
     "mechanism_named",
+    "write_table",
 ]
+
+DEFAULT_MECHANISM = "joint"
+"""The mechanism that is taken where none is named."""
 
 _ALL: tuple[type[Mechanism], ...] = (Joint, FastJoint, PNFJoint, PNFPeel, CDPPeel, Laplace, Gamma)
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
@@ -50,15 +55,20 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     for name in given:
         if name not in known:
             raise ParameterError(
-                f"{kind.name} takes {', '.join(known)}; it has no parameter {name!r}.",
-                hint=f"{kind.name} needs no delta: its guarantee is pure" if name == "delta" else None,
+                "{kind} takes {names}",
+                "it has no parameter {name!r}",
+                hint="{kind} needs no delta: its guarantee is pure" if name == "delta" else None,
+                kind=kind.name,
+                names=", ".join(known),
+                name=name,
             )
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
     for name, needed in known.items():
         if needed and name not in given:
-            raise ParameterError(f"{kind.name} needs {name}.", hint=f"pass {name}={_EXAMPLES[name]}, say")
+            example = f"{{{name}={_EXAMPLES[name]}}}"
+            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"pass {example}, say", kind=kind.name)
     return kind(**given)
 
 
@@ -67,8 +77,12 @@ def _kind(name: object) -> type[Mechanism]:
         return MECHANISMS[name]
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
-        f"mechanism must be one of {', '.join(MECHANISMS)}, or a mechanism object; not {quote(name)}.",
-        hint=f"did you mean {nearest[0]!r}?" if nearest else None,
+        "{mechanism} must be one of {names}, or a mechanism object",
+        "not {value}",
+        hint="did you mean {nearest!r}?" if nearest else None,
+        names=", ".join(MECHANISMS),
+        value=quote(name),
+        **({"nearest": nearest[0]} if nearest else {}),
     )
 
 
@@ -76,5 +90,27 @@ def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:
     """Parameters beside a mechanism object must be the ones that it has."""
     if given and type(mechanism)(**{**mechanism.parameters, **given}) != mechanism:
         raise ParameterError(
-            "the mechanism object and the parameters given beside it disagree.", hint="pass one of them"
+            "the {mechanism} object and the parameters beside it must agree",
+            "they disagree",
+            hint="pass the object or the parameters",
         )
+
+
+def write_table() -> str:
+    """Write the mechanisms as a Markdown table: the one in the README."""
+    rows = [
+        ["name", "what it does", "take it when", "guarantee", "ρ (zCDP)", "exact and secure"],
+        ["---"] * 6,
+        *(
+            [
+                f"`{kind.name}`",
+                kind.summary,
+                kind.when,
+                kind.guarantee_in_words,
+                kind.rho_in_words,
+                "no" if kind.research else "yes",
+            ]
+            for kind in MECHANISMS.values()
+        ),
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -33,6 +33,18 @@ class Mechanism(ABC):
     """A way to choose k items privately; subclasses say how, and what they promise."""
 
     name: ClassVar[str]
+    summary: ClassVar[str]
+    """What it does, in one line."""
+    when: ClassVar[str]
+    """Completes the sentence "Take it when …"."""
+    guarantee_in_words: ClassVar[str] = "ε"
+    rho_in_words: ClassVar[str]
+    colour: ClassVar[str]
+    """The colour of its line in figures."""
+    marker: ClassVar[str] = "."
+    """The mark of its published version in figures."""
+    in_experiment: ClassVar[bool] = False
+    """Whether the experiment of the paper compares it with the published algorithms."""
     research: ClassVar[bool] = False
     """Whether the mechanism works in floating point, and so may not make a secure release."""
 
@@ -41,10 +53,17 @@ class Mechanism(ABC):
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        self._read(k=_checked_k(self.k), epsilon=read_positive(self.epsilon, name="epsilon"))
+        given = self.epsilon
+        self._read(k=_checked_k(self.k), epsilon=read_positive(given, name="epsilon"))
         self._read(neighbours=Neighbours.read(self.neighbours))
         if self.epsilon > _LARGEST_EPSILON:
-            raise ParameterError(f"epsilon must be at most {_LARGEST_EPSILON}: beyond that it promises nothing.")
+            raise ParameterError(
+                "{epsilon} must be at most {largest}",
+                "not {value}",
+                hint="a larger one promises nothing",
+                largest=_LARGEST_EPSILON,
+                value=quote(given),
+            )
 
     @property
     @abstractmethod
@@ -55,8 +74,11 @@ class Mechanism(ABC):
         """See the levels, and be ready to draw."""
         if self.k > levels.d:
             raise DataError(
-                f"k must be at most the number of items: k is {quote(self.k)}, and there are {levels.d}.",
+                "{k} must be at most the number of items",
+                "k is {value}, and there are {d}",
                 hint="ask for fewer items, or pass the whole domain",
+                value=quote(self.k),
+                d=levels.d,
             )
         return self._prepare(levels)
 
@@ -85,7 +107,7 @@ def _checked_k(k: object) -> int:
             raise TypeError
         number = operator.index(k)  # type: ignore[arg-type]
     except TypeError:
-        raise ParameterError(f"k must be a whole number, not {quote(k)}.") from None
+        raise ParameterError("{k} must be a whole number", "not {value}", value=quote(k)) from None
     if number < 1:
-        raise ParameterError(f"k must be at least 1, not {quote(number)}.")
+        raise ParameterError("{k} must be at least 1", "not {value}", value=quote(number))
     return number

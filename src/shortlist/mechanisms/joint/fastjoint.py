@@ -32,6 +32,12 @@ class FastJoint(Joint):
     """
 
     name: ClassVar[str] = "fastjoint"
+    summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
+    when: ClassVar[str] = "you want the paper's algorithm, with its failure probability β; it is no faster than joint"
+    rho_in_words: ClassVar[str] = "ε²/8"
+    colour: ClassVar[str] = "#1b7837"
+    marker: ClassVar[str] = "p"
+    in_experiment: ClassVar[bool] = True
 
     beta: Fraction = Fraction(1, 1024)
 
@@ -40,7 +46,9 @@ class FastJoint(Joint):
         given = self.beta
         self._read(beta=read_rational(given, name="beta"))
         if not 0 <= self.beta < 1:
-            raise ParameterError(f"beta must be in [0, 1), not {quote(given)}.", hint="beta=0 is joint")
+            raise ParameterError(
+                "{beta} must be at least 0 and below 1", "not {value}", hint="{beta=0} is joint", value=quote(given)
+            )
 
     def tau(self, d: int) -> int | None:
         """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items; None, for no threshold, when beta is 0."""

@@ -24,6 +24,12 @@ class Joint(Mechanism):
     """
 
     name: ClassVar[str] = "joint"
+    summary: ClassVar[str] = "one draw among all ordered lists, by the largest loss of a place"
+    when: ClassVar[str] = "the top counts have wide gaps: then it returns the true list"
+    rho_in_words: ClassVar[str] = "ε²/8"
+    colour: ClassVar[str] = "#e08214"
+    marker: ClassVar[str] = "*"
+    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:

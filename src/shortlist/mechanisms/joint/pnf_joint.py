@@ -34,6 +34,11 @@ class PNFJoint(Mechanism):
     """
 
     name: ClassVar[str] = "pnf-joint"
+    summary: ClassVar[str] = "permute-and-flip over all ordered lists"
+    when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
+    rho_in_words: ClassVar[str] = "ε²/2"
+    colour: ClassVar[str] = "#8c510a"
+    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:

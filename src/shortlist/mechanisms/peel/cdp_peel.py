@@ -14,7 +14,7 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import read_probability
+from shortlist.privacy.numbers import quote, read_probability
 from shortlist.privacy.zcdp import rho_from, round_down
 from shortlist.profile import Levels, Picks
 
@@ -45,6 +45,13 @@ class CDPPeel(Mechanism):
     """
 
     name: ClassVar[str] = "cdp-peel"
+    summary: ClassVar[str] = "k rounds of the exponential mechanism, one item each"
+    when: ClassVar[str] = "counts lie close together and a small δ is acceptable"
+    guarantee_in_words: ClassVar[str] = "(ε, δ)"
+    rho_in_words: ClassVar[str] = "kε′²/8"
+    colour: ClassVar[str] = "#2b8cbe"
+    marker: ClassVar[str] = "P"
+    in_experiment: ClassVar[bool] = True
 
     delta: Fraction
     calibration: Calibration = Calibration.TIGHT
@@ -56,7 +63,9 @@ class CDPPeel(Mechanism):
             self._read(calibration=Calibration(self.calibration))
         except ValueError:
             names = " or ".join(repr(str(each)) for each in Calibration)
-            raise ParameterError(f"calibration must be {names}, not {self.calibration!r}.") from None
+            raise ParameterError(
+                "{calibration} must be {names}", "not {value}", names=names, value=quote(self.calibration)
+            ) from None
 
     @property
     def round_epsilon(self) -> Fraction:

@@ -31,6 +31,12 @@ class PNFPeel(Mechanism):
     """
 
     name: ClassVar[str] = "pnf-peel"
+    summary: ClassVar[str] = "k rounds of permute-and-flip, one item each"
+    when: ClassVar[str] = "counts lie close together and δ must be 0"
+    rho_in_words: ClassVar[str] = "ε²/2k"
+    colour: ClassVar[str] = "#8073ac"
+    marker: ClassVar[str] = "o"
+    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:

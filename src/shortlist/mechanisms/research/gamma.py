@@ -27,6 +27,10 @@ class Gamma(Mechanism):
     """
 
     name: ClassVar[str] = "gamma"
+    summary: ClassVar[str] = "the k largest counts after noise of one common radius"
+    when: ClassVar[str] = "you do research: noise in floating point, refused for a secure release"
+    rho_in_words: ClassVar[str] = "ε²/2"
+    colour: ClassVar[str] = "#636363"
     research: ClassVar[bool] = True
 
     @property

@@ -28,6 +28,10 @@ class Laplace(Mechanism):
     """
 
     name: ClassVar[str] = "laplace"
+    summary: ClassVar[str] = "the k largest counts after Laplace noise on each"
+    when: ClassVar[str] = "you do research: noise in floating point, refused for a secure release"
+    rho_in_words: ClassVar[str] = "ε²/2"
+    colour: ClassVar[str] = "#969696"
     research: ClassVar[bool] = True
 
     @property
