@@ -58,8 +58,9 @@ def test_two_sums_bound_the_sum_of_logarithms():
 
 
 def test_rounds_add_up():
-    """k rounds of ε/k have ρ = k (ε/k)² / 2."""
-    assert PNFPeel(k=8, epsilon=2).guarantee.rho == Fraction(1, 4)
+    """k rounds of ε/k have ρ = ε tanh(ε/2k), k times that of one round."""
+    assert PNFPeel(k=8, epsilon=2).guarantee.rho == 8 * PNFPeel(k=1, epsilon="0.25").guarantee.rho
+    assert float(PNFPeel(k=8, epsilon=2).guarantee.rho) == pytest.approx(2 * np.tanh(1 / 8), rel=1e-8)
     assert ball(PNFPeel(k=8, epsilon=2).guarantee.epsilon) == 2
 
 

@@ -18,6 +18,7 @@ from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
 
@@ -29,21 +30,21 @@ class PNFJoint(Mechanism):
     Proof  pnf_joint.proof.md.
     Cost   that of Joint, and a further sum over the profile when few sequences have a small loss.
 
-    >>> PNFJoint(k=10, epsilon=1).guarantee.rho
-    Fraction(1, 2)
+    >>> float(PNFJoint(k=10, epsilon=1).guarantee.rho)
+    0.462117158
     """
 
     name: ClassVar[str] = "pnf-joint"
     summary: ClassVar[str] = "permute-and-flip over all ordered lists"
     when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
-    rho_in_words: ClassVar[str] = "ε²/2"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
     colour: ClassVar[str] = "#8c510a"
     in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises; rho is what any epsilon-DP mechanism has."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 2, neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> ThinnedMixture:
         return ThinnedMixture(levels, k=self.k, rate=self.rate)
