@@ -11,9 +11,9 @@ import numpy as np
 from flint import arb
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus, rounded, shortfall
+from shortlist.exact.balls import exp_minus, round_to_float, shortfall
 from shortlist.exact.choice import Table
-from shortlist.exact.scaled import Scaled, joined, powers
+from shortlist.exact.scaled import Scaled, concatenate, powers
 from shortlist.mechanisms.joint.sequences import Sequences
 
 # None of these can change a probability; they trade the time of preparing for that of drawing.
@@ -62,12 +62,12 @@ class Blocks:
             parts.append(self._sequences.numbers(self._ends - 1) * powers(self._rate, self._starts) * lengths)
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
-        numbers = joined(parts)
+        numbers = concatenate(parts)
         unit = int(numbers.exponent.max())
         omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
-        # What `aligned` makes of numbers below 2^-1022 of the unit counts as left out, too.
+        # What `align` makes of numbers below 2^-1022 of the unit counts as left out, too.
         omitted += len(numbers.exponent) * 2.0**-1000
-        return Table(numbers.aligned(unit), error=numbers.error, omitted=omitted)
+        return Table(numbers.align(unit), error=numbers.error, omitted=omitted)
 
     def magnitude(self) -> int:
         """An integer m such that all sequences together weigh 2^m or more.
@@ -191,4 +191,4 @@ def _lengths(rate: Fraction, widths: IntArray) -> Scaled:
 
 @lru_cache(maxsize=4096)
 def _length(rate: Fraction, width: int) -> tuple[float, int]:
-    return rounded(lambda: shortfall(rate * width))
+    return round_to_float(lambda: shortfall(rate * width))

@@ -56,7 +56,7 @@ class FastJoint(Joint):
             return None
         sequences = fmpq(math.perm(d, self.k)) / fmpq(self.beta.numerator, self.beta.denominator)
         precision = 64
-        while True:
+        while True:  # ends: the logarithm of a rational above 1 is irrational, so the ball leaves every integer
             with working_precision(precision):
                 ceiling = (arb(sequences).log() * fmpq(self.rate.denominator, self.rate.numerator)).ceil()
                 if (whole := ceiling.unique_fmpz()) is not None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from shortlist.arrays import IntArray
-from shortlist.exact.scaled import Scaled, joined, product
+from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
@@ -67,7 +67,7 @@ class LeadingSequences(Sequences):
         parts = [product([np.ones((1, alone))])] if alone else []
         if alone < len(losses):
             parts.append(super().numbers(losses[alone:] - self.margin))
-        return joined(parts)
+        return concatenate(parts)
 
     def loss(self, positions: IntArray) -> int:
         """The loss of the sequence whose items stand at these positions in falling order of count."""

@@ -48,7 +48,10 @@ class Mixture:
         return self.picks(*self.draw_positions(bits))
 
     def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
-        """Choose k items by their positions in falling order of count, and say among which sequences."""
+        """Choose k items by their positions in falling order of count, and say among which sequences.
+
+        Rounds  N_r grows by less than 2^3 in a block of several losses, so a list is accepted with probability 1/8.
+        """
         while True:
             sequences, start, end = self._choose(Uniform(bits))
             positions = distinct_below(sequences.allowed(None if end is None else end - 1), bits)

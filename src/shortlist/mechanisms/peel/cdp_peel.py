@@ -15,7 +15,7 @@ from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import quote, read_probability
-from shortlist.privacy.zcdp import rho_from, rounded_down
+from shortlist.privacy.zcdp import rho_from, round_down
 from shortlist.profile import Levels, Picks
 
 _PRECISION = 256
@@ -101,6 +101,6 @@ def _calibrated(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibra
     """The largest ε′ of nine digits that is proven, with balls, to give (epsilon, delta) through zCDP."""
     with working_precision(_PRECISION):
         if calibration is Calibration.TIGHT:
-            return rounded_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt())
+            return round_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt())
         unlikely = -8 * ball(delta).log()
-        return rounded_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())
+        return round_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())
