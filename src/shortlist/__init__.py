@@ -10,7 +10,7 @@ from shortlist.version import __version__
 if TYPE_CHECKING:
     from shortlist.errors import ShortlistError
     from shortlist.exact.bits import SeededBits, SystemBits
-    from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, MarginJoint, PNFJoint, PNFPeel
+    from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, MarginJoint, PNFJoint, PNFPeel, Subset
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
     from shortlist.selection import select
@@ -30,6 +30,7 @@ __all__ = [
     "Release",
     "SeededBits",
     "ShortlistError",
+    "Subset",
     "SystemBits",
     "__version__",
     "compose",
@@ -42,7 +43,7 @@ __all__ = [
 _HOMES = {
     "errors": ["ShortlistError"],
     "exact.bits": ["SeededBits", "SystemBits"],
-    "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "MarginJoint", "PNFJoint", "PNFPeel"],
+    "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "MarginJoint", "PNFJoint", "PNFPeel", "Subset"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
     "selection": ["select"],

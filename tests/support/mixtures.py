@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from flint import arb
 
-from shortlist.mechanisms.joint.blocks import LossCell, Span
+from shortlist.mechanisms.joint.blocks import LossCell
 from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.mechanisms.spans import Span
 
 
 def atoms(cells: Iterable[LossCell]) -> Iterator[LossCell]:

@@ -16,6 +16,7 @@ from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
 from shortlist.mechanisms.research.laplace import Laplace
+from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy.numbers import quote
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PNFJoint",
     "PNFPeel",
     "Prepared",
+    "Subset",
     "mechanism_named",
     "write_table",
 ]
@@ -41,6 +43,7 @@ DEFAULT_MECHANISM = "joint"
 _ALL: tuple[type[Mechanism], ...] = (
     Joint,
     MarginJoint,
+    Subset,
     FastJoint,
     PNFJoint,
     PNFPeel,

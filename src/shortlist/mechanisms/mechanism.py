@@ -54,7 +54,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         given = self.epsilon
-        self._read(k=_checked_k(self.k), epsilon=read_positive(given, name="epsilon"))
+        self._read(k=read_size(self.k, name="k"), epsilon=read_positive(given, name="epsilon"))
         self._read(neighbours=Neighbours.read(self.neighbours))
         if self.epsilon > _LARGEST_EPSILON:
             raise ParameterError(
@@ -91,6 +91,11 @@ class Mechanism(ABC):
         return self.epsilon / (2 * self.neighbours.sensitivity)
 
     @property
+    def unordered(self) -> bool:
+        """Whether the order of the picks says nothing; items are then to be listed in the order of the domain."""
+        return False
+
+    @property
     def parameters(self) -> dict[str, object]:
         """The public parameters, by the names under which they were given."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -101,13 +106,14 @@ class Mechanism(ABC):
             object.__setattr__(self, name, value)
 
 
-def _checked_k(k: object) -> int:
+def read_size(value: object, *, name: str) -> int:
+    """Read a number of items: a whole number from 1."""
     try:
-        if isinstance(k, bool):
+        if isinstance(value, bool):
             raise TypeError
-        number = operator.index(k)  # type: ignore[arg-type]
+        number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise ParameterError("{k} must be a whole number", "not {value}", value=quote(k)) from None
+        raise ParameterError(f"{{{name}}} must be a whole number", "not {value}", value=quote(value)) from None
     if number < 1:
-        raise ParameterError("{k} must be at least 1", "not {value}", value=quote(number))
+        raise ParameterError(f"{{{name}}} must be at least 1", "not {value}", value=quote(number))
     return number

@@ -19,8 +19,9 @@ from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform, distinct_below
-from shortlist.mechanisms.joint.blocks import Blocks, LossCell, Span
+from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
+from shortlist.mechanisms.spans import Span, draw_reaches
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
 
@@ -55,7 +56,9 @@ class Mixture:
         while True:
             sequences, start, end = self._choose(Uniform(bits))
             positions = distinct_below(sequences.allowed(None if end is None else end - 1), bits)
-            if end is None or end - start == 1 or self._keeps(start, end, sequences.loss(positions), bits):
+            if end is None or end - start == 1:
+                return sequences, positions
+            if draw_reaches(Span(rate=self._rate, start=start, end=end), sequences.loss(positions), bits):
                 return sequences, positions
 
     def picks(self, sequences: Sequences, positions: IntArray) -> Picks:
@@ -96,14 +99,6 @@ class Mixture:
             return self._sequences, *self._blocks.range(index)
         cell = quantile(number, self.cells())
         return cell.sequences, cell.span.start, cell.span.end
-
-    def _keeps(self, start: int, end: int, loss: int, bits: Bits) -> bool:
-        """Draw a loss r of the block with probability ∝ q^r, and say whether it allows a sequence of that loss."""
-        if loss <= start:
-            return True
-        forbids = Span(rate=self._rate, start=start, end=loss)
-        allows = Span(rate=self._rate, start=loss, end=end)
-        return quantile(Uniform(bits), [forbids, allows]) is allows
 
     @cached_property
     def complete(self) -> Sequences:
