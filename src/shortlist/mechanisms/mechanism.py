@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import quote, read_positive
+from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
 from shortlist.profile import Levels, Picks
 
 _LARGEST_EPSILON = 10**6
@@ -39,6 +39,8 @@ class Mechanism(ABC):
     """Completes the sentence "Take it when …"."""
     guarantee_in_words: ClassVar[str] = "ε"
     rho_in_words: ClassVar[str]
+    bound_in_words: ClassVar[str] = "the item at place j has at most {bound} votes fewer than the true item at place j"
+    """What `error_bound` bounds."""
     colour: ClassVar[str]
     """The colour of its line in figures."""
     marker: ClassVar[str] = "."
@@ -69,6 +71,19 @@ class Mechanism(ABC):
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
+
+    def error_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int | None:
+        """Bound the error of a list from d items: `bound_in_words` is true with a probability of `confidence` or more.
+
+        The bound depends on public numbers only, so that it may be published with the list. It is None where nothing
+        is proven.
+        """
+        failure = 1 - read_probability(confidence, name="confidence")
+        return None if self.k > d else self._error_bound(d, failure)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        """Find a bound that is exceeded with a probability of `failure` at most; nothing is proven by default."""
+        return None
 
     def prepare(self, levels: Levels) -> Prepared:
         """See the levels, and be ready to draw."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from shortlist.errors import ParameterError
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism, read_size
 from shortlist.mechanisms.subset.draws import SetMixture
 from shortlist.privacy import Guarantee
@@ -34,6 +37,7 @@ class Subset(Mechanism):
     summary: ClassVar[str] = "one draw among all sets of k items, without their order"
     when: ClassVar[str] = "the order of the items does not matter: far fewer votes are needed then"
     rho_in_words: ClassVar[str] = "ε²/8"
+    bound_in_words: ClassVar[str] = "no item that was left out has more than {bound} votes more than a listed one"
     colour: ClassVar[str] = "#c51b7d"
 
     at_least: int | None = None
@@ -75,6 +79,9 @@ class Subset(Mechanism):
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(sum(math.comb(d, size) for size in self.sizes), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> SetMixture:
         return SetMixture(levels, sizes=self.sizes, rate=self.rate)
