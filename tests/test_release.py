@@ -116,8 +116,9 @@ def test_refuses_other_json(tmp_path, text):
         ("unordered", 1),
         ("counts", {"values": [1], "low": [1], "high": [1], "confidence": "0.95"}),
         ("counts", {"values": [1, 2.5], "low": [1, 2], "high": [1, 2], "confidence": "0.95"}),
-        ("error_bound", {"votes": -1, "confidence": "0.95"}),
-        ("error_bound", {"votes": 3, "confidence": 0.95}),
+        ("error_bound", {"votes": -1, "confidence": "0.95", "statement": "x"}),
+        ("error_bound", {"votes": 3, "confidence": 0.95, "statement": "x"}),
+        ("error_bound", {"votes": 3, "confidence": "0.95", "statement": "x\n"}),
         ("population", 3),
         ("mechanism", None),
         ("parameters", []),
@@ -276,7 +277,7 @@ def make_full():
         make(("a", "b")),
         unordered=True,
         counts=NoisyCounts(values=(310, -2), low=(300, 0), high=(320, 8), confidence="0.95"),
-        error_bound=ErrorBound(votes=12, confidence="0.95"),
+        error_bound=ErrorBound(votes=12, confidence="0.95", statement="no place misses 12 votes"),
         population="listeners",
     )
 
@@ -292,7 +293,7 @@ def test_optional_fields_are_kept(tmp_path):
             "high": [320, 8],
         }
         assert "in no order" in str(release)
-        assert "with probability 0.95, no place is more than 12 votes below" in str(release)
+        assert "Error: with probability 0.95, no place misses 12 votes." in str(release)
         release.to_csv(tmp_path / "top.csv", force=True)
         assert (tmp_path / "top.csv").read_text().splitlines()[:2] == ['"item","count","low","high"', '"a",310,300,320']
 
@@ -414,6 +415,25 @@ def test_selectors_make_releases():
     assert Release.from_json(release.to_json()) == release
     assert prepare([900, 400, 1], k=2, epsilon=1).release().items == (0, 1)
     assert "900" not in repr(selector)
+
+
+def test_releases_state_their_error():
+    """A bound that depends on public numbers only is part of the release, in every form."""
+    mechanism = Joint(k=2, epsilon=1)
+    release = prepare([900, 400, 1], mechanism=mechanism).release()
+    votes = mechanism.error_bound(3)
+    assert (release.error_bound.votes, release.error_bound.confidence) == (votes, Fraction(19, 20))
+    assert f"at most {votes} votes" in str(release)
+    assert release.to_dict()["error_bound"]["votes"] == votes
+    assert prepare([9, 3], k=1, epsilon=1, mechanism="laplace").release(SeededBits(1)).error_bound is None
+
+
+def test_sets_have_no_order():
+    """A release of a set says so, in the order of the items that were given."""
+    release = prepare({"a": 1, "c": 900, "b": 400}, k=2, epsilon=9, mechanism="subset").release()
+    assert (release.items, release.unordered) == (("c", "b"), True)
+    ranged = prepare([900, 400, 1], k=(1, 2), epsilon=9, mechanism="subset").release()
+    assert Release.from_json(ranged.to_json()) == ranged
 
 
 def test_cannot_be_changed():

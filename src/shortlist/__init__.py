@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from shortlist.accuracy import ErrorBound, NoisyCounts
     from shortlist.errors import ChangedError, DataError, MissingExtraError, OutputError, ParameterError, ShortlistError
     from shortlist.exact.bits import Bits, SeededBits, SystemBits
-    from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, Mechanism, PNFJoint, PNFPeel
+    from shortlist.mechanisms import (
+        CDPPeel,
+        FastJoint,
+        Gamma,
+        Joint,
+        Laplace,
+        MarginJoint,
+        Mechanism,
+        PNFJoint,
+        PNFPeel,
+        Subset,
+    )
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
     from shortlist.selection import select
@@ -28,6 +39,7 @@ __all__ = [
     "Guarantee",
     "Joint",
     "Laplace",
+    "MarginJoint",
     "Mechanism",
     "MissingExtraError",
     "Neighbours",
@@ -40,6 +52,7 @@ __all__ = [
     "SeededBits",
     "Selector",
     "ShortlistError",
+    "Subset",
     "SystemBits",
     "__version__",
     "compose",
@@ -53,7 +66,18 @@ _HOMES = {
     "accuracy": ["ErrorBound", "NoisyCounts"],
     "errors": ["ChangedError", "DataError", "MissingExtraError", "OutputError", "ParameterError", "ShortlistError"],
     "exact.bits": ["Bits", "SeededBits", "SystemBits"],
-    "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "Mechanism", "PNFJoint", "PNFPeel"],
+    "mechanisms": [
+        "CDPPeel",
+        "FastJoint",
+        "Gamma",
+        "Joint",
+        "Laplace",
+        "MarginJoint",
+        "Mechanism",
+        "PNFJoint",
+        "PNFPeel",
+        "Subset",
+    ],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
     "selection": ["select"],

@@ -44,28 +44,28 @@ class NoisyCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBound:
-    """How many votes the list may miss: with probability `confidence`, no place misses more than `votes`.
+    """How much a list may be wrong: `statement` is true with a probability of at least `confidence`.
 
-    An item in place j then has at most `votes` votes fewer than the true item in place j. The bound depends on public
-    parameters only.
+    The bound depends on public numbers only. `votes` is the number of votes that the statement is about.
 
-    >>> print(ErrorBound(votes=860, confidence="0.95"))
-    with probability 0.95, no place is more than 860 votes below the true one
+    >>> print(ErrorBound(votes=860, confidence="0.95", statement="no item has 860 votes fewer than it should"))
+    with probability 0.95, no item has 860 votes fewer than it should
     """
 
     votes: int
     confidence: Fraction
+    statement: str
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, votes: int, confidence: Real) -> None: ...
+        def __init__(self, *, votes: int, confidence: Real, statement: str) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
         if isinstance(self.votes, bool) or not isinstance(self.votes, int) or self.votes < 0:
             raise ParameterError("{votes} must be a whole number from 0")
+        if not (isinstance(self.statement, str) and self.statement.isprintable()):
+            raise ParameterError("{statement} must be a text on one line")
 
     def __str__(self) -> str:
-        return (
-            f"with probability {float(self.confidence):g}, no place is more than {self.votes} votes below the true one"
-        )
+        return f"with probability {float(self.confidence):g}, {self.statement}"

@@ -30,7 +30,8 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
     parameters, guarantee, k = record["parameters"], record["guarantee"], record["parameters"].get("k")
     number, public = len(record["items"]), record["d"] is not None
     # Without a public domain, a mechanism may stop before it has k items.
-    if type(k) is int and (number > k or (public and number < k)):
+    least = (parameters.get("at_least") or k) if public else 0
+    if type(k) is int and not least <= number <= k:
         return "the number of items is not k"
     if not record["unordered"] and len(set(record["items"])) < number:
         return "an item is named twice"

@@ -56,7 +56,8 @@ def encode(release: Release) -> dict[str, Any]:
             "high": list(counts.high),
             "confidence": write_exact(counts.confidence),
         },
-        "error_bound": bound and {"votes": bound.votes, "confidence": write_exact(bound.confidence)},
+        "error_bound": bound
+        and {"votes": bound.votes, "confidence": write_exact(bound.confidence), "statement": bound.statement},
         "population": release.population,
     }
     return {
@@ -179,7 +180,8 @@ def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> NoisyCounts
 def _decode_bound(stored: Mapping[str, Any] | None) -> ErrorBound | None:
     if stored is None:
         return None
-    return ErrorBound(votes=stored["votes"], confidence=_decode_exact(stored["confidence"]))
+    confidence = _decode_exact(stored["confidence"])
+    return ErrorBound(votes=stored["votes"], confidence=confidence, statement=stored["statement"])
 
 
 def _decode_exact(written: Any) -> Fraction:

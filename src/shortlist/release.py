@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +28,7 @@ from shortlist.version import __version__
 from shortlist.writing import write_whole
 
 PathLike = str | os.PathLike[str]
+_CONFIDENCE = Fraction(19, 20)
 NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
 
 
@@ -166,6 +168,38 @@ class Release(Sequence[Any]):
         return import_module("polars").from_arrow(make_arrow(self))
 
 
+def make_release(
+    mechanism: Mechanism,
+    items: Iterable[Any],
+    *,
+    d: int | None,
+    bits: Bits,
+    sensitivity: int = 1,
+    unit: str = "person",
+    counts: NoisyCounts | None = None,
+    population: str | None = None,
+) -> Release:
+    """Describe what a mechanism chose: the items, and everything public about how they were chosen.
+
+    The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
+    states the whole epsilon.
+    """
+    guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
+    parameters = {**mechanism.parameters, "epsilon": guarantee.epsilon}
+    return Release(
+        items=tuple(items),
+        mechanism=mechanism.name,
+        parameters=parameters if sensitivity == 1 else {**parameters, "sensitivity": sensitivity},
+        guarantee=guarantee,
+        d=d,
+        secure=is_secure(bits),
+        unordered=mechanism.unordered,
+        counts=counts,
+        error_bound=None if d is None else _bound_error(mechanism, d),
+        population=population,
+    )
+
+
 def is_secure(bits: Bits) -> bool:
     """Whether randomness is the operating system's. A class cannot claim it for itself, by a flag or by inheritance."""
     return type(bits) is SystemBits
@@ -179,6 +213,15 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
             hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, and the release says so",
             name=mechanism.name,
         )
+
+
+def _bound_error(mechanism: Mechanism, d: int) -> ErrorBound | None:
+    votes = mechanism.error_bound(d, _CONFIDENCE)
+    if votes is None:
+        return None
+    return ErrorBound(
+        votes=votes, confidence=_CONFIDENCE, statement=mechanism.bound_in_words.format(bound=f"{votes:,}")
+    )
 
 
 def _read_file(path: Path) -> str:

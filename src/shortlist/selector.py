@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
+import numpy as np
+
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
-from shortlist.release import Release, check_may_release, is_secure
+from shortlist.release import Release, check_may_release, make_release
 from shortlist.votes.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
@@ -166,21 +168,18 @@ class Selector(Generic[Chosen]):
         return self._mechanism.guarantee
 
     def draw(self, bits: Bits | None = None) -> Chosen:
-        """Choose k items, best first: a list of labels if the counts had labels, else an array of indices."""
+        """Choose k items: a list of labels if the counts had labels, else an array of indices.
+
+        The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
+        """
         drawn_from = source(bits)
         check_may_release(self._mechanism, drawn_from)
-        items: Any = self._tally.items(self._prepared.draw(drawn_from))
+        indices = self._tally.items(self._prepared.draw(drawn_from))
+        items: Any = np.sort(indices) if self._mechanism.unordered else indices
         return items if self._labels is None else [self._labels[index] for index in items.tolist()]  # type: ignore[return-value]
 
     def release(self, bits: Bits | None = None) -> Release:
         """Draw once, and return the items with all that may be published about them."""
         drawn_from = source(bits)
         items: Any = self.draw(drawn_from)
-        return Release(
-            items=tuple(items),
-            mechanism=self._mechanism.name,
-            parameters=self._mechanism.parameters,
-            guarantee=self.guarantee,
-            d=self._tally.d,
-            secure=is_secure(drawn_from),
-        )
+        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from)

@@ -8,13 +8,14 @@ import pytest
 
 import shortlist
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, write_table
+from shortlist.privacy.zcdp import rho_of_pure
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=list(MECHANISMS))
 K, EPSILON = 10, Fraction(1, 3)
 RHO = {
     "ε²/8": lambda mechanism: EPSILON**2 / 8,
-    "ε²/2": lambda mechanism: EPSILON**2 / 2,
-    "ε²/2k": lambda mechanism: EPSILON**2 / (2 * K),
+    "ε·tanh(ε/2)": lambda mechanism: rho_of_pure(EPSILON),
+    "ε·tanh(ε/2k)": lambda mechanism: K * rho_of_pure(EPSILON / K),
     "kε′²/8": lambda mechanism: K * mechanism.round_epsilon**2 / 8,
 }
 

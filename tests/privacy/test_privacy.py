@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 from shortlist import CDPPeel, Guarantee, Joint, compose, prepare
 from shortlist.errors import ParameterError
-from shortlist.privacy.zcdp import epsilon_from, rho_from
+from shortlist.privacy.zcdp import epsilon_from, rho_from, rho_of_pure
 
 PURE = Guarantee(epsilon=Fraction(1, 10), rho=Fraction(1, 800))
 APPROXIMATE = Guarantee(epsilon=Fraction(1), delta=Fraction(1, 10**6))
@@ -38,8 +38,9 @@ def test_the_smaller_of_two_is_stated(times, pure):
 
 
 def test_a_pure_guarantee_without_rho_has_one():
-    """ε-DP implies ρ = ε²/2."""
-    assert compose([Guarantee(epsilon=Fraction(1, 5))]).rho == Fraction(1, 50)
+    """ε-DP implies ρ = ε tanh(ε/2), whatever larger ρ is stated."""
+    assert compose([Guarantee(epsilon="0.2")]).rho == rho_of_pure(Fraction(1, 5)) < Fraction(1, 50)
+    assert compose([Guarantee(epsilon="0.2", rho=3)]).rho == rho_of_pure(Fraction(1, 5))
 
 
 def test_deltas_add_up_where_rho_is_unknown():
@@ -179,7 +180,7 @@ def test_the_best_order_is_found_wherever_it_lies(epsilon, delta, least):
 
 def test_guarantees_are_checked_when_they_are_built():
     """Numbers become exact rationals, and what promises nothing sensible is refused."""
-    assert print_of([Guarantee(epsilon=0.1)] * 3) == "0.3-DP (rho 0.015) for one person, add-remove"
+    assert print_of([Guarantee(epsilon=0.1)] * 3) == "0.3-DP (rho 0.0149875125) for one person, add-remove"
     assert compose([Guarantee(epsilon=1, delta="0.6")] * 2).delta == 1
     for wrong in ({"epsilon": -1}, {"epsilon": 1, "delta": 2}, {"epsilon": 1, "rho": -1}, {"epsilon": "x"}):
         with pytest.raises(ParameterError):

@@ -10,12 +10,14 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
+from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
 from shortlist.mechanisms.research.laplace import Laplace
+from shortlist.mechanisms.subset.subset import Subset
 from shortlist.near_names import find_near_name
 from shortlist.privacy.numbers import quote
 
@@ -27,10 +29,12 @@ __all__ = [
     "Gamma",
     "Joint",
     "Laplace",
+    "MarginJoint",
     "Mechanism",
     "PNFJoint",
     "PNFPeel",
     "Prepared",
+    "Subset",
     "mechanism_named",
     "write_table",
 ]
@@ -38,7 +42,17 @@ __all__ = [
 DEFAULT_MECHANISM = "joint"
 """The mechanism that is taken where none is named."""
 
-_ALL: tuple[type[Mechanism], ...] = (Joint, FastJoint, PNFJoint, PNFPeel, CDPPeel, Laplace, Gamma)
+_ALL: tuple[type[Mechanism], ...] = (
+    Joint,
+    MarginJoint,
+    Subset,
+    FastJoint,
+    PNFJoint,
+    PNFPeel,
+    CDPPeel,
+    Laplace,
+    Gamma,
+)
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
 _PURE = "{kind} needs no delta: its guarantee is pure"
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6"}

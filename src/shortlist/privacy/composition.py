@@ -11,7 +11,7 @@ from typing import Protocol
 from shortlist.errors import ParameterError
 from shortlist.privacy.guarantee import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, write_rounded_up
-from shortlist.privacy.zcdp import epsilon_from
+from shortlist.privacy.zcdp import epsilon_from, rho_of_pure
 
 _MOST_SPLITS = 64
 
@@ -43,7 +43,7 @@ def compose(
            the likelihood ratio multiply, so the divergence of all releases is at most E + Rα for every α > 1. The
            conversion in `zcdp.py` uses nothing else. It gives (E + ε(R, δ − D), δ − D)-DP, and the coins add D.
            If the first part is empty, this is basic composition (Dwork et al. 2006), with δ = D. Rhos add up (Bun
-           and Steinke 2016, Lemma 2.3), and an ε-DP release has ρ = ε²/2 at most (Proposition 1.4).
+           and Steinke 2016, Lemma 2.3), and an ε-DP release has a ρ by `rho_of_pure`.
 
     >>> yearly = [Guarantee(epsilon="0.25", rho="1/128")] * 52
     >>> print(compose(yearly))
@@ -130,5 +130,5 @@ def _rho(guarantee: Guarantee) -> Fraction | None:
     """The smallest rho that is known: the stated one, or the one that a pure guarantee implies."""
     if guarantee.delta:
         return guarantee.rho
-    implied = guarantee.epsilon**2 / 2
+    implied = rho_of_pure(guarantee.epsilon)
     return implied if guarantee.rho is None else min(guarantee.rho, implied)

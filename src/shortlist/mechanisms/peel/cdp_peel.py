@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability
-from shortlist.privacy.zcdp import rho_from, rounded_down
+from shortlist.privacy.zcdp import rho_from, round_down
 from shortlist.profile import Levels, Picks
 
 _PRECISION = 256
@@ -84,8 +85,16 @@ class CDPPeel(Mechanism):
         rho = self.k * self.round_epsilon**2 / 8
         return Guarantee(epsilon=self.epsilon, delta=self.delta, rho=rho, neighbours=self.neighbours)
 
+    @property
+    def round_rate(self) -> Fraction:
+        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        return self.round_epsilon / self.neighbours.sensitivity
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(self.k * d, self.round_rate, failure)
+
     def _prepare(self, levels: Levels) -> SuccessiveDraws:
-        return SuccessiveDraws(levels, k=self.k, rate=self.round_epsilon / self.neighbours.sensitivity)
+        return SuccessiveDraws(levels, k=self.k, rate=self.round_rate)
 
 
 class SuccessiveDraws:
@@ -107,6 +116,6 @@ def _calibrated(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibra
     """The largest ε′ of nine digits that is proven, with balls, to give (epsilon, delta) through zCDP."""
     with working_precision(_PRECISION):
         if calibration is Calibration.TIGHT:
-            return rounded_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt())
+            return round_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt())
         unlikely = -8 * ball(delta).log()
-        return rounded_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())
+        return round_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())

@@ -12,6 +12,7 @@ from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot, uniform_floats
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
 
@@ -23,14 +24,14 @@ class Gamma(Mechanism):
     Proof  gamma.proof.md.
     Cost   O(d), less where many items have the same count; the noise grows with d, whatever k is.
 
-    >>> Gamma(k=10, epsilon=1, neighbours="replace").guarantee.rho
-    Fraction(1, 2)
+    >>> float(Gamma(k=10, epsilon=1, neighbours="replace").guarantee.rho)
+    0.462117158
     """
 
     name: ClassVar[str] = "gamma"
     summary: ClassVar[str] = "the k largest counts after noise of one common radius"
     when: ClassVar[str] = "you do research: noise in floating point, refused for a secure release"
-    rho_in_words: ClassVar[str] = "ε²/2"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
     colour: ClassVar[str] = "#636363"
     research: ClassVar[bool] = True
 
@@ -41,7 +42,7 @@ class Gamma(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises; rho is what any epsilon-DP mechanism has."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 2, neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> OneShot:
         shape, scale = levels.d + 1, float(1 / self.epsilon)

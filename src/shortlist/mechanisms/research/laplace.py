@@ -13,6 +13,7 @@ from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
 
@@ -24,14 +25,14 @@ class Laplace(Mechanism):
     Proof  laplace.proof.md.
     Cost   O(d), less where many items have the same count.
 
-    >>> Laplace(k=10, epsilon=1).guarantee.rho
-    Fraction(1, 2)
+    >>> float(Laplace(k=10, epsilon=1).guarantee.rho)
+    0.462117158
     """
 
     name: ClassVar[str] = "laplace"
     summary: ClassVar[str] = "the k largest counts after Laplace noise on each"
     when: ClassVar[str] = "you do research: noise in floating point, refused for a secure release"
-    rho_in_words: ClassVar[str] = "ε²/2"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
     colour: ClassVar[str] = "#969696"
     research: ClassVar[bool] = True
 
@@ -42,7 +43,7 @@ class Laplace(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises; rho is what any epsilon-DP mechanism has."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 2, neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> OneShot:
         scale = float(self.neighbours.sensitivity * self.k / self.epsilon)
