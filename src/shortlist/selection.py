@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
-from shortlist.mechanisms import Mechanism, mechanism_named
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy.numbers import quote, read_positive
-from shortlist.release import Release, check_may_release
+from shortlist.release import Release, check_may_release, make_release
 from shortlist.votes import tally
 
 
@@ -22,7 +23,7 @@ def select(
     domain: Any = None,
     k: int | None = None,
     epsilon: Any = None,
-    mechanism: str | Mechanism = "joint",
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
     count: str | None = None,
     sensitivity: int = 1,
@@ -59,7 +60,7 @@ def select(
     times = _checked_sensitivity(sensitivity, count)
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
     chosen = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
-    guarantee = chosen.guarantee.scale(times, unit=unit)
+    chosen.guarantee.scale(times, unit=unit)  # refuse a wrong unit before data is read
     drawn_from = source(bits)
     check_may_release(chosen, drawn_from)
     counted = tally(
@@ -76,19 +77,10 @@ def select(
     progress("Drawing the items")
     picks = chosen.prepare(counted).draw(drawn_from)
     progress("Naming the items")
-    public = {**chosen.parameters, "epsilon": guarantee.epsilon}
-    if times > 1:
-        public["sensitivity"] = times
-    if votes_per_person is not None:
-        public["votes_per_person"] = votes_per_person
-    return Release(
-        items=tuple(counted.items(picks)),
-        mechanism=chosen.name,
-        parameters=public,
-        guarantee=guarantee,
-        d=counted.d,
-        secure=drawn_from.secure,
-    )
+    release = make_release(chosen, counted.items(picks), d=counted.d, bits=drawn_from, sensitivity=times, unit=unit)
+    if votes_per_person is None:
+        return release
+    return replace(release, parameters={**release.parameters, "votes_per_person": votes_per_person})
 
 
 def _checked_sensitivity(sensitivity: int, count: str | None) -> int:

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import read_probability
-from shortlist.privacy.zcdp import rho_from, rounded_down
+from shortlist.privacy.numbers import Real, quote, read_probability
+from shortlist.privacy.zcdp import rho_from, round_down
 from shortlist.profile import Levels, Picks
 
 _PRECISION = 256
@@ -45,9 +46,22 @@ class CDPPeel(Mechanism):
     """
 
     name: ClassVar[str] = "cdp-peel"
+    summary: ClassVar[str] = "k rounds of the exponential mechanism, one item each"
+    when: ClassVar[str] = "counts lie close together and a small δ is acceptable"
+    guarantee_in_words: ClassVar[str] = "(ε, δ)"
+    rho_in_words: ClassVar[str] = "kε′²/8"
+    colour: ClassVar[str] = "#2b8cbe"
+    marker: ClassVar[str] = "P"
+    in_experiment: ClassVar[bool] = True
 
     delta: Fraction
     calibration: Calibration = Calibration.TIGHT
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, k: int, epsilon: Real, delta: Real, calibration: str = ..., neighbours: str = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
@@ -56,7 +70,9 @@ class CDPPeel(Mechanism):
             self._read(calibration=Calibration(self.calibration))
         except ValueError:
             names = " or ".join(repr(str(each)) for each in Calibration)
-            raise ParameterError(f"calibration must be {names}, not {self.calibration!r}.") from None
+            raise ParameterError(
+                "{calibration} must be {names}", "not {value}", names=names, value=quote(self.calibration)
+            ) from None
 
     @property
     def round_epsilon(self) -> Fraction:
@@ -69,8 +85,16 @@ class CDPPeel(Mechanism):
         rho = self.k * self.round_epsilon**2 / 8
         return Guarantee(epsilon=self.epsilon, delta=self.delta, rho=rho, neighbours=self.neighbours)
 
+    @property
+    def round_rate(self) -> Fraction:
+        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        return self.round_epsilon / self.neighbours.sensitivity
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(self.k * d, self.round_rate, failure)
+
     def _prepare(self, levels: Levels) -> SuccessiveDraws:
-        return SuccessiveDraws(levels, k=self.k, rate=self.round_epsilon / self.neighbours.sensitivity)
+        return SuccessiveDraws(levels, k=self.k, rate=self.round_rate)
 
 
 class SuccessiveDraws:
@@ -92,6 +116,6 @@ def _calibrated(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibra
     """The largest ε′ of nine digits that is proven, with balls, to give (epsilon, delta) through zCDP."""
     with working_precision(_PRECISION):
         if calibration is Calibration.TIGHT:
-            return rounded_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt())
+            return round_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt())
         unlikely = -8 * ball(delta).log()
-        return rounded_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())
+        return round_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())

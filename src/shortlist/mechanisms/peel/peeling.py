@@ -121,7 +121,10 @@ class Peel:
         self._batch: Iterator[tuple[int, int]] = iter(())
 
     def propose(self) -> tuple[int, int]:
-        """Draw an item that is left: its level, and its position among all items in falling order of count."""
+        """Draw an item that is left: its level, and its position among all items in falling order of count.
+
+        Rounds  Two at most, as the first item of a new batch is left.
+        """
         while True:
             for level, position in self._batch:
                 if position not in self._taken:
