@@ -25,6 +25,7 @@ ROOMS = [
     {"consistency", "record"},
     {"columns"},
     {"release"},
+    {"ledger"},
     {"selection", "selector"},
     {"demo", "paper"},
     {"cli"},

@@ -9,8 +9,18 @@ from shortlist.version import __version__
 
 if TYPE_CHECKING:
     from shortlist.accuracy import ErrorBound, NoisyCounts
-    from shortlist.errors import ChangedError, DataError, MissingExtraError, OutputError, ParameterError, ShortlistError
+    from shortlist.errors import (
+        BudgetError,
+        ChangedError,
+        DataError,
+        LedgerError,
+        MissingExtraError,
+        OutputError,
+        ParameterError,
+        ShortlistError,
+    )
     from shortlist.exact.bits import Bits, SeededBits, SystemBits
+    from shortlist.ledger import Ledger
     from shortlist.mechanisms import (
         CDPPeel,
         FastJoint,
@@ -31,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bits",
+    "BudgetError",
     "CDPPeel",
     "ChangedError",
     "DataError",
@@ -40,6 +51,8 @@ __all__ = [
     "Guarantee",
     "Joint",
     "Laplace",
+    "Ledger",
+    "LedgerError",
     "MarginJoint",
     "Mechanism",
     "MissingExtraError",
@@ -66,8 +79,18 @@ __all__ = [
 # Names are imported on first use, so that the command line can print help before NumPy is loaded.
 _HOMES = {
     "accuracy": ["ErrorBound", "NoisyCounts"],
-    "errors": ["ChangedError", "DataError", "MissingExtraError", "OutputError", "ParameterError", "ShortlistError"],
+    "errors": [
+        "BudgetError",
+        "ChangedError",
+        "DataError",
+        "LedgerError",
+        "MissingExtraError",
+        "OutputError",
+        "ParameterError",
+        "ShortlistError",
+    ],
     "exact.bits": ["Bits", "SeededBits", "SystemBits"],
+    "ledger": ["Ledger"],
     "mechanisms": [
         "CDPPeel",
         "FastJoint",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
+from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy.numbers import quote, read_positive
 from shortlist.release import Release, check_may_release, make_release
@@ -31,6 +33,8 @@ def select(
     domain_column: str | None = None,
     memory_limit: str | None = None,
     bits: Bits | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    note: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
     **parameters: Any,
 ) -> Release:
@@ -47,6 +51,10 @@ def select(
     With `count`, the table is counted already, and the caller vouches that one person (or other `unit` of privacy)
     adds at most `sensitivity` to each count; the mechanism then runs with epsilon divided by it.
 
+    With `ledger`, the release is charged to that budget, with a `note`, before any vote is read and any randomness is
+    drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
+    ledger mandatory.
+
     Without `bits`, the operating system's randomness is used. `progress` is called with each step when it starts.
 
     >>> import pyarrow
@@ -60,9 +68,11 @@ def select(
     times = _checked_sensitivity(sensitivity, count)
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
     chosen = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
-    chosen.guarantee.scale(times, unit=unit)  # refuse a wrong unit before data is read
+    guarantee = chosen.guarantee.scale(times, unit=unit)
     drawn_from = source(bits)
     check_may_release(chosen, drawn_from)
+    public = {**chosen.parameters, "epsilon": guarantee.epsilon}
+    account = open_account(ledger, chosen, guarantee, parameters=public, bits=drawn_from, note=note)
     counted = tally(
         votes,
         item=item,
@@ -72,15 +82,25 @@ def select(
         domain=domain,
         domain_column=domain_column,
         memory_limit=memory_limit,
+        start=account.charge,
         progress=progress,
     )
     progress("Drawing the items")
     picks = chosen.prepare(counted).draw(drawn_from)
     progress("Naming the items")
-    release = make_release(chosen, counted.items(picks), d=counted.d, bits=drawn_from, sensitivity=times, unit=unit)
-    if votes_per_person is None:
-        return release
-    return replace(release, parameters={**release.parameters, "votes_per_person": votes_per_person})
+    release = make_release(
+        chosen,
+        counted.items(picks),
+        d=counted.d,
+        bits=drawn_from,
+        sensitivity=times,
+        unit=unit,
+        population=account.population,
+    )
+    if votes_per_person is not None:
+        release = replace(release, parameters={**release.parameters, "votes_per_person": votes_per_person})
+    account.finish(release)
+    return release
 
 
 def _checked_sensitivity(sensitivity: int, count: str | None) -> int:

@@ -1,6 +1,10 @@
 """`shortlist ledger` in words: create, show, afford."""
 
+import hashlib
 import json
+import shlex
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +12,9 @@ from typer.testing import CliRunner, Result
 
 from shortlist import Joint, Ledger
 from shortlist.cli.app import app
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Select = Callable[..., Result]
 
 
 @pytest.fixture
@@ -81,3 +88,48 @@ def test_a_note_cannot_steer_a_terminal(path: Path) -> None:
     """Notes are one line of printable characters."""
     ledger("create", path, "--epsilon", "10", "--population", "EU\x1b[2J")
     assert not path.exists()
+
+
+def test_a_selection_is_charged(select: Select, folder: Path) -> None:
+    """`--ledger` charges, `--note` is kept, and the record names the population; then nothing is left."""
+    ledger("create", "budget.db", "--epsilon", "1", "--population", "customers EU")
+    done = select("--ledger", "budget.db", "--note", "weekly", "--output", "top.json")
+    assert done.exit_code == 0, done.output
+    (charge,) = Ledger.open(folder / "budget.db").charges
+    assert charge.note == "weekly"
+    assert charge.release == hashlib.sha256((folder / "top.json").read_bytes()).hexdigest()
+    assert json.loads((folder / "top.json").read_text())["population"] == "customers EU"
+    again = select("--ledger", "budget.db", "--output", "again.json")
+    assert again.exit_code == 1
+    assert "what is left is epsilon 0." in again.stderr
+    assert not (folder / "again.json").exists()
+
+
+def test_the_environment_makes_a_ledger_mandatory(run: Run, folder: Path) -> None:
+    """SHORTLIST_LEDGER charges a selection that names no ledger, and refuses it if there is none."""
+    votes = ("select", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv")
+    asked = (*votes, "-k", "3", "--epsilon", "1")
+    assert "SHORTLIST_LEDGER must name a ledger" in run(*asked, SHORTLIST_LEDGER="").stderr
+    assert "No such file" in run(*asked, SHORTLIST_LEDGER="budget.db").stderr
+    Ledger.create(folder / "budget.db", epsilon=1)
+    assert run(*asked, SHORTLIST_LEDGER="budget.db").returncode == 0
+    assert "what is left" in run(*asked, SHORTLIST_LEDGER="budget.db").stderr
+
+
+def test_a_seed_is_refused(select: Select, folder: Path) -> None:
+    """A release that can be repeated is not charged."""
+    ledger("create", "budget.db", "--epsilon", "1")
+    done = select("--ledger", "budget.db", "--seed", "7", "--insecure")
+    assert "must use secure randomness" in done.stderr
+    assert not Ledger.open(folder / "budget.db").charges
+
+
+@pytest.mark.parametrize("command", ["create", "show", "afford"])
+def test_help_ends_with_an_example_that_works(command: str, run: Run, folder: Path) -> None:
+    """The last lines of every help can be copied into a shell."""
+    shown = ledger(command, "--help").output
+    example = [line.strip() for line in shown.partition("Example:")[2].splitlines() if line.strip()]
+    assert example
+    for line in example:
+        done = run(*shlex.split(line)[1:])
+        assert done.returncode == 0, done.stderr

@@ -11,7 +11,8 @@ import pytest
 
 from shortlist import CDPPeel, Guarantee, Joint, PNFJoint
 from shortlist.errors import ParameterError
-from shortlist.privacy.events import strongest_rho, to_dp_event
+from shortlist.privacy.composition import strongest_rho
+from shortlist.privacy.events import to_dp_event
 from shortlist.privacy.zcdp import epsilon_from
 
 dp_accounting = pytest.importorskip("dp_accounting")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from shortlist.cli import ledger
 from shortlist.cli.failures import report_errors
 from shortlist.cli.options import example
 from shortlist.version import __version__
@@ -38,6 +39,7 @@ for _name in COMMANDS:
     # Each command is a module with a function of the same name and an EXAMPLE.
     _module = importlib.import_module(f"shortlist.cli.{_name}")
     app.command(_name, epilog=example(_module.EXAMPLE))(getattr(_module, _name))
+app.add_typer(ledger.app, name="ledger")
 
 
 def _print_version(wanted: bool) -> None:

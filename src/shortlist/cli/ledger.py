@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shortlist.cli import options
-from shortlist.cli.display import plain, remark
+from shortlist.cli.display import make_console, remark, to_text
 from shortlist.errors import ParameterError
 
 EXAMPLES = {
@@ -18,7 +18,7 @@ EXAMPLES = {
     "afford": "shortlist ledger create budget.db --epsilon 10\nshortlist ledger afford budget.db -k 10 --epsilon 0.5",
 }
 
-ledger = typer.Typer(
+app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     help="Keep a privacy budget that releases are charged to.",
@@ -43,7 +43,7 @@ Population = Annotated[str | None, typer.Option(metavar="TEXT", help="Whose data
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write everything as JSON.")]
 
 
-@ledger.command(epilog=options.example(EXAMPLES["create"]))
+@app.command(epilog=options.example(EXAMPLES["create"]))
 def create(
     path: File,
     epsilon: Budget,
@@ -71,11 +71,9 @@ def create(
     remark(f"created {path}: {made.budget.guarantee}, {made.budget.accounting} accounting", quiet=quiet)
 
 
-@ledger.command(epilog=options.example(EXAMPLES["show"]))
+@app.command(epilog=options.example(EXAMPLES["show"]))
 def show(path: File, output: Output = None, force: options.Force = False, quiet: options.Quiet = False) -> None:
     """Show each charge, what is spent and what is left."""
-    from rich.console import Console
-
     from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Statement
     from shortlist.writing import check_target, write_whole
@@ -89,15 +87,15 @@ def show(path: File, output: Output = None, force: options.Force = False, quiet:
         text = json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n"
         write_whole(output, lambda file: file.write(text.encode()), force=force)
         remark(f"wrote {output}", quiet=quiet)
-    _print(statement, Console(highlight=False))
+    _print(statement, make_console())
 
 
-@ledger.command(epilog=options.example(EXAMPLES["afford"]))
+@app.command(epilog=options.example(EXAMPLES["afford"]))
 def afford(
     path: File,
     k: options.K,
     epsilon: options.Epsilon,
-    mechanism: options.Mechanism = "joint",
+    mechanism: options.Mechanism = None,
     beta: options.Beta = None,
     delta: options.Delta = None,
     neighbours: options.Neighbours = "add-remove",
@@ -105,10 +103,11 @@ def afford(
 ) -> None:
     """Print how many more releases like this one the budget covers."""
     from shortlist.ledger import Ledger
-    from shortlist.mechanisms import mechanism_named
+    from shortlist.mechanisms import DEFAULT_MECHANISM, mechanism_named
 
     opened = Ledger.open(path)
-    chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
+    name = mechanism or DEFAULT_MECHANISM
+    chosen = mechanism_named(name, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
     print(opened.afford(chosen.guarantee.scale(1, unit=unit)))
 
 
@@ -116,7 +115,7 @@ def _print(statement: Any, console: Any) -> None:
     from rich.table import Table
 
     for line in statement.summary():
-        console.print(plain(line))
+        console.print(to_text(line))
     if not statement.charges:
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -126,6 +125,6 @@ def _print(statement: Any, console: Any) -> None:
         release = "not finished" if charge.release is None else charge.release[:12]
         when = f"{charge.made:%Y-%m-%d %H:%M}"
         cells = (charge.number, when, charge.mechanism, statement.write(charge), charge.note or "", release)
-        table.add_row(*map(plain, cells))
+        table.add_row(*map(to_text, cells))
     console.print()
     console.print(table)

@@ -97,6 +97,10 @@ Neighbours = Annotated[
     ),
 ]
 Unit = Annotated[str, typer.Option(metavar="WORD", help="What the guarantee calls one person, say user or household.")]
+Ledger = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Charge the release to this budget; see `shortlist ledger`.")
+]
+Note = Annotated[str | None, typer.Option(metavar="TEXT", help="With --ledger: what the release is for.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the release: .json, .csv or .parquet.")
 ]

@@ -40,6 +40,8 @@ def select(
     delta: options.Delta = None,
     neighbours: options.Neighbours = "add-remove",
     unit: options.Unit = "person",
+    ledger: options.Ledger = None,
+    note: options.Note = None,
     quiet: options.Quiet = False,
     seed: options.Seed = None,
     insecure: options.Insecure = False,
@@ -71,6 +73,8 @@ def select(
             neighbours=neighbours,
             unit=unit,
             bits=bits,
+            ledger=ledger,
+            note=note,
             progress=step,
             beta=beta,
             delta=delta,
@@ -85,8 +89,9 @@ def _votes(files: list[str] | None, database: str | None, sql: str | None) -> ob
     if (database is None) != (sql is None):
         raise ParameterError("{database} and {sql} must come together: a database, and a query on it")
     if bool(files) == (database is not None):
-        found = "both were" if files else "neither was"
-        raise ParameterError("FILES or {database} must be given, and only one of them", found)
+        raise ParameterError(
+            "{votes} or {database} must be given, and only one of them", "both were" if files else "neither was"
+        )
     if database is None or sql is None:
         return files
     from shortlist.votes import Query

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from shortlist.errors import ParameterError
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.events import strongest_rho
+from shortlist.privacy.composition import strongest_rho
 from shortlist.privacy.numbers import Real, quote, read_positive, read_rational, write_rounded_up
 from shortlist.privacy.zcdp import rho_from
 

@@ -6,15 +6,15 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shortlist import record
-from shortlist.errors import BudgetError, LedgerError, ParameterError
+from shortlist.errors import BudgetError, ParameterError
 from shortlist.exact.bits import Bits, source
 from shortlist.ledger import store
 from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.rows import (
     Charge,
+    check_text,
     read_budget,
     read_charges,
     read_sums,
@@ -25,12 +25,7 @@ from shortlist.ledger.rows import (
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
-
-if TYPE_CHECKING:
-    from shortlist.release import Release
-
-VARIABLE = "SHORTLIST_LEDGER"
-"""The environment variable that makes a ledger mandatory for every selection."""
+from shortlist.release import Release, is_secure
 
 PathLike = str | os.PathLike[str]
 
@@ -135,11 +130,7 @@ class Ledger:
         The guarantee and the public parameters are those of the mechanism, unless the release states others. The
         charge is on the disk when this returns, and nothing removes it. Two draws are two charges.
         """
-        if not isinstance(mechanism, Mechanism):
-            raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
-        _check_may_charge(mechanism, source(bits))
-        stated = mechanism.guarantee if guarantee is None else guarantee
-        self.budget.check(stated)
+        stated = self.check(mechanism, guarantee, bits=bits, note=note)
         public = mechanism.parameters if parameters is None else parameters
         row = write_charge(mechanism.name, public, stated, note=note)
         with store.write(self.path, timeout=self._timeout) as connection:
@@ -149,6 +140,30 @@ class Ledger:
             number = store.insert(connection, "charge", row)
             (charge,) = read_charges(connection, self.budget, number=number)
         return charge
+
+    def check(
+        self,
+        mechanism: Mechanism,
+        guarantee: Guarantee | None = None,
+        *,
+        bits: Bits | None = None,
+        note: str | None = None,
+    ) -> Guarantee:
+        """Refuse a release that this ledger never charges, whatever is left, and return what it would charge."""
+        if not isinstance(mechanism, Mechanism):
+            raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
+        if mechanism.research:
+            raise ParameterError("{mechanism} must not be for research only if a ledger is charged")
+        if not is_secure(source(bits)):
+            raise ParameterError(
+                "a release that is charged to a ledger must use secure randomness",
+                "this one can be repeated",
+                hint="leave {bits} out, or the ledger",
+            )
+        check_text(note, name="note")
+        stated = mechanism.guarantee if guarantee is None else guarantee
+        self.budget.check(stated)
+        return stated
 
     def finish(self, charge: Charge, release: Release) -> None:
         """Note that the release of a charge was made, with the hash of its record."""
@@ -169,38 +184,9 @@ class Ledger:
         )
 
 
-def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
-    """Open the ledger that a selection must be charged to: the given one, or that of SHORTLIST_LEDGER."""
-    given = Ledger.open(ledger) if isinstance(ledger, str | os.PathLike) else ledger
-    if given is not None and not isinstance(given, Ledger):
-        raise ParameterError("{ledger} must be a Ledger or the path of one", "not {type}", type=type(given).__name__)
-    named = os.environ.get(VARIABLE)
-    if named is None:
-        return given
-    if not named:
-        raise LedgerError("{variable} must name a ledger", "it is empty", variable=VARIABLE)
-    if given is None:
-        return Ledger.open(named)
-    if not os.path.exists(named) or not os.path.samefile(given.path, named):
-        raise LedgerError("{ledger} must be the one that {variable} names", "it is another one", variable=VARIABLE)
-    return given
-
-
 def hash_record(release: Release) -> str:
     """Compute the SHA-256 of a release's JSON record, as `sha256sum` does of the file."""
-    return hashlib.sha256(record.dumps(release).encode()).hexdigest()
-
-
-def _check_may_charge(mechanism: Mechanism, bits: Bits) -> None:
-    """Refuse releases that have no guarantee: their charge would say that they have one."""
-    if mechanism.research:
-        raise ParameterError("{mechanism} must not be for research only if a ledger is charged")
-    if not bits.secure:
-        raise ParameterError(
-            "a release that is charged to a ledger must use secure randomness",
-            "this one can be repeated",
-            hint="leave the seed out, or the ledger",
-        )
+    return hashlib.sha256(release.to_json().encode()).hexdigest()
 
 
 def _absolute(path: PathLike) -> Path:

@@ -92,15 +92,19 @@ class Mechanism(ABC):
 
     def prepare(self, levels: Levels) -> Prepared:
         """See the levels, and be ready to draw."""
-        if self.k > levels.d:
+        self.check_size(levels.d)
+        return self._prepare(levels)
+
+    def check_size(self, d: int) -> None:
+        """Refuse a domain with fewer items than are to be chosen."""
+        if self.k > d:
             raise DataError(
                 "{k} must be at most the number of items",
                 "k is {value}, and there are {d}",
                 hint="ask for fewer items, or pass the whole domain",
                 value=quote(self.k),
-                d=levels.d,
+                d=d,
             )
-        return self._prepare(levels)
 
     @abstractmethod
     def _prepare(self, levels: Levels) -> Prepared: ...

@@ -62,11 +62,11 @@ def compose(
         second = times.keys() - first
         remaining = allowed - sum(times[part] * part.delta for part in second)
         if remaining > 0:
-            rho = Fraction(sum(times[part] * (_rho(part) or 0) for part in first))
+            rho = Fraction(sum(times[part] * (strongest_rho(part) or 0) for part in first))
             epsilon = epsilon_from(rho, remaining) + sum(times[part] * part.epsilon for part in second)
             stated.append(replace(basic, epsilon=epsilon, delta=allowed))
     if not stated:
-        least = sum(part.delta for part in parts if _rho(part) is None)
+        least = sum(part.delta for part in parts if strongest_rho(part) is None)
         raise ParameterError(
             "{delta} must be above {least}, the sum of the deltas of the guarantees without a rho",
             "not {value}",
@@ -100,7 +100,7 @@ def _read_one(given: object) -> Guarantee:
 
 def _sum(parts: list[Guarantee]) -> Guarantee:
     """Basic composition."""
-    rhos = [rho for part in parts if (rho := _rho(part)) is not None]
+    rhos = [rho for part in parts if (rho := strongest_rho(part)) is not None]
     return replace(
         parts[0],
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
@@ -115,7 +115,7 @@ def _first_parts(guarantees: Iterable[Guarantee]) -> Iterator[set[Guarantee]]:
     epsilon_from is concave in rho, so equal guarantees stay together. Where delta is scarce, guarantees with a delta go
     to the first part before those without.
     """
-    able = [part for part in guarantees if _rho(part) is not None]
+    able = [part for part in guarantees if strongest_rho(part) is not None]
     for order in (_rho_per_epsilon, lambda part: (part.delta == 0, _rho_per_epsilon(part))):
         ranked = sorted(able, key=order)
         sizes = {round(step * len(ranked) / _MOST_SPLITS) for step in range(1, _MOST_SPLITS + 1)}
@@ -123,11 +123,15 @@ def _first_parts(guarantees: Iterable[Guarantee]) -> Iterator[set[Guarantee]]:
 
 
 def _rho_per_epsilon(part: Guarantee) -> Fraction:
-    return (_rho(part) or Fraction(0)) / part.epsilon if part.epsilon else Fraction(0)
+    return (strongest_rho(part) or Fraction(0)) / part.epsilon if part.epsilon else Fraction(0)
 
 
-def _rho(guarantee: Guarantee) -> Fraction | None:
-    """The smallest rho that is known: the stated one, or the one that a pure guarantee implies."""
+def strongest_rho(guarantee: Guarantee) -> Fraction | None:
+    """Find the smallest rho that is known: the stated one, or the one that a pure guarantee implies.
+
+    >>> strongest_rho(Guarantee(epsilon=2, rho="1/2")), strongest_rho(Guarantee(epsilon=1, delta="1e-6"))
+    (Fraction(1, 2), None)
+    """
     if guarantee.delta:
         return guarantee.rho
     implied = rho_of_pure(guarantee.epsilon)

@@ -10,7 +10,9 @@ from flint import arb
 
 from shortlist.errors import MissingExtraError, ParameterError
 from shortlist.exact.balls import ball, working_precision
+from shortlist.privacy.composition import strongest_rho
 from shortlist.privacy.guarantee import Guarantee, Neighbours
+from shortlist.privacy.zcdp import rho_of_pure
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -22,11 +24,10 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
     """Describe a guarantee as an event of `dp_accounting`, so that its accountants can add it to others.
 
     Claim  Any release with the guarantee has a privacy loss that the event bounds, at every order of Rényi.
-    Proof  A zCDP event with the ρ of the guarantee is the definition of ρ-zCDP; an ε-DP release has ρ = ε²/2 at most
-           (Bun and Steinke 2016, Proposition 1.4). Where a replace guarantee has no better ρ, the event is
-           randomised response between two answers: every ε-DP mechanism is a post-processing of it (Kairouz, Oh and
-           Viswanath 2015, Theorem 3.1). The library takes that event for replacement only. Floats are rounded to the
-           side of more privacy loss.
+    Proof  A zCDP event with the ρ of the guarantee is the definition of ρ-zCDP; `rho_of_pure` is the ρ that every
+           ε-DP release has. Where a replace guarantee has no smaller ρ, the event is randomised response between two
+           answers: on two neighbours, every ε-DP mechanism is a post-processing of it (Kairouz, Oh and Viswanath
+           2015). The library takes that event for replacement only. Floats are rounded to the side of more loss.
 
     >>> to_dp_event(Guarantee(epsilon=Fraction(1), rho=Fraction(1, 8)))
     ZCDpEvent(rho=0.125, xi=0.0)
@@ -41,22 +42,10 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
             "{guarantee} must have a rho, or no delta",
             "dp-accounting has no event for an epsilon with a delta alone",
         )
-    if guarantee.neighbours is Neighbours.REPLACE and not guarantee.delta and rho == guarantee.epsilon**2 / 2:
+    if guarantee.neighbours is Neighbours.REPLACE and not guarantee.delta and rho == rho_of_pure(guarantee.epsilon):
         noise = _float_below(_response_noise(guarantee.epsilon))
         return dp_accounting.RandomizedResponseDpEvent(noise_parameter=noise, num_buckets=2)
     return dp_accounting.ZCDpEvent(rho=_float_above(rho))
-
-
-def strongest_rho(guarantee: Guarantee) -> Fraction | None:
-    """Find the smallest rho that is known: the stated one, or the one that a pure epsilon implies.
-
-    >>> strongest_rho(Guarantee(epsilon=Fraction(1))), strongest_rho(Guarantee(epsilon=Fraction(1), delta="1e-6"))
-    (Fraction(1, 2), None)
-    """
-    if guarantee.delta:
-        return guarantee.rho
-    implied = guarantee.epsilon**2 / 2
-    return implied if guarantee.rho is None else min(guarantee.rho, implied)
 
 
 def _response_noise(epsilon: Fraction) -> Fraction:

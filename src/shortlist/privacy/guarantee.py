@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_up
 
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
 
 class Neighbours(StrEnum):
     """Which two data sets a release must not tell apart."""
@@ -107,6 +110,12 @@ class Guarantee:
             )
         rho = None if self.rho is None else self.rho * sensitivity**2
         return replace(self, epsilon=self.epsilon * sensitivity, rho=rho, unit=unit)
+
+    def to_dp_event(self) -> DpEvent:
+        """Describe the guarantee as an event of the library `dp-accounting` (the extra `accounting`)."""
+        from shortlist.privacy.events import to_dp_event
+
+        return to_dp_event(self)
 
 
 def check_unit(unit: object) -> None:

@@ -6,6 +6,7 @@ equality an engine applies to items.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,8 @@ class Columns:
     counted: bool
     cap: int | None = None
     """How many rows of one person are kept at most."""
+    start: Callable[[], None] = lambda: None
+    """What engines call when all checks are done and before they read a vote, once or several times."""
 
     @classmethod
     def check(cls, *, item: Any, person: Any, count: Any, votes_per_person: Any) -> Columns:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any, Protocol
 
 from shortlist.errors import ParameterError
@@ -49,6 +51,7 @@ def tally(
     domain: Any = None,
     domain_column: str | None = None,
     memory_limit: str | None = None,
+    start: Callable[[int], None] = lambda d: None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Tally:
     """Count the persons who voted for each item of the domain, in the engine that holds the votes.
@@ -61,6 +64,8 @@ def tally(
     `domain` is the public list of items: a file, a list, a series, a frame or a `Query`. `domain_column` names its
     column; else it is called like `item`, or it is the only one (but not of a CSV file, which may lack a header).
     Duplicates and gaps in it are ignored, items without votes count 0, and votes for other items are ignored.
+
+    `start` is called once with the number of items, when all checks are done and before the votes are read.
 
     >>> import pyarrow
     >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "track": ["a", "a", "a", "b", "z"]})
@@ -79,7 +84,10 @@ def tally(
     progress("Reading the domain")
     numbered = open_domain(workspace, domain, column=domain_column, item=item)
     progress("Counting the votes")
-    return _count(workspace, votes, numbered, columns)
+    begin = cache(lambda: start(numbered.d))
+    counted = _count(workspace, votes, numbered, replace(columns, start=begin))
+    begin()  # for votes that an engine did not have to read
+    return counted
 
 
 def _count(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> Tally:

@@ -32,6 +32,7 @@ def count_relation(workspace: Workspace, votes: Source, domain: Domain, columns:
         plain = plain_columns(votes.relation)
         kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
         check_comparable(family_of(kept), domain, columns)
+        columns.start()
         counts = _count(workspace, plain, key_table(domain, kept), domain, columns)
     votes.check_unchanged()
     return counts
@@ -44,6 +45,7 @@ def count_arrow(workspace: Workspace, reader: Any, domain: Domain, columns: Colu
     if pa.types.is_null(declared):
         return np.zeros(domain.d, dtype=np.int64)
     check_comparable(family_of(declared), domain, columns)
+    columns.start()
     keys = key_table(domain, exact_type(declared), family_of(declared))
     relation = workspace.connection.from_arrow(_exact_batches(reader))
     with interruptible(workspace.connection.interrupt):

@@ -20,10 +20,11 @@ def count_ibis(workspace: Workspace, votes: Any, domain: Domain, columns: Column
     ibis = optional("ibis")
     item, other = Header(columns=list(votes.columns)).take(columns.names, where=VOTES)
     plain = votes.select(item=votes[item], other=votes[other])
-    if columns.counted:
-        return count_arrow(workspace, plain.to_pyarrow_batches(), domain, columns)
     kept = plain.schema().to_pyarrow().field(0).type
     check_comparable(family_of(kept), domain, columns)
+    columns.start()
+    if columns.counted:
+        return count_arrow(workspace, plain.to_pyarrow_batches(), domain, columns)
     keys = ibis.memtable(key_table(domain, kept))
     voted = plain.filter(plain.other.notnull())
     if plain.other.type().is_floating():

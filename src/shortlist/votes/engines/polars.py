@@ -26,6 +26,7 @@ def count_polars(workspace: Workspace, votes: Any, domain: Domain, columns: Colu
     lazy = lazy.select(*(pl.col(old).alias(new) for old, new in zip(chosen, ("item", "other"), strict=True)))
     schema = lazy.collect_schema()
     if pl.Object in schema.dtypes():
+        columns.start()
         items, others = (lazy.select(name).collect().to_series().to_list() for name in ("item", "other"))
         return count_rows(workspace, [(items, others)], domain, columns)
     if schema["item"] == pl.Null:
@@ -34,6 +35,7 @@ def count_polars(workspace: Workspace, votes: Any, domain: Domain, columns: Colu
         lazy = lazy.with_columns(pl.col("item").cast(pl.String))
     declared = lazy.select("item").clear().collect().to_arrow().schema.field(0).type
     check_comparable(family_of(declared), domain, columns)
+    columns.start()
     if columns.counted:
         return count_arrow(workspace, lazy.collect(engine="streaming").to_arrow().to_reader(), domain, columns)
     keys = pl.from_arrow(key_table(domain, exact_type(declared), family_of(declared)))

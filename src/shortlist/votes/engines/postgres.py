@@ -39,8 +39,10 @@ def tally_postgres(workspace: Workspace, votes: Query, domain: Domain, columns: 
     session = _Session(votes)
     item, other = session.open_view(votes.sql, lambda header: header.take(columns.names, where=VOTES))
     if columns.counted:
+        columns.start()
         return CountedDomain(domain, count_rows(workspace, session.rows(item, other), domain, columns))
     check_comparable(item.family, domain, columns)
+    columns.start()
     keys, counts = f"pg_temp.{invent_name()}", f"pg_temp.{invent_name()}"
     with reading(VOTES, hint=READABLE), session.stoppable():
         session.execute(f'CREATE TEMP TABLE {keys.split(".")[1]} (key {item.key_type}, "row" bigint)')

@@ -30,12 +30,14 @@ def tally_spark(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
     with reading(VOTES, hint=_HINT), keep_quiet(votes.sparkSession):
         plain = _plain_columns(votes, columns)
         if columns.counted:
+            columns.start()
             reader = plain.toArrow().to_reader()
             return CountedDomain(domain, count_arrow(workspace, reader, domain, columns))
         voted = plain.where("other IS NOT NULL")
         if dict(plain.dtypes)["other"] in ("double", "float"):
             voted = voted.where("NOT isnan(other)")
         keys = _keys_in_spark(plain, domain, columns)
+        columns.start()
         matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
         rows = votes.sparkSession.range(domain.d).withColumnRenamed("id", "row")
         counted = rows.join(_count(matched, columns.cap), on="row", how="left").fillna(0, "votes")

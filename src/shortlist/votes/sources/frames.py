@@ -48,9 +48,11 @@ def count_frame(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
     with reading(VOTES):
         if library == "pandas" and hasattr(votes, "columns"):
             chosen = choose_columns(list(votes.columns), columns)
+            columns.start()
             return _count_columns(workspace, [votes[name] for name in chosen], domain, columns)
         if isinstance(votes, Mapping):
             chosen = choose_columns(list(votes), columns)
+            columns.start()
             return _count_columns(workspace, [_as_column(votes[name]) for name in chosen], domain, columns)
         if library == "polars":
             return count_polars(workspace, votes, domain, columns)

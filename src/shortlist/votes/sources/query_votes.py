@@ -28,6 +28,12 @@ _BATCH = 1 << 14
 def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Columns) -> CountedDomain | RemoteTally:
     """Count the votes of a query in the database that answers it."""
     choose: Choose = lambda header: header.take(columns.names, where=VOTES)  # noqa: E731
+
+    def choose_and_start(header: Header) -> list[str]:
+        chosen = choose(header)
+        columns.start()
+        return chosen
+
     kind, votes = _resolve(votes)
     if kind == "duckdb":
         relation = take_positions(open_duckdb_query(workspace, votes), choose)
@@ -35,11 +41,11 @@ def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Col
             return CountedDomain(domain, count_foreign_relation(workspace, relation, domain, columns))
         return CountedDomain(domain, count_relation(workspace, Source(relation=relation, name=VOTES), domain, columns))
     if kind == "sqlite":
-        with sqlite.answer(votes, choose, name=VOTES) as batches:
+        with sqlite.answer(votes, choose_and_start, name=VOTES) as batches:
             return CountedDomain(domain, count_rows(workspace, batches, domain, columns))
     if kind == "postgresql":
         return tally_postgres(workspace, votes, domain, columns)
-    with read_any(votes, choose, name=VOTES) as batches:
+    with read_any(votes, choose_and_start, name=VOTES) as batches:
         return CountedDomain(domain, count_rows(workspace, batches, domain, columns))
 
 

@@ -1,0 +1,164 @@
+"""Selections are charged after all checks, before votes are read and before anything is drawn."""
+
+import hashlib
+import sqlite3
+import warnings
+from datetime import date
+from fractions import Fraction
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from shortlist import Query, Release, SeededBits, select
+from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
+from shortlist.ledger import Ledger
+
+VOTES = {"user": list(range(300)), "track": ["a"] * 200 + ["b"] * 100}
+ASKED = {"person": "user", "item": "track", "domain": ["a", "b", "c"], "k": 2, "epsilon": "1/2"}
+
+WRONG_TYPE = {"item": "user", "person": "track", "domain": [date(2020, 1, day) for day in (1, 2, 3)]}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "budget.db", epsilon=1, population="customers EU")
+
+
+def test_a_selection_is_charged_and_finished(ledger, tmp_path):
+    """The charge holds the release's hash, and the record names the population."""
+    release = select(VOTES, **ASKED, ledger=ledger, note="weekly")
+    (charge,) = ledger.charges
+    assert (charge.note, charge.mechanism, charge.guarantee) == ("weekly", release.mechanism, release.guarantee)
+    release.to_json(tmp_path / "top.json")
+    assert charge.release == hashlib.sha256((tmp_path / "top.json").read_bytes()).hexdigest()
+    assert Release.from_json(tmp_path / "top.json").population == "customers EU"
+
+
+def test_a_path_names_a_ledger(ledger):
+    """As on the command line."""
+    select(VOTES, **ASKED, ledger=str(ledger.path))
+    assert ledger.spent.epsilon == Fraction(1, 2)
+
+
+class Untouched(dict):
+    """Votes that fail when a column is read."""
+
+    def __getitem__(self, key):
+        raise AssertionError
+
+
+class Undrawn:
+    """A guard for the source of randomness of a test: the ledger refuses it, as it is not the system's."""
+
+    secure = True
+
+    def draw(self, count):
+        raise AssertionError
+
+
+def test_an_uncovered_selection_reads_nothing(ledger):
+    """If the budget does not cover it, no column of the votes is looked at."""
+    for _ in range(2):
+        select(VOTES, **ASKED, ledger=ledger)
+    with pytest.raises(BudgetError, match="left is epsilon 0"):
+        select(Untouched(VOTES), **ASKED, ledger=ledger)
+    assert len(ledger.charges) == 2
+
+
+def engines(tmp_path):
+    """The same votes in files, frames and databases."""
+    table = pa.table(VOTES)
+    pl.from_arrow(table).write_parquet(tmp_path / "votes.parquet")
+    pd.DataFrame(VOTES).to_csv(tmp_path / "votes.csv", index=False)
+    with sqlite3.connect(tmp_path / "votes.db") as database:
+        pd.DataFrame(VOTES).to_sql("log", database, index=False)
+    database.close()
+    return {
+        "arrow": table,
+        "pandas": pd.DataFrame(VOTES),
+        "polars": pl.DataFrame(VOTES),
+        "lazy": pl.LazyFrame(VOTES),
+        "parquet": tmp_path / "votes.parquet",
+        "csv": tmp_path / "votes.csv",
+        "sqlite": Query(tmp_path / "votes.db", "SELECT * FROM log"),
+    }
+
+
+def test_every_engine_charges_once(tmp_path):
+    """Whoever holds the votes, one selection is one charge."""
+    for number, (name, votes) in enumerate(engines(tmp_path).items()):
+        ledger = Ledger.create(tmp_path / f"{number}.db", epsilon=1)
+        assert select(votes, **ASKED, ledger=ledger).items == ("a", "b"), name
+        assert [charge.release is None for charge in ledger.charges] == [False], name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"k": 4},
+        {"item": "trakc"},
+        {"person": "track"},
+        {"domain": None},
+        WRONG_TYPE,
+        {"epsilon": -1},
+        {"unit": "household"},
+        {"neighbours": "replace"},
+        {"note": "two\nlines"},
+        {"bits": SeededBits(7)},
+        {"bits": Undrawn()},
+        {"mechanism": "laplace"},
+        {"memory_limit": "much"},
+    ],
+    ids=str,
+)
+def test_what_can_be_checked_first_is_never_charged(ledger, tmp_path, wrong):
+    """Parameters, columns, their types and the domain are checked before the charge."""
+    for name, votes in engines(tmp_path).items():
+        if wrong is WRONG_TYPE and name in ("csv", "pandas", "sqlite"):
+            continue  # values there may be of any type, so that no type is refused
+        with pytest.raises((ParameterError, DataError)):
+            select(votes, **{**ASKED, **wrong}, ledger=ledger)
+        assert not ledger.charges, name
+
+
+def test_a_failure_after_the_charge_has_spent_it(ledger, tmp_path):
+    """The votes turn out to be unreadable: the charge stays, without a release."""
+    (tmp_path / "votes.csv").write_text("user,track\n1,a\n2,b,c,d\n" * 100)
+    with pytest.raises(DataError):
+        select(tmp_path / "votes.csv", **ASKED, ledger=ledger)
+    assert [charge.release for charge in ledger.charges] == [None]
+
+
+def test_the_environment_makes_a_ledger_mandatory(ledger, monkeypatch, tmp_path):
+    """Every selection is charged, also those that name no ledger; without the file there is no release."""
+    monkeypatch.setenv("SHORTLIST_LEDGER", str(ledger.path))
+    select(VOTES, **ASKED)
+    assert ledger.spent.epsilon == Fraction(1, 2)
+    with pytest.raises(ParameterError, match="secure"):
+        select(VOTES, **ASKED, bits=SeededBits(7))
+    with pytest.raises(LedgerError, match="names"):
+        select(VOTES, **ASKED, ledger=Ledger.create(tmp_path / "other.db", epsilon=9))
+    monkeypatch.setenv("SHORTLIST_LEDGER", str(tmp_path / "absent.db"))
+    with pytest.raises(LedgerError, match="No such file"):
+        select(VOTES, **ASKED)
+
+
+def test_a_note_without_a_ledger_is_refused():
+    """It would be lost."""
+    with pytest.raises(ParameterError, match="note must go with ledger"):
+        select(VOTES, **ASKED, note="weekly")
+
+
+def test_a_release_that_was_paid_for_is_not_lost(ledger):
+    """If the ledger disappears while the votes are counted, the release is returned with a warning."""
+
+    def remove(step):
+        if step == "Drawing the items":
+            ledger.path.unlink()
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert select(VOTES, **ASKED, ledger=ledger, progress=remove).items == ("a", "b")
+    assert any("is charged, but" in str(each.message) for each in seen)
