@@ -34,13 +34,15 @@ print(covered)
 
 KILL = """
 import json, os, random, signal, sys, time
-import duckdb, pyarrow
+import duckdb, pandas, pyarrow.compute, typer.main  # here, so that children need not
 from shortlist import selection
 from shortlist.cli.app import app
 from shortlist.ledger import Ledger
 
+typer.main.get_command(app)
+
 runs, moments = int(sys.argv[1]), random.Random(7)
-votes = "votes.csv --person user --item track --domain domain.csv -k 2 --epsilon 1/3 --ledger budget.db".split()
+votes = "votes.csv --person user --item track --domain domain.csv -k 2 --epsilon 1/3 --ledger budget.db -q".split()
 
 def fork(number, after):
     child = os.fork()
@@ -68,7 +70,7 @@ print(json.dumps([killed, charges]))
 def python(program, *arguments, **settings):
     """Run a program in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, timeout=300, **settings
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, timeout=900, **settings
     )
 
 
@@ -83,6 +85,7 @@ def fast_folder(tmp_path):
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_processes_never_overspend_together(fast_folder):
     """Eight processes try 2,000 charges against a budget for 1,000, and exactly 1,000 are made."""
     path = fast_folder / "budget.db"
@@ -97,6 +100,7 @@ def test_processes_never_overspend_together(fast_folder):
         ledger.charge(THIRD)
 
 
+@pytest.mark.slow
 def test_a_kill_loses_no_charge(tmp_path):
     """200 commands are killed at random moments: the file opens every time, and every release has its charge."""
     rows = "".join(f"{user},{'ab'[user % 3 == 0]}\n" for user in range(300))
