@@ -67,8 +67,10 @@ def test_an_uncovered_selection_reads_nothing(ledger):
     assert len(ledger.charges) == 2
 
 
-def engines(tmp_path):
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory):
     """The same votes in files, frames and databases."""
+    tmp_path = tmp_path_factory.mktemp("votes")
     table = pa.table(VOTES)
     pl.from_arrow(table).write_parquet(tmp_path / "votes.parquet")
     pd.DataFrame(VOTES).to_csv(tmp_path / "votes.csv", index=False)
@@ -86,9 +88,9 @@ def engines(tmp_path):
     }
 
 
-def test_every_engine_charges_once(tmp_path):
+def test_every_engine_charges_once(engines, tmp_path):
     """Whoever holds the votes, one selection is one charge."""
-    for number, (name, votes) in enumerate(engines(tmp_path).items()):
+    for number, (name, votes) in enumerate(engines.items()):
         ledger = Ledger.create(tmp_path / f"{number}.db", epsilon=1)
         assert select(votes, **ASKED, ledger=ledger).items == ("a", "b"), name
         assert [charge.release is None for charge in ledger.charges] == [False], name
@@ -113,9 +115,9 @@ def test_every_engine_charges_once(tmp_path):
     ],
     ids=str,
 )
-def test_what_can_be_checked_first_is_never_charged(ledger, tmp_path, wrong):
+def test_what_can_be_checked_first_is_never_charged(engines, ledger, wrong):
     """Parameters, columns, their types and the domain are checked before the charge."""
-    for name, votes in engines(tmp_path).items():
+    for name, votes in engines.items():
         if wrong is WRONG_TYPE and name in ("csv", "pandas", "sqlite"):
             continue  # values there may be of any type, so that no type is refused
         with pytest.raises((ParameterError, DataError)):

@@ -170,5 +170,5 @@ def _report_damage() -> Iterator[None]:
         yield
     except (ValueError, TypeError, ArithmeticError):
         raise LedgerError(
-            "{ledger} must hold rows that shortlist wrote", "one of its rows was changed by something else"
+            "the ledger must hold rows that shortlist wrote", "one of its rows was changed by something else"
         ) from None

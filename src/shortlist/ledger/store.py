@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from shortlist.errors import LedgerError
+from shortlist.errors import LedgerError, OutputError
 from shortlist.writing import write_whole
 
 APPLICATION = int.from_bytes(b"SLdg")
@@ -76,6 +76,13 @@ _REASONS = {
 
 def create_file(path: Path, budget: dict[str, str | None]) -> None:
     """Write the file of a new ledger, whole or not at all; a file that exists is never overwritten."""
+    if os.path.lexists(path):
+        raise OutputError(
+            "the ledger must be a new file",
+            "{path} exists",
+            hint="a budget is never started again; `shortlist ledger show` says what is left of one",
+            path=repr(str(path)),
+        )
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.executescript(_SCHEMA)
         insert(connection, "budget", budget)
@@ -130,15 +137,15 @@ def _check_regular(path: Path) -> None:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
         raise LedgerError(
-            "{ledger} must be a file made by `shortlist ledger create`",
+            "the ledger must be a file made by `shortlist ledger create`",
             "{path} cannot be read: {reason}",
             path=repr(str(path)),
             reason=error.strerror,
         ) from None
     except ValueError:
-        raise LedgerError("{ledger} must be the path of a file") from None
+        raise LedgerError("the ledger must be the path of a file") from None
     if not regular:
-        raise LedgerError("{ledger} must be a file", "{path} is none", path=repr(str(path)))
+        raise LedgerError("the ledger must be a file", "{path} is none", path=repr(str(path)))
 
 
 def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
@@ -147,11 +154,13 @@ def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION or version < 1:
         raise LedgerError(
-            "{ledger} must be a file made by `shortlist ledger create`", "{path} is another file", path=repr(str(path))
+            "the ledger must be a file made by `shortlist ledger create`",
+            "{path} is another file",
+            path=repr(str(path)),
         )
     if version > SCHEMA_VERSION:
         raise LedgerError(
-            "{ledger} must be of schema {known} or older",
+            "the ledger must be of schema {known} or older",
             "{path} is of schema {version}",
             hint="install a newer version of shortlist",
             known=SCHEMA_VERSION,
@@ -161,7 +170,7 @@ def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
     (journal,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
     if journal != "delete":
         raise LedgerError(
-            "{ledger} must have a rollback journal", "that of {path} cannot be turned on", path=repr(str(path))
+            "the ledger must have a rollback journal", "that of {path} cannot be turned on", path=repr(str(path))
         )
 
 
@@ -170,7 +179,7 @@ def _failure(path: Path, error: sqlite3.Error) -> LedgerError:
     name = getattr(error, "sqlite_errorname", "")
     kind = "_".join(name.split("_")[:2])
     return LedgerError(
-        "{ledger} must be a file that can be read and written",
+        "the ledger must be a file that can be read and written",
         "{path} cannot: {reason}",
         path=repr(str(path)),
         reason=_REASONS.get(kind, f"it is damaged ({name or type(error).__name__})"),
