@@ -128,16 +128,17 @@ def test_a_file_is_one_thought(module):
 ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ShortlistError)}
 
 
-def is_template(node: ast.expr | None, constants: dict[str, ast.expr]) -> bool:
+def is_template(node: ast.expr | None, constants: dict[str, list[ast.expr]]) -> bool:
     """Whether an expression is a template without data: a text, or parts that only name placeholders.
 
-    An f-string is one if every value in it stands between braces, as in f"{{{name}}} must be above 0".
+    An f-string is one if every value in it stands between braces, as in f"{{{name}}} must be above 0". A name is one
+    if all that is assigned to it are templates.
     """
     match node:
         case None | ast.Constant(value=str() | None):
             return True
         case ast.Name(id=name):
-            return is_template(constants[name], constants) if name in constants else False
+            return name in constants and all(is_template(value, constants) for value in constants[name])
         case ast.IfExp(body=body, orelse=other):
             return is_template(body, constants) and is_template(other, constants)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -157,13 +158,10 @@ def templates(call: ast.Call) -> list[ast.expr]:
 def test_errors_hold_no_data_in_their_templates(module):
     """Python and the command line render errors, so data enters by name, and parameters as placeholders."""
     tree = ast.parse(module.read_text())
-    constants = {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    constants: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            constants.setdefault(node.targets[0].id, []).append(node.value)
     wrong = [
         node.lineno
         for node in ast.walk(tree)
@@ -192,7 +190,7 @@ def test_errors_hold_no_data_in_their_templates(module):
 def test_data_in_templates_is_found(call, right):
     """The rule above accepts placeholders and finds data."""
     node = ast.parse(call, mode="eval").body
-    constants = {"_EXPECTED": ast.Constant("{counts} must be whole")}
+    constants = {"_EXPECTED": [ast.Constant("{counts} must be whole")]}
     assert all(is_template(part, constants) for part in templates(node)) == right
 
 

@@ -15,6 +15,8 @@ from shortlist.mechanisms import MECHANISMS
 from shortlist.privacy import Guarantee
 
 _SENSITIVITY = "sensitivity"
+_ABOUT_VOTES = {_SENSITIVITY, "votes_per_person"}
+"""Parameters that say how votes were counted, beside those of the mechanism."""
 
 
 def check_consistent(record: Mapping[str, Any], *, source: str) -> None:
@@ -59,10 +61,11 @@ def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> 
 def _rebuild(mechanism: str, parameters: Mapping[str, Any], unit: str) -> Guarantee | None:
     """Build the mechanism again and state its guarantee. None if this version does not know all about it."""
     kind = MECHANISMS.get(mechanism)
-    if kind is None or not parameters.keys() <= {field.name for field in fields(kind)} | {_SENSITIVITY}:
+    known = set() if kind is None else {field.name for field in fields(kind)}
+    if kind is None or not parameters.keys() <= known | _ABOUT_VOTES:
         return None
     sensitivity = parameters.get(_SENSITIVITY, 1)
-    given = {name: value for name, value in parameters.items() if name != _SENSITIVITY}
+    given = {name: value for name, value in parameters.items() if name in known}
     return kind(**{**given, "epsilon": given["epsilon"] / sensitivity}).guarantee.scale(sensitivity, unit=unit)
 
 

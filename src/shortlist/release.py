@@ -176,20 +176,25 @@ def make_release(
     bits: Bits,
     sensitivity: int = 1,
     unit: str = "person",
+    votes_per_person: int | None = None,
     counts: NoisyCounts | None = None,
     population: str | None = None,
 ) -> Release:
     """Describe what a mechanism chose: the items, and everything public about how they were chosen.
 
     The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
-    states the whole epsilon.
+    states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
     """
     guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
     parameters = {**mechanism.parameters, "epsilon": guarantee.epsilon}
+    if sensitivity > 1:
+        parameters["sensitivity"] = sensitivity
+    if votes_per_person is not None:
+        parameters["votes_per_person"] = votes_per_person
     return Release(
         items=tuple(items),
         mechanism=mechanism.name,
-        parameters=parameters if sensitivity == 1 else {**parameters, "sensitivity": sensitivity},
+        parameters=parameters,
         guarantee=guarantee,
         d=d,
         secure=is_secure(bits),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from shortlist.errors import ParameterError
@@ -95,10 +94,9 @@ def select(
         bits=drawn_from,
         sensitivity=times,
         unit=unit,
+        votes_per_person=votes_per_person,
         population=account.population,
     )
-    if votes_per_person is not None:
-        release = replace(release, parameters={**release.parameters, "votes_per_person": votes_per_person})
     account.finish(release)
     return release
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from shortlist.text import escape
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -32,7 +34,7 @@ def progress(*, quiet: bool) -> Iterator[Step]:
 def remark(text: str, *, quiet: bool) -> None:
     """Print a remark on stderr, beside the result."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(escape(text), file=sys.stderr)
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -63,8 +65,6 @@ def to_text(value: Any) -> Text:
     Characters that stdout cannot encode are escaped here, not by the stream, so that columns stay aligned.
     """
     from rich.text import Text
-
-    from shortlist.text import escape
 
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return Text(escape(value).encode(encoding, errors="backslashreplace").decode(encoding))

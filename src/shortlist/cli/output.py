@@ -10,6 +10,7 @@ from shortlist.cli.display import make_console, make_ranking, remark, to_text
 from shortlist.cli.options import Format
 from shortlist.cli.streams import make_stdout_exact, stdout_is_closed
 from shortlist.errors import OutputError, ParameterError
+from shortlist.text import escape
 
 if TYPE_CHECKING:
     from shortlist.release import Release
@@ -53,7 +54,6 @@ def print_release(release: Release, form: Format, *, quiet: bool = False) -> Non
         _print_table(release)
         return
     from shortlist.columns import write_csv
-    from shortlist.text import escape
 
     text = release.to_json() if form is Format.JSON else write_csv(release)
     if sys.stdout.isatty():
@@ -72,7 +72,8 @@ def _print_table(release: Release) -> None:
     console = make_console()
     console.print(make_ranking(release.items, ranked=not release.unordered, **others))
     among = "" if release.d is None else f" of {release.d}"
-    console.print(to_text(f"The top {len(release)}{among} items by {release.mechanism}."))
+    order = ", in no order" if release.unordered else ""
+    console.print(to_text(f"The top {len(release)}{among} items by {release.mechanism}{order}."))
     console.print(to_text(f"Guarantee: {release.guarantee}."))
     if release.error_bound is not None:
         console.print(to_text(f"Error: {release.error_bound}."))
