@@ -20,29 +20,36 @@ from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query
 from shortlist.votes.counting import Columns
 from shortlist.votes.domain import number_items
+from shortlist.votes.item_types import family_of
 from shortlist.votes.keys import NO_ROW, Lookup
+from shortlist.votes.meanings import can_match
 from shortlist.votes.tallies import count_votes
 from shortlist.votes.values import arrow_column
 
 NUMBERS = itertools.count()
 MOMENT = datetime(2024, 2, 29, 12, 30)
+TICK = timedelta(microseconds=1)
 DOMAINS = {
-    "text": ["a", "A", "b", "ä", "", "7", "007", "1.5", "1.50", "true", "True", "2024-02-29", "2024-02-29 12:30:00", "\u212a", "k", "a "],
+    "text": [
+        *("a", "A", "b", "ä", "", "7", "007", "1.5", "1.50", "true", "True", "2024-02-29", "2024-02-29 12:30:00"),
+        *("\u212a", "k", "a ", "12:30", "2024-02-29T12:30:00Z"),
+    ],
     "whole numbers": [7, 0, -1, 127, 128, 2**31, 2**53, 2**53 + 1, -(2**63), 2**63 - 1],
     "huge numbers": [7, 2**63, 2**64 - 1, 10**37],
     "decimals": [Decimal("1.50"), Decimal("2.00"), Decimal("-0.25"), Decimal("7.00"), Decimal("9999999.99")],
     "booleans": [True, False],
     "dates": [date(2024, 2, 29), date(1970, 1, 1), date(1, 1, 1), date(9999, 12, 31)],
     "times": [time(12, 30), time(0, 0), time(12, 30, 0, 1), time(23, 59, 59, 999999)],
-    "timestamps": [MOMENT, MOMENT + timedelta(microseconds=1), datetime(1970, 1, 1), datetime(1600, 1, 1), datetime(2024, 2, 29)],
-    "instants": [MOMENT.replace(tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC), datetime(2500, 1, 1, 0, 0, 0, 5, tzinfo=UTC)],
+    "timestamps": [MOMENT, MOMENT + TICK, datetime(1970, 1, 1), datetime(1600, 1, 1), datetime(2024, 2, 29)],
+    "instants": [each.replace(tzinfo=UTC) for each in (MOMENT, datetime(1970, 1, 1), datetime(2500, 1, 1) + TICK)],
     "bytes": [b"a", b"", b"\x00\xff", b"7"],
-}  # fmt: skip
+}
+FAMILIES = {name: number_items(arrow_column(values, what=name)).family for name, values in DOMAINS.items()}
 EVERYTHING = [value for values in DOMAINS.values() for value in values]
 
-TEXTS = st.sampled_from([str(value) for value in EVERYTHING] + ["B", "Ä", "a\u0308", "K", "+7", "7.0", "-0", "NULL", "NaN", "1.500", "TRUE", "2024-02-29T12:30"]) | st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=3
-)  # fmt: skip
+STRANGE = ["B", "Ä", "a\u0308", "K", "+7", "7.0", "-0", "NULL", "NaN", "1.500", "TRUE", "2024-02-29T12:30"]
+LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
+TEXTS = st.sampled_from([*map(str, EVERYTHING), *STRANGE]) | st.text(LETTERS, max_size=3)
 
 
 def integers(bits, signed=True):
@@ -134,7 +141,10 @@ def cases(kinds, *, people, mixed=False, smallest=2):
     @st.composite
     def draw_case(draw):
         kind = None if mixed else draw(st.sampled_from(kinds))
-        domain = draw(st.sampled_from(sorted(DOMAINS)))
+        # Most domains are such that the column can match.
+        among = None if kind is None else family_of(KINDS[kind][0])
+        fitting = [name for name in sorted(DOMAINS) if among is None or can_match(FAMILIES[name], among)]
+        domain = draw(st.sampled_from(fitting * 4 + sorted(DOMAINS)))
         values = st.sampled_from(EVERYTHING + ODDITIES) if kind is None else KINDS[kind][1]
         person = st.lists(st.none() | values | values | values, min_size=1, max_size=6)
         drawn = draw(st.lists(person, min_size=smallest, max_size=people))
@@ -165,7 +175,6 @@ def outcome(workspace, votes, domain, columns):
     try:
         counted = count_votes(workspace, votes, domain, columns)
     except DataError as error:
-        assert error.__class__ is DataError
         return str(error)
     profile = counted.above(counted.d, EVERY_LEVEL)
     levels = np.repeat(profile.values, profile.sizes)
@@ -249,3 +258,53 @@ def hold_sqlite(data):
     rows = [row for row in rows if not (type(row[1]) is int and abs(row[1]) >= 1 << 63) and row[1] != "\ud800"]
     connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
     return Query(connection, "SELECT * FROM log")
+
+
+def hold_text_file(data, folder):
+    """A CSV file: every value as text."""
+    import csv
+
+    path = folder / f"{next(NUMBERS)}.csv"
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_NOTNULL if hasattr(csv, "QUOTE_NOTNULL") else csv.QUOTE_MINIMAL)
+        columns = (column.to_pylist() for column in data.values())
+        writer.writerows(
+            [("user", "track"), *((user, item) for user, item in zip(*columns, strict=True) if item != "")]
+        )
+    return path
+
+
+def hold_ibis(data, backend):
+    name = f"t{next(NUMBERS)}"
+    backend.con.from_arrow(pa.table(data)).create(name)
+    return backend.table(name)
+
+
+def hold_postgres(data, address):
+    import psycopg
+
+    name, kinds = f"hostile_{next(NUMBERS)}", {"int8": "smallint", "int16": "smallint", "int32": "integer"}
+    kinds |= {"string": 'text COLLATE "case_insensitive"', "float": "real", "double": "float8", "bool": "boolean"}
+    kinds |= {"date32[day]": "date", "time64[us]": "time", "timestamp[us]": "timestamp", "binary": "bytea"}
+    items = data["track"]
+    kind = kinds.get(str(items.type), "bigint")
+    if pa.types.is_decimal(items.type):
+        kind = f"numeric({items.type.precision}, {items.type.scale})"
+    if pa.types.is_timestamp(items.type) and items.type.tz:
+        kind, items = "timestamptz", items.cast(pa.timestamp("us", "UTC"))
+    with psycopg.connect(address) as connection:
+        collation = "CREATE COLLATION IF NOT EXISTS case_insensitive (provider=icu, locale='und-u-ks-level2', deterministic=false)"
+        connection.execute(collation)
+        connection.execute(f'CREATE TABLE {name} ("user" bigint, track {kind})')
+        rows = list(zip(data["user"].to_pylist(), items.to_pylist(), strict=True))
+        connection.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s)", rows)
+    return Query(address, f"SELECT * FROM {name}")
+
+
+def hold_spark(data, session):
+    from pyspark.sql.types import LongType, StructField, StructType, TimestampNTZType
+
+    table, schema = pa.table(data), None
+    if table.schema.field(1).type == pa.timestamp("us"):
+        schema = StructType([StructField("user", LongType()), StructField("track", TimestampNTZType())])
+    return session.createDataFrame(table, schema)
