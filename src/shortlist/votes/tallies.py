@@ -85,12 +85,13 @@ def tally(
     numbered = open_domain(workspace, domain, column=domain_column, item=item)
     progress("Counting the votes")
     begin = cache(lambda: start(numbered.d))
-    counted = _count(workspace, votes, numbered, replace(columns, start=begin))
+    counted = count_votes(workspace, votes, numbered, replace(columns, start=begin))
     begin()  # for votes that an engine did not have to read
     return counted
 
 
-def _count(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> Tally:
+def count_votes(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> Tally:
+    """Count votes for the rows of a domain that was read."""
     if isinstance(votes, Query):
         return tally_query(workspace, votes, domain, columns)
     if is_path(votes):

@@ -24,7 +24,7 @@ def count_ibis(workspace: Workspace, votes: Any, domain: Domain, columns: Column
     check_comparable(family_of(kept), domain, columns)
     columns.start()
     if columns.counted:
-        return count_arrow(workspace, plain.to_pyarrow_batches(), domain, columns)
+        return count_arrow(workspace, plain.to_pyarrow().to_reader(), domain, columns)
     keys = ibis.memtable(key_table(domain, kept))
     voted = plain.filter(plain.other.notnull())
     if plain.other.type().is_floating():
@@ -32,7 +32,7 @@ def count_ibis(workspace: Workspace, votes: Any, domain: Domain, columns: Column
     matched = voted.join(keys, voted.item == keys.key).select("row", person="other")
     if columns.cap is not None:
         # Not every backend has a hash, so the pairs are handed over.
-        pairs = workspace.connection.from_arrow(matched.distinct().to_pyarrow_batches())
+        pairs = workspace.connection.from_arrow(matched.distinct().to_pyarrow())
         return count_pairs(pairs, d=domain.d, cap=columns.cap)
     counted = matched.group_by("row").agg(votes=matched.person.nunique()).to_pyarrow()
     return spread(counted.to_pydict(), d=domain.d)
