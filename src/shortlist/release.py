@@ -185,17 +185,11 @@ def make_release(
     The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
     states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
     """
-    guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
-    parameters = {**mechanism.parameters, "epsilon": guarantee.epsilon}
-    if sensitivity > 1:
-        parameters["sensitivity"] = sensitivity
-    if votes_per_person is not None:
-        parameters["votes_per_person"] = votes_per_person
     return Release(
         items=tuple(items),
         mechanism=mechanism.name,
-        parameters=parameters,
-        guarantee=guarantee,
+        parameters=list_parameters(mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person),
+        guarantee=mechanism.guarantee.scale(sensitivity, unit=unit),
         d=d,
         secure=is_secure(bits),
         unordered=mechanism.unordered,
@@ -203,6 +197,16 @@ def make_release(
         error_bound=None if d is None else _bound_error(mechanism, d),
         population=population,
     )
+
+
+def list_parameters(mechanism: Mechanism, *, sensitivity: int, votes_per_person: int | None) -> dict[str, object]:
+    """List what is public about how items are chosen and votes are counted. It is known before votes are read."""
+    parameters = {**mechanism.parameters, "epsilon": mechanism.guarantee.epsilon * sensitivity}
+    if sensitivity > 1:
+        parameters["sensitivity"] = sensitivity
+    if votes_per_person is not None:
+        parameters["votes_per_person"] = votes_per_person
+    return parameters
 
 
 def is_secure(bits: Bits) -> bool:

@@ -11,7 +11,7 @@ from shortlist.exact.bits import Bits, source
 from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy.numbers import quote, read_positive
-from shortlist.release import Release, check_may_release, make_release
+from shortlist.release import Release, check_may_release, list_parameters, make_release
 from shortlist.votes import tally
 
 
@@ -70,7 +70,7 @@ def select(
     guarantee = chosen.guarantee.scale(times, unit=unit)
     drawn_from = source(bits)
     check_may_release(chosen, drawn_from)
-    public = {**chosen.parameters, "epsilon": guarantee.epsilon}
+    public = list_parameters(chosen, sensitivity=times, votes_per_person=votes_per_person)
     account = open_account(ledger, chosen, guarantee, parameters=public, bits=drawn_from, note=note)
     counted = tally(
         votes,

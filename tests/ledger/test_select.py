@@ -28,8 +28,9 @@ def ledger(tmp_path):
 
 def test_a_selection_is_charged_and_finished(ledger, tmp_path):
     """The charge holds the release's hash, and the record names the population."""
-    release = select(VOTES, **ASKED, ledger=ledger, note="weekly")
+    release = select(VOTES, **ASKED, votes_per_person=5, ledger=ledger, note="weekly")
     (charge,) = ledger.charges
+    assert charge.parameters == {"k": 2, "epsilon": "0.5", "neighbours": "add-remove", "votes_per_person": 5}
     assert (charge.note, charge.mechanism, charge.guarantee) == ("weekly", release.mechanism, release.guarantee)
     release.to_json(tmp_path / "top.json")
     assert charge.release == hashlib.sha256((tmp_path / "top.json").read_bytes()).hexdigest()
