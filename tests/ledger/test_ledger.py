@@ -201,9 +201,27 @@ def test_foreign_files_are_refused(tmp_path):
         with pytest.raises(LedgerError, match="must be a file"):
             Ledger.open(each)
     assert not (tmp_path / "absent.db").exists()
-    for wrong in (7, None, "a\0b"):
-        with pytest.raises((ParameterError, LedgerError)):
-            Ledger.open(wrong)
+    for wrong in (7, None, "a\0b", "\ud800", b"x"):
+        for call in (Ledger.open, lambda path: Ledger.create(path, epsilon=1)):
+            with pytest.raises(ParameterError, match="path of a file"):
+                call(wrong)
+
+
+def test_wrong_arguments_are_refused(ledger, path):
+    """With errors of this library, and without a charge."""
+    made = ledger.charge(TENTH)
+    for call in (
+        lambda: Ledger.open(path, timeout="long"),
+        lambda: Ledger.open(path, timeout=float("nan")),
+        lambda: ledger.charge("joint"),
+        lambda: ledger.charge(TENTH, "1"),
+        lambda: ledger.afford("joint"),
+        lambda: ledger.finish(1, release()),
+        lambda: ledger.finish(made, "release"),
+    ):
+        with pytest.raises(ParameterError):
+            call()
+    assert len(ledger.charges) == 1
 
 
 def test_newer_schemas_are_refused(ledger, path):

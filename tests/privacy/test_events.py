@@ -90,6 +90,12 @@ def test_floats_are_rounded_to_the_side_of_more_loss(epsilon, relation):
         assert 0 <= event.noise_parameter <= 2 / (1 + math.exp(min(guarantee.epsilon, 700))) * (1 + 1e-15)
 
 
+def test_a_guarantee_gives_its_event():
+    """The method is the function."""
+    one = Joint(k=10, epsilon="0.2").guarantee
+    assert one.to_dp_event() == to_dp_event(one)
+
+
 def test_a_delta_alone_has_no_event():
     """The library has none, and a wrong one would promise too much."""
     with pytest.raises(ParameterError, match="no event"):

@@ -24,12 +24,13 @@ from shortlist.ledger.rows import (
 )
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real
+from shortlist.privacy.numbers import Real, quote
 from shortlist.release import Release, is_secure
 
 PathLike = str | os.PathLike[str]
 
 _TIMEOUT = 30.0
+_LONGEST_TIMEOUT = 10**6
 
 
 class Ledger:
@@ -86,10 +87,10 @@ class Ledger:
     @classmethod
     def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
         """Open a ledger; `timeout` is for how many seconds to wait for other processes that write to it."""
-        place = _absolute(path)
-        with store.read(place, timeout=timeout) as connection:
+        place, patience = _absolute(path), _read_timeout(timeout)
+        with store.read(place, timeout=patience) as connection:
             budget, population = read_budget(connection)
-        return cls(place, budget, population, timeout)
+        return cls(place, budget, population, patience)
 
     def __repr__(self) -> str:
         return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
@@ -114,7 +115,7 @@ class Ledger:
     def afford(self, release: Mechanism | Guarantee) -> int:
         """Count how many more releases like this one the budget covers."""
         guarantee = release.guarantee if isinstance(release, Mechanism) else release
-        return self.budget.afford(self.spent, guarantee)
+        return self.budget.afford(self.spent, _check_guarantee(guarantee))
 
     def charge(
         self,
@@ -161,12 +162,14 @@ class Ledger:
                 hint="leave {bits} out, or the ledger",
             )
         check_text(note, name="note")
-        stated = mechanism.guarantee if guarantee is None else guarantee
+        stated = _check_guarantee(mechanism.guarantee if guarantee is None else guarantee)
         self.budget.check(stated)
         return stated
 
     def finish(self, charge: Charge, release: Release) -> None:
         """Note that the release of a charge was made, with the hash of its record."""
+        if not isinstance(charge, Charge) or not isinstance(release, Release):
+            raise ParameterError("{charge} and {release} must be a charge of this ledger and its release")
         digest = hash_record(release)
         with store.write(self.path, timeout=self._timeout) as connection:
             query = "UPDATE charge SET finished = ?, release = ? WHERE id = ? AND release IS NULL"
@@ -189,7 +192,30 @@ def hash_record(release: Release) -> str:
     return hashlib.sha256(release.to_json().encode()).hexdigest()
 
 
+def _check_guarantee(guarantee: Guarantee) -> Guarantee:
+    if not isinstance(guarantee, Guarantee):
+        raise ParameterError("{guarantee} must be a guarantee", "not {type}", type=type(guarantee).__name__)
+    return guarantee
+
+
 def _absolute(path: PathLike) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ParameterError("{ledger} must be the path of a file", "not {type}", type=type(path).__name__)
-    return Path(path).absolute()
+    try:
+        usable = b"\0" not in os.fsencode(path)
+    except ValueError:  # characters that no file name has
+        usable = False
+    if not usable:
+        raise ParameterError("{ledger} must be the path of a file")
+    return Path(os.fsdecode(path)).absolute()
+
+
+def _read_timeout(seconds: float) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _LONGEST_TIMEOUT:
+        raise ParameterError(
+            "{timeout} must be a number of seconds from 0 to {longest}",
+            "not {value}",
+            longest=_LONGEST_TIMEOUT,
+            value=quote(seconds),
+        )
+    return float(seconds)
