@@ -12,7 +12,7 @@ import pytest
 
 from shortlist import Guarantee, Joint, Laplace, Release, SeededBits
 from shortlist.errors import BudgetError, LedgerError, OutputError, ParameterError
-from shortlist.ledger import Ledger, require_ledger
+from shortlist.ledger import Ledger, require_ledger, store
 from shortlist.ledger.statement import Statement
 
 TENTH = Joint(k=10, epsilon="0.1")
@@ -259,6 +259,14 @@ def test_write_ahead_logs_are_turned_off(ledger, path):
     direct.close()
     ledger.charge(TENTH)
     assert sorted(each.name for each in path.parent.iterdir()) == ["budget.db"]
+
+
+def test_a_commit_reaches_the_disk(ledger):
+    """Charges are written with a rollback journal, and also its removal is synchronised."""
+    with store.write(ledger.path, timeout=1) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert connection.in_transaction
 
 
 def test_threads_share_a_ledger(ledger):
