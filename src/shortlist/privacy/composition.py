@@ -35,15 +35,10 @@ def compose(
 
     Claim  Let R be the sum of the rhos of the first part, E and D the sums of the epsilons and deltas of the second,
            and δ > D. All releases together are (E + ε(R, δ − D), δ)-DP, where ε(ρ, δ) is `epsilon_from`.
-    Proof  Fix two neighbours. An (ε, δ)-DP release is a mixture on them: with probability δ, whatever the data, a coin
-           comes up, and if it does not, the release is ε-DP (randomised response dominates every (ε, δ)-DP release:
-           Kairouz, Oh and Viswanath 2015). So with probability at least 1 − D no coin of the second part comes up.
-           Then each release of the second part changes a probability by a factor of at most e^ε, and each of the
-           first part has a Rényi divergence of order α of at most ρα, whatever was released before. The moments of
-           the likelihood ratio multiply, so the divergence of all releases is at most E + Rα for every α > 1. The
-           conversion in `zcdp.py` uses nothing else. It gives (E + ε(R, δ − D), δ − D)-DP, and the coins add D.
-           If the first part is empty, this is basic composition (Dwork et al. 2006), with δ = D. Rhos add up (Bun
-           and Steinke 2016, Lemma 2.3), and an ε-DP release has a ρ by `rho_of_pure`.
+    Proof  composition.proof.md. In short: a δ is a coin that comes up with probability δ, whatever the data. If no coin
+           comes up, the Rényi divergence of order α of all releases is at most E + Rα, which the conversion of
+           `zcdp.py` turns into (E + ε(R, δ − D), δ − D)-DP. The coins add D. If the first part is empty, this is basic
+           composition, with δ = D.
 
     >>> yearly = [Guarantee(epsilon="0.25", rho="1/128")] * 52
     >>> print(compose(yearly))
