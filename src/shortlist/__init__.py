@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from shortlist.release import Release
     from shortlist.selection import select
     from shortlist.selector import prepare, top_k
+    from shortlist.votes.sources.files import Files
 
 __all__ = [
     "CDPPeel",
     "FastJoint",
+    "Files",
     "Gamma",
     "Guarantee",
     "Joint",
@@ -46,6 +48,7 @@ _HOMES = {
     "release": ["Release"],
     "selection": ["select"],
     "selector": ["prepare", "top_k"],
+    "votes.sources.files": ["Files"],
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from shortlist.errors import DataError, ParameterError
@@ -15,7 +14,7 @@ from shortlist.votes.frames import is_empty, is_table, settled, take_columns
 from shortlist.votes.headers import Choose, Header, Origin
 from shortlist.votes.ranks import no_items
 from shortlist.votes.source import Source
-from shortlist.votes.sources.files import is_path, matched, open_files
+from shortlist.votes.sources.files import Files, open_files, same_files
 from shortlist.votes.values import arrow_column
 from shortlist.votes.workspace import Workspace
 
@@ -55,7 +54,7 @@ def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: 
     """Open a file, list, series or frame of items as a frame with one column, `item`."""
     nw = optional("narwhals.stable.v2")
     choose = _chooser(column, item)
-    if isinstance(domain, str | os.PathLike):
+    if isinstance(domain, Files | str | os.PathLike):
         source = open_files(workspace, domain, choose=choose, name=NAME)
         return replace(source, frame=_renamed(source.frame))
     frame = _framed(domain)
@@ -126,20 +125,5 @@ def _renamed(frame: Any) -> Any:
 
 
 def _same(domain: Any, votes: Any) -> bool:
-    if isinstance(domain, str | os.PathLike) and is_path(votes):
-        return bool(_identities(domain) & _identities(votes))
-    listed = isinstance(domain, list | tuple) and is_path(domain)
-    return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
-
-
-def _identities(paths: Any) -> set[Any]:
-    """What tells files apart, however they are spelled or linked."""
-    found: set[Any] = set()
-    for each in [paths] if isinstance(paths, str | os.PathLike) else paths:
-        for path in matched(each) or [Path(each)]:
-            try:
-                status = os.stat(path)
-                found.add((status.st_dev, status.st_ino))
-            except OSError:
-                found.add(os.path.realpath(path))
-    return found
+    listed = isinstance(domain, list | tuple) and isinstance(votes, list | tuple)
+    return domain is votes or same_files(domain, votes) or (listed and list(domain) == list(votes))

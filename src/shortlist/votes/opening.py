@@ -15,7 +15,7 @@ from shortlist.votes.frames import count_persons, is_spark, open_frame, take_cou
 from shortlist.votes.headers import Header
 from shortlist.votes.matching import check_some_read, item_kind, read_counts_as_numbers, read_domain_as, read_votes_as
 from shortlist.votes.source import Source
-from shortlist.votes.sources.files import is_path, open_files
+from shortlist.votes.sources.files import names_files, open_files
 from shortlist.votes.spark_tally import SparkTally
 from shortlist.votes.tally import Tally
 from shortlist.votes.workspace import Workspace
@@ -111,7 +111,7 @@ def _check_origin(votes: Any, *, database: Any, sql: str | None, domain_sql: str
 def _open(workspace: Workspace, votes: Any, database: Any, sql: str | None, columns: _Columns) -> Source:
     if database is not None:
         return open_query(workspace, database, str(sql), choose=columns.choose, name=VOTES)
-    if is_path(votes):
+    if names_files(votes):
         return open_files(workspace, votes, choose=columns.choose, name=VOTES)
     return open_frame(votes, choose=columns.choose, name=VOTES)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
+from shortlist.privacy.numbers import quote
 from shortlist.votes.border import optional
 from shortlist.votes.spilling import own_folder, remove, sweep
 
 if TYPE_CHECKING:
     import duckdb
+
+_SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*[KMGT]i?B\s*", re.IGNORECASE)
 
 
 class Workspace:
@@ -24,20 +28,35 @@ class Workspace:
 
     def __init__(self, *, memory_limit: str | None = None) -> None:
         engine = optional("duckdb", purpose="opening files and tables")
+        settings: dict[str, Any] = {} if memory_limit is None else {"memory_limit": _read_size(memory_limit)}
         sweep()
-        folder, lock = own_folder()
-        settings: dict[str, Any] = {"temp_directory": str(folder)}
-        if memory_limit is not None:
-            settings["memory_limit"] = str(memory_limit)
+        self.folder, lock = own_folder()
         try:
-            self.connection: duckdb.DuckDBPyConnection = engine.connect(":memory:", config=settings)
-        except engine.Error:
-            remove(folder, lock)
-            raise ParameterError(
-                f"memory_limit must be a size that DuckDB understands, not {memory_limit!r}.", hint="try '4GB'"
-            ) from None
+            self.connection: duckdb.DuckDBPyConnection = engine.connect(
+                ":memory:", config={"temp_directory": str(self.folder), **settings}
+            )
+        except BaseException:
+            remove(self.folder, lock)
+            raise
         self.connection.execute("SET TimeZone = 'UTC'")
-        weakref.finalize(self, _close, self.connection, folder, lock)
+        weakref.finalize(self, _close, self.connection, self.folder, lock)
+
+
+def _read_size(size: Any) -> str:
+    """Read an amount of memory. DuckDB by itself takes a negative one for no limit.
+
+    >>> _read_size("1.5 GB")
+    '1.5 GB'
+    """
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if found is None or not float(found[1]):
+        raise ParameterError(
+            "{memory_limit} must be a number above 0 with a unit: KB, MB, GB, TB, or KiB, MiB, GiB, TiB",
+            "not {value}",
+            hint="try {memory_limit=4GB}",
+            value=quote(size),
+        )
+    return found[0]
 
 
 def _close(connection: duckdb.DuckDBPyConnection, folder: Path, lock: int) -> None:
