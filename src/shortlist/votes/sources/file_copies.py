@@ -30,7 +30,7 @@ _MAGIC = {
     "bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)",
     "xz": rb"\xfd7zXZ\x00",
 }
-_READABLE = ("none", "gzip")
+_READABLE = ("uncompressed", "gzip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Part:
 
     place: Place
     path: str
-    compression: str = "none"
+    compression: str = "uncompressed"
     empty: bool = False
 
 
@@ -54,7 +54,7 @@ def make_readable(workspace: Workspace, place: Place, *, form: str, encoding: st
                 path = _copy(workspace, _chunks(file), name)
         with open(path, "rb") as file:
             start = file.read(16)
-        packed = "none" if form == "parquet" else _compression(start)
+        packed = "uncompressed" if form == "parquet" else _compression(start)
         if packed in _READABLE and encoding in UTF8:
             return Part(place=place, path=path, compression=packed, empty=not start)
         with open(path, "rb") as file, closing(_unpacked(file, packed)) as unpacked:
@@ -67,7 +67,7 @@ def make_readable(workspace: Workspace, place: Place, *, form: str, encoding: st
 
 def _load_extension(workspace: Workspace, place: Place, *, encoding: str, name: str) -> Part:
     """Let DuckDB read an address, if its extension is there; nothing is downloaded or installed."""
-    packed = COMPRESSED.get(place.suffixes[1], "none")
+    packed = COMPRESSED.get(place.suffixes[1], "uncompressed")
     if packed not in _READABLE or encoding not in UTF8:
         raise ParameterError(
             "{name} at an address must be plain or .gz, and in UTF-8",
@@ -151,13 +151,13 @@ def _compression(start: bytes) -> str:
     """Tell the compression of a file from its first bytes.
 
     >>> _compression(b"user,track"), _compression(bytes.fromhex("28b52ffd2412"))
-    ('none', 'zstd')
+    ('uncompressed', 'zstd')
     """
-    return next((name for name, magic in _MAGIC.items() if re.match(magic, start)), "none")
+    return next((name for name, magic in _MAGIC.items() if re.match(magic, start)), "uncompressed")
 
 
 def _unpacked(file: BinaryIO, packed: str) -> BinaryIO:
-    if packed == "none":
+    if packed == "uncompressed":
         return file
     if packed == "xz":
         return cast(BinaryIO, lzma.open(file))
