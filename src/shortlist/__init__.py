@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist.release import Release
     from shortlist.selection import select
     from shortlist.selector import prepare, top_k
+    from shortlist.votes import Query
     from shortlist.votes.sources.files import Files
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Neighbours",
     "PNFJoint",
     "PNFPeel",
+    "Query",
     "Release",
     "SeededBits",
     "ShortlistError",
@@ -49,6 +51,7 @@ _HOMES = {
     "selection": ["select"],
     "selector": ["prepare", "top_k"],
     "votes.sources.files": ["Files"],
+    "votes": ["Query"],
 }
 
 

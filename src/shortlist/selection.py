@@ -8,7 +8,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import Mechanism, mechanism_named
-from shortlist.privacy.numbers import read_positive
+from shortlist.privacy.numbers import quote, read_positive
 from shortlist.release import Release, check_may_release
 from shortlist.votes import tally
 
@@ -18,6 +18,7 @@ def select(
     *,
     item: str,
     person: str | None = None,
+    votes_per_person: int | None = None,
     domain: Any = None,
     k: int | None = None,
     epsilon: Any = None,
@@ -27,9 +28,6 @@ def select(
     sensitivity: int = 1,
     unit: str = "person",
     domain_column: str | None = None,
-    database: Any = None,
-    sql: str | None = None,
-    domain_sql: str | None = None,
     memory_limit: str | None = None,
     bits: Bits | None = None,
     progress: Callable[[str], None] = lambda step: None,
@@ -37,14 +35,18 @@ def select(
 ) -> Release:
     """Release the k items of a domain with the most votes, best first, under differential privacy.
 
-    Where the votes and the domain may come from is said at `shortlist.votes.tally`: `votes`, `person`, `item`,
-    `count`, `domain`, `domain_column`, `database`, `sql`, `domain_sql` and `memory_limit` (of DuckDB) go there.
-    `epsilon` is read as the exact rational that was written; `parameters` are those of the mechanism.
+    `shortlist.votes.tally` describes where the votes and the domain may come from: frames, files, or a
+    `shortlist.Query` on a database. Of these parameters, `votes`, `person`, `item`, `count`, `votes_per_person`,
+    `domain`, `domain_column` and `memory_limit` (of DuckDB) go there. `epsilon` is read as the exact rational that was
+    written; `parameters` are those of the mechanism.
+
+    A person counts once for an item. With `votes_per_person`, only so many items of each person count; which ones
+    depends on nothing but that person's own votes.
 
     With `count`, the table is counted already, and the caller vouches that one person (or other `unit` of privacy)
     adds at most `sensitivity` to each count; the mechanism then runs with epsilon divided by it.
 
-    Without `bits`, the operating system's randomness is used. `progress` is told each step as it begins.
+    Without `bits`, the operating system's randomness is used. `progress` is called with each step when it starts.
 
     >>> import pyarrow
     >>> votes = pyarrow.table({"user": range(300), "track": ["a"] * 200 + ["b"] * 100})
@@ -65,11 +67,9 @@ def select(
         item=item,
         person=person,
         count=count,
+        votes_per_person=votes_per_person,
         domain=domain,
         domain_column=domain_column,
-        database=database,
-        sql=sql,
-        domain_sql=domain_sql,
         memory_limit=memory_limit,
         progress=progress,
     )
@@ -77,10 +77,14 @@ def select(
     picks = chosen.prepare(counted).draw(drawn_from)
     progress("Naming the items")
     public = {**chosen.parameters, "epsilon": guarantee.epsilon}
+    if times > 1:
+        public["sensitivity"] = times
+    if votes_per_person is not None:
+        public["votes_per_person"] = votes_per_person
     return Release(
         items=tuple(counted.items(picks)),
         mechanism=chosen.name,
-        parameters=public if times == 1 else {**public, "sensitivity": times},
+        parameters=public,
         guarantee=guarantee,
         d=counted.d,
         secure=drawn_from.secure,
@@ -89,10 +93,10 @@ def select(
 
 def _checked_sensitivity(sensitivity: int, count: str | None) -> int:
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise ParameterError(f"sensitivity must be a whole number from 1, not {sensitivity!r}.")
+        raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
     if sensitivity > 1 and count is None:
         raise ParameterError(
-            "sensitivity must go with count: where persons are known, each counts once for an item.",
-            hint="leave sensitivity out",
+            "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
+            hint="leave {sensitivity} out",
         )
     return sensitivity

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from shortlist.profile import Picks
+from shortlist.votes import Query
 
 
 def as_pandas(columns, folder):
@@ -87,7 +88,7 @@ def as_duckdb_file(columns, folder):
     with duckdb.connect(folder / "votes.duckdb") as connection:
         connection.register("source", as_pyarrow(columns, folder)["votes"])
         connection.execute("CREATE TABLE log AS FROM source")
-    return {"database": folder / "votes.duckdb", "sql": "SELECT * FROM log -- all of it"}
+    return {"votes": Query(folder / "votes.duckdb", "SELECT * FROM log -- all of it")}
 
 
 def as_sqlite_file(columns, folder):
@@ -97,7 +98,7 @@ def as_sqlite_file(columns, folder):
         connection.execute(f"CREATE TABLE log ({names})")
         connection.executemany(f"INSERT INTO log VALUES ({marks})", zip(*columns.values(), strict=True))
     connection.close()
-    return {"database": folder / "votes.sqlite", "sql": "SELECT * FROM log;"}
+    return {"votes": Query(folder / "votes.sqlite", "SELECT * FROM log;")}
 
 
 def as_spark(columns, folder, session):

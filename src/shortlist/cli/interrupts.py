@@ -7,17 +7,14 @@ the others to finish; SQLite does not look at all. So a thread waits for the sig
 
 from __future__ import annotations
 
-import gc
 import signal
 import socket
-import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 _DEFAULTS = {
     getattr(signal, name): signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
@@ -83,14 +80,7 @@ def _watcher() -> Iterator[int]:
 
 
 def _stop_engines() -> None:
-    """Tell all open connections to stop; the library does not list them, so they are looked for."""
-    workspace = getattr(sys.modules.get("shortlist.votes.workspace"), "Workspace", None)
-    for each in gc.get_objects():
-        found: Any = None
-        if type(each) is workspace:
-            found = getattr(each, "connection", None)
-        elif type(each) is sqlite3.Connection:
-            found = each
-        if found is not None:
-            with suppress(Exception):  # a connection that was closed meanwhile
-                found.interrupt()
+    """Tell the engines that work to stop, if any engine was loaded."""
+    running = sys.modules.get("shortlist.votes.running")
+    if running is not None:
+        running.stop_engines()

@@ -64,7 +64,13 @@ Domain = Annotated[
 DomainColumn = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="The column of the domain that holds the items.")
 ]
-Database = Annotated[Path | None, typer.Option(metavar="FILE", help="Read the votes from a DuckDB or SQLite file.")]
+VotesPerPerson = Annotated[
+    int | None, typer.Option(metavar="N", help="Count at most N items of each person, chosen without preference.")
+]
+Database = Annotated[
+    str | None,
+    typer.Option(metavar="DATABASE", help="Query the votes from a DuckDB or SQLite file, or postgresql://..."),
+]
 Sql = Annotated[str | None, typer.Option(metavar="QUERY", help="With --database: the query that gives the votes.")]
 DomainSql = Annotated[
     str | None, typer.Option(metavar="QUERY", help="With --database: the query that gives the domain, for --domain.")

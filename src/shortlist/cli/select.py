@@ -23,6 +23,7 @@ def select(
     epsilon: options.Epsilon,
     files: options.Files = None,
     person: options.Person = None,
+    votes_per_person: options.VotesPerPerson = None,
     domain: options.Domain = None,
     output: options.Output = None,
     force: options.Force = False,
@@ -54,16 +55,14 @@ def select(
         from shortlist.selection import select as select_from
 
         release = select_from(
-            files or None,
+            _votes(files, database, sql),
             person=person,
+            votes_per_person=votes_per_person,
             item=item,
             count=count,
             sensitivity=sensitivity,
-            domain=domain,
+            domain=_domain(domain, database, domain_sql),
             domain_column=domain_column,
-            database=database,
-            sql=sql,
-            domain_sql=domain_sql,
             memory_limit=memory_limit,
             k=k,
             epsilon=epsilon,
@@ -79,6 +78,31 @@ def select(
         write_release(release, output, force=force)
         remark(f"wrote {output}", quiet=quiet)
     print_release(release, printed)
+
+
+def _votes(files: list[str] | None, database: str | None, sql: str | None) -> object:
+    if (database is None) != (sql is None):
+        raise ParameterError("{database} and {sql} must come together: a database, and a query on it")
+    if bool(files) == (database is not None):
+        found = "both were" if files else "neither was"
+        raise ParameterError("FILES or {database} must be given, and only one of them", found)
+    if database is None or sql is None:
+        return files
+    from shortlist.votes import Query
+
+    return Query(database, sql)
+
+
+def _domain(domain: str | None, database: str | None, domain_sql: str | None) -> object:
+    if domain_sql is None:
+        return domain
+    if database is None:
+        raise ParameterError("{domain_sql} must come with {database}, the database that it queries")
+    if domain is not None:
+        raise ParameterError("{domain} or {domain_sql} must be given, and only one of them", "both were")
+    from shortlist.votes import Query
+
+    return Query(database, domain_sql)
 
 
 def _bits(seed: int | None, insecure: bool) -> Bits | None:

@@ -1,6 +1,6 @@
 """Votes, wherever they are held, and their tally."""
 
-from shortlist.votes.opening import tally
-from shortlist.votes.tally import Tally
+from shortlist.votes.sources.queries import Query
+from shortlist.votes.tallies import Tally, tally
 
-__all__ = ["Tally", "tally"]
+__all__ = ["Query", "Tally", "tally"]

@@ -1,16 +1,16 @@
-"""The library's own DuckDB: it opens files, and holds the counted items of every engine but Spark."""
+"""The library's own DuckDB: it opens files, and counts the votes of every source that is not another engine."""
 
 from __future__ import annotations
 
 import re
 import weakref
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
+from shortlist.exact.bits import SystemBits
 from shortlist.privacy.numbers import quote
-from shortlist.votes.border import optional
-from shortlist.votes.spilling import own_folder, remove, sweep
+from shortlist.votes.engine_errors import optional
+from shortlist.votes.spill_folders import own_folder, remove, sweep
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,18 +28,19 @@ class Workspace:
 
     def __init__(self, *, memory_limit: str | None = None) -> None:
         engine = optional("duckdb", purpose="opening files and tables")
-        settings: dict[str, Any] = {} if memory_limit is None else {"memory_limit": _read_size(memory_limit)}
+        # A name in a query means a table of the database, never a variable of this program.
+        settings: dict[str, Any] = {"python_enable_replacements": "false"}
+        if memory_limit is not None:
+            settings["memory_limit"] = _read_size(memory_limit)
         sweep()
         self.folder, lock = own_folder()
-        try:
-            self.connection: duckdb.DuckDBPyConnection = engine.connect(
-                ":memory:", config={"temp_directory": str(self.folder), **settings}
-            )
-        except BaseException:
-            remove(self.folder, lock)
-            raise
+        weakref.finalize(self, remove, self.folder, lock)
+        self.connection: duckdb.DuckDBPyConnection = engine.connect(
+            ":memory:", config={"temp_directory": str(self.folder), **settings}
+        )
+        # The last one made is called first: the connection is closed before its folder is removed.
+        weakref.finalize(self, self.connection.close)
         self.connection.execute("SET TimeZone = 'UTC'")
-        weakref.finalize(self, _close, self.connection, self.folder, lock)
 
 
 def _read_size(size: Any) -> str:
@@ -59,9 +60,9 @@ def _read_size(size: Any) -> str:
     return found[0]
 
 
-def _close(connection: duckdb.DuckDBPyConnection, folder: Path, lock: int) -> None:
-    connection.close()
-    remove(folder, lock)
+def invent_name() -> str:
+    """Make a name for a table that no query can guess."""
+    return f"shortlist_{SystemBits().draw(12).hex()}"
 
 
 def identifier(name: str) -> str:

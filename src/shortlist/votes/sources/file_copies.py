@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from shortlist.errors import DataError, ParameterError, ShortlistError
-from shortlist.votes.border import optional
+from shortlist.votes.engine_errors import optional
 from shortlist.votes.sources.file_paths import COMPRESSED, EXTENSIONS, STDIN, Kind, Place
 from shortlist.votes.workspace import Workspace
 

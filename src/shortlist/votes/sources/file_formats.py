@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from shortlist.errors import DataError
-from shortlist.votes.border import reading
-from shortlist.votes.headers import Choose, Header, Origin
+from shortlist.votes.engine_errors import reading
 from shortlist.votes.sources.file_copies import Part
 from shortlist.votes.sources.file_paths import Kind
+from shortlist.votes.sources.header import Choose, Header, Origin
 from shortlist.votes.workspace import identifier, literal
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Any
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
-from shortlist.votes.border import optional, reading
-from shortlist.votes.headers import Choose
-from shortlist.votes.source import Source, reading_from, stamp_of
+from shortlist.votes.engine_errors import reading
 from shortlist.votes.sources.file_copies import UTF8, make_readable
 from shortlist.votes.sources.file_formats import OPENERS, Reading
 from shortlist.votes.sources.file_paths import STDIN, Kind, Place, find_files
+from shortlist.votes.sources.header import Choose
+from shortlist.votes.sources.source import Source, reading_from, stamp_of
 from shortlist.votes.workspace import Workspace
 
 _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .json)"
@@ -67,7 +67,7 @@ class Files:
             raise ParameterError("{delimiter} must be one character", "not {value}", value=quote(self.delimiter))
 
 
-def names_files(value: object) -> bool:
+def is_path(value: object) -> bool:
     """Whether a value names files: `Files`, a path, or several paths in a list."""
     if isinstance(value, list | tuple):
         return bool(value) and all(isinstance(each, str | os.PathLike) for each in value)
@@ -86,13 +86,13 @@ def open_files(workspace: Workspace, given: Any, *, choose: Choose, name: str) -
     _check_options(files, form, name)
     with reading(name, hint="was a file removed just now?"):
         stamps = {Path(place.target): stamp_of(Path(place.target)) for place in places if place.kind is Kind.LOCAL}
-    nw = optional("narwhals.stable.v2")
-    source = Source(frame=None, name=name, typed=form == "parquet", local=True, stamps=stamps)
-    with reading_from(source, hint="is every file complete, and in the format that its name says?"):
+    source = Source(relation=None, name=name, stamps=stamps)
+    with reading_from(source):
         parts = [make_readable(workspace, place, form=form, encoding=files.encoding, name=name) for place in places]
+    source = replace(source, files={part.path: part.place.shown for part in parts})
+    with reading_from(source, hint="is every file complete, and in the format that its name says?"):
         asked = Reading(choose=choose, name=name, header=files.header, delimiter=files.delimiter)
-        relation = OPENERS[form](workspace.connection, parts, asked)
-        return replace(source, frame=nw.from_native(relation))
+        return replace(source, relation=OPENERS[form](workspace.connection, parts, asked))
 
 
 def as_files(given: Any) -> Files:
@@ -100,32 +100,30 @@ def as_files(given: Any) -> Files:
     return given if isinstance(given, Files) else Files(given)
 
 
-def same_files(domain: Any, votes: Any) -> bool:
-    """Whether the domain is the same files as the votes; refuse a domain that is one of several files of the votes.
+def identities(given: Any) -> dict[Any, str]:
+    """The files that are given, by what is equal however they are spelled or linked, and how errors name them."""
+    files = as_files(given)
+    try:
+        places = find_files(files.paths, any_format=files.format is not None, name="a file")
+    except DataError:  # said again, with the right name, when they are opened
+        places = [Place(target=path, shown=path, kind=Kind.LOCAL) for path in files.paths]
+    return {place.identity: place.shown for place in places}
 
-    Files are compared by what they are, however they are spelled or linked.
-    """
-    if not names_files(votes) or not isinstance(domain, Files | str | os.PathLike):
-        return False
-    ours, theirs = ({place.identity: place for place in _places(as_files(each))} for each in (domain, votes))
-    shared = [place for identity, place in ours.items() if identity in theirs]
-    if any(place.target == STDIN for place in shared):
+
+def same_files(domain: Any, votes: Any) -> bool:
+    """Whether the domain is the files of the votes; refuse a domain that is only one of them, in other words."""
+    ours, theirs = identities(domain), identities(votes)
+    shared = [shown for identity, shown in ours.items() if identity in theirs]
+    if STDIN in as_files(domain).paths and STDIN in as_files(votes).paths:
         raise ParameterError("votes and domain must not both be standard input", hint="give one of them as a file")
     if shared and len(theirs) > len(shared):
         raise ParameterError(
             "{domain} must not be one of the files of the votes",
             "{file!r} is also read as votes",
             hint="if it lists the public items, move it away, or name the votes by a glob such as 'plays/*.parquet'",
-            file=shared[0].shown,
+            file=shared[0],
         )
     return bool(shared)
-
-
-def _places(files: Files) -> Sequence[Place]:
-    try:
-        return find_files(files.paths, any_format=files.format is not None, name="a file")
-    except DataError:  # said again, with the right name, when they are opened
-        return [Place(target=path, shown=path, kind=Kind.LOCAL) for path in files.paths]
 
 
 def _one_format(files: Files, places: Sequence[Place], name: str) -> str:

@@ -1,4 +1,4 @@
-"""A table that was opened, not yet read: what files, databases and frames have in common."""
+"""A table that DuckDB opened and has not read yet, and the files that it comes from."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import ChangedError, DataError
-from shortlist.votes.border import reading
+from shortlist.votes.engine_errors import reading
 
 Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A table in some engine.
+    """A relation of DuckDB with the chosen columns, in their order.
 
-    `frame` is a narwhals frame with the chosen columns, lazy or not; `typed` is whether the table knows the types of
-    its columns (CSV and JSON lines do not: all is text); `local` is whether it lives in the library's own DuckDB.
+    `stamps` belong to the files that must not change. `files` are the paths that DuckDB reads, which may be those of
+    copies, with the names that errors may show.
     """
 
-    frame: Any
+    relation: Any
     name: str
-    typed: bool = True
-    local: bool = False
     stamps: dict[Path, Stamp] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
     def check_unchanged(self) -> None:
         """Refuse to go on with files that changed while they were read."""
@@ -38,21 +37,21 @@ class Source:
                 now = None
             if now != stamp:
                 raise ChangedError(
-                    f"{self.name} changed while it was read; the file is {str(path)!r}.",
+                    "{name} changed while it was read; the file is {path}",
                     hint="run the selection again when nothing writes to the file",
-                ) from None
+                    name=self.name,
+                    path=repr(str(path)),
+                )
 
 
 @contextmanager
-def reading_from(*sources: Source, hint: str | None = None) -> Iterator[None]:
-    """Say in our words that sources could not be read, and first of all if their files changed or are gone."""
-    files = [path for source in sources for path in source.stamps]
+def reading_from(source: Source, *, hint: str | None = None) -> Iterator[None]:
+    """Say in our words that a source could not be read, and first of all if its files changed or are gone."""
     try:
-        with reading(" or ".join(source.name for source in sources), hint=hint, files=files):
+        with reading(source.name, hint=hint, files=source.files):
             yield
     except DataError:
-        for source in sources:
-            source.check_unchanged()
+        source.check_unchanged()
         raise
 
 

@@ -1,0 +1,1 @@
+"""How each engine matches and counts votes."""

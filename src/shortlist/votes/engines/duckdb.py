@@ -1,0 +1,119 @@
+"""Votes in DuckDB: files, database files, and everything that arrives as Arrow."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from shortlist.arrays import IntArray
+from shortlist.errors import DataError
+from shortlist.votes.counting import Columns, count_pairs, take_counts
+from shortlist.votes.domain import Domain
+from shortlist.votes.engine_errors import optional
+from shortlist.votes.item_types import Family, exact_type, family_of
+from shortlist.votes.keys import key_table
+from shortlist.votes.meanings import can_match
+from shortlist.votes.running import interruptible
+from shortlist.votes.sources.source import Source, reading_from
+from shortlist.votes.workspace import Workspace
+
+_READABLE = "is every file complete, and are all its rows alike?"
+_TEXT_IN_ARROW = re.compile(r"UUID|JSON|UHUGEINT|BIGNUM|ENUM\(.*", re.DOTALL)
+_NEVER_ITEMS = re.compile(r"BIT|TIME WITH TIME ZONE|TIME_NS|INTERVAL|VARIANT|GEOMETRY.*")
+_WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
+_WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
+
+
+def count_relation(workspace: Workspace, votes: Source, domain: Domain, columns: Columns) -> IntArray:
+    """Count the votes of a relation of the workspace: its first column holds items, its second persons or counts."""
+    with reading_from(votes, hint=_READABLE), interruptible(workspace.connection.interrupt):
+        plain = plain_columns(votes.relation)
+        kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
+        check_comparable(family_of(kept), domain, columns)
+        counts = _count(workspace, plain, key_table(domain, kept), domain, columns)
+    votes.check_unchanged()
+    return counts
+
+
+def count_arrow(workspace: Workspace, reader: Any, domain: Domain, columns: Columns) -> IntArray:
+    """Count the votes of Arrow batches with two columns, as they arrive."""
+    pa = optional("pyarrow")
+    declared = reader.schema.field(0).type
+    if pa.types.is_null(declared):
+        return np.zeros(domain.d, dtype=np.int64)
+    check_comparable(family_of(declared), domain, columns)
+    keys = key_table(domain, exact_type(declared), family_of(declared))
+    relation = workspace.connection.from_arrow(_exact_batches(reader))
+    with interruptible(workspace.connection.interrupt):
+        return _count(workspace, plain_columns(relation), keys, domain, columns)
+
+
+def plain_columns(relation: Any) -> Any:
+    """Take columns as `item` and `other`, without collation, and items in a type that Arrow has.
+
+    They are taken by position, because DuckDB takes two names that differ in case for one.
+    """
+    item, *others = map(str, relation.types)
+    other = "" if not others else f", {_uncollate(others[0], '#2')} AS other"
+    return relation.project(f"{_item_expression(item)} AS item{other}")
+
+
+def check_comparable(among: Family, domain: Domain, columns: Columns) -> None:
+    """Refuse a column of which no value can ever be an item. That depends on types alone, not on votes."""
+    if not can_match(domain.family, among):
+        raise DataError(
+            "column {column!r} of the votes must hold values that can be items of the domain, which holds {items}",
+            "it holds {seen}",
+            hint="cast one of them to the type of the other",
+            column=columns.item,
+            items=domain.family,
+            seen=among,
+        )
+
+
+def _count(workspace: Workspace, plain: Any, keys: Any, domain: Domain, columns: Columns) -> IntArray:
+    kind = str(plain.types[1])
+    nothing = " AND NOT isnan(other)" if kind in ("FLOAT", "DOUBLE") else ""
+    voted = plain.filter(f"other IS NOT NULL{nothing}").set_alias("v")
+    matched = voted.join(workspace.connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
+    if columns.counted:
+        return take_counts(matched.project(f'"row", {_count_expression(kind)} AS votes'), d=domain.d)
+    return count_pairs(matched.project('"row", other AS person'), d=domain.d, cap=columns.cap)
+
+
+def _item_expression(kind: str) -> str:
+    if _NEVER_ITEMS.fullmatch(kind):
+        return "CAST(NULL AS STRUCT(nothing INTEGER))"
+    if _TEXT_IN_ARROW.fullmatch(kind):
+        return 'CAST(#1 AS VARCHAR) COLLATE "binary"'
+    return _uncollate(kind, "#1")
+
+
+def _uncollate(kind: str, column: str) -> str:
+    return f'{column} COLLATE "binary"' if kind == "VARCHAR" else column
+
+
+def _count_expression(kind: str) -> str:
+    """The SQL that reads a count, NULL where it is none."""
+    value = "CAST(NULL AS BIGINT)"
+    if _WHOLE_TYPES.fullmatch(kind):
+        value = "TRY_CAST(other AS BIGINT)"
+    elif kind == "VARCHAR":
+        value = f"CASE WHEN regexp_matches(other, '{_WHOLE_TEXT}') THEN TRY_CAST(other AS BIGINT) END"
+    elif kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL("):
+        value = "CASE WHEN other = trunc(other) THEN TRY_CAST(other AS BIGINT) END"
+    return f"CASE WHEN {value} >= 0 THEN {value} END"
+
+
+def _exact_batches(reader: Any) -> Any:
+    """Bring batches to types that DuckDB holds without loss."""
+    pa = optional("pyarrow")
+    schema = pa.schema([(name, exact_type(field.type)) for name, field in zip("io", reader.schema, strict=True)])
+
+    def cast(batch: Any) -> Any:
+        columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, map(cast, reader))

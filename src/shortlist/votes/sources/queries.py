@@ -1,0 +1,168 @@
+"""A query on a database as a source of votes or items."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shortlist.errors import DataError, ParameterError
+from shortlist.votes.engine_errors import optional, reading
+from shortlist.votes.sources.frames import library_of
+from shortlist.votes.workspace import Workspace, invent_name, literal
+
+READABLE = "is the database complete, and every table or file that the query reads?"
+_ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
+_SECRET = re.compile(r"(?<=://)[^@\s]*@")
+_TOKEN = re.compile(
+    r"""(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")*"|\w+)|(?P<nothing>--[^\n]*|/\*.*?\*/|\s+)|.""", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query on a database, where votes or a domain may be given.
+
+    `database` is the path of a DuckDB or SQLite file, an open connection of DuckDB or sqlite3, an engine of SQLAlchemy,
+    or a PostgreSQL address (`postgresql://...`). Files are opened for reading only. A password in an address is never
+    shown.
+
+    >>> Query("postgresql://bob:secret@db/plays", "SELECT * FROM log")
+    Query('postgresql://...@db/plays', 'SELECT * FROM log')
+    """
+
+    database: Any
+    sql: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sql, str) or not self.sql.strip():
+            raise ParameterError("{sql} must be a query, as text", "not {kind}", kind=type(self.sql).__name__)
+        known = isinstance(self.database, str | os.PathLike | sqlite3.Connection)
+        if not known and library_of(self.database) not in ("duckdb", "sqlalchemy"):
+            raise ParameterError(
+                "{database} must be a DuckDB or SQLite file, a connection of DuckDB or sqlite3, an engine of "
+                "SQLAlchemy, or a PostgreSQL address",
+                "not {kind}",
+                kind=type(self.database).__name__,
+            )
+
+    def __repr__(self) -> str:
+        return f"Query({hide_password(self.database)}, {self.sql!r})"
+
+    @property
+    def address(self) -> str | None:
+        """The PostgreSQL address, if the database is one."""
+        text = self.database if isinstance(self.database, str) else ""
+        return text if _ADDRESS.match(text) else None
+
+
+def hide_password(database: Any) -> str:
+    """Write a database without what only its owner may know."""
+    if isinstance(database, str | os.PathLike):
+        return repr(_SECRET.sub("...@", os.fspath(database)).partition("?")[0])
+    return f"<{type(database).__name__}>"
+
+
+def reads_from(domain: Query, votes: Query) -> bool:
+    """Whether the domain is asked from the table that the votes are asked from, as far as the queries show it.
+
+    >>> reads_from(Query("a.db", "SELECT DISTINCT track FROM log"), Query("a.db", "SELECT * FROM main.Log, tracks"))
+    True
+    """
+    same = domain.database is votes.database or domain.database == votes.database
+    first = _tables(votes.sql)[:1]
+    return same and (_words(domain.sql) == _words(votes.sql) or (first != [] and first[0] in _tables(domain.sql)))
+
+
+def texts_in(sql: str) -> list[str]:
+    """The texts that a query quotes; some may be paths of files."""
+    return [token["text"][1:-1].replace("''", "'") for token in _TOKEN.finditer(sql) if token["text"]]
+
+
+def open_duckdb_query(workspace: Workspace, query: Query) -> Any:
+    """The answer of DuckDB as a relation: of the workspace if a file was given, else of the connection."""
+    connection = query.database
+    if isinstance(query.database, str | os.PathLike):
+        connection, path = workspace.connection, Path(query.database)
+        with reading(f"database {str(path)!r}", hint="is it open elsewhere, for writing?"):
+            name = invent_name()
+            connection.execute(f"ATTACH {literal(str(path))} AS {name} (READ_ONLY)")
+            connection.execute(f"USE {name}")
+    engine = optional("duckdb")
+    with reading("{sql}", hint=READABLE):
+        try:
+            statements = connection.extract_statements(query.sql)
+            if len(statements) == 1 and statements[0].type == engine.StatementType.SELECT:
+                return connection.sql(statements[0].query)
+            said = "it is not one SELECT"
+        except (engine.ParserException, engine.CatalogException, engine.BinderException) as error:
+            said = str(error).splitlines()[0]
+    raise wrong_sql(said)
+
+
+def kind_of_file(database: Any) -> str:
+    """Tell a DuckDB file from an SQLite file."""
+    path = Path(database)
+    if not path.is_file():
+        raise DataError(
+            "{database} must be a file that exists, or a PostgreSQL address",
+            "nothing was found at {path}",
+            path=hide_password(database),
+        )
+    with path.open("rb") as file:
+        start = file.read(18)
+    if start[8:12] == b"DUCK":
+        return "duckdb"
+    if start[:16] == b"SQLite format 3\0":
+        _check_pages(path, start)
+        return "sqlite"
+    raise DataError("{database} must be a DuckDB or SQLite file", "{path} is neither", path=repr(str(path)))
+
+
+def wrong_sql(said: str) -> ParameterError:
+    """A query is refused before any data is seen, so what the engine says of it may be shown."""
+    return ParameterError("{sql} must be one SELECT that the database can answer", "it says: {said}", said=said)
+
+
+def bare_query(sql: str) -> str:
+    """The query without a semicolon at its end, after which only comments may stand.
+
+    >>> bare_query("SELECT ';'; -- all of it")
+    "SELECT ';'"
+    """
+    end = None
+    for token in _TOKEN.finditer(sql):
+        if token[0] == ";" and end is None:
+            end = token.start()
+        elif token.lastgroup != "nothing" and token[0] != ";":
+            end = None
+    return sql[:end].strip()
+
+
+def _words(sql: str) -> list[str]:
+    return [token[0] for token in _TOKEN.finditer(bare_query(sql)) if token.lastgroup != "nothing"]
+
+
+def _tables(sql: str) -> list[str]:
+    """The last parts of the names after FROM and JOIN, in the order of the query."""
+    words, found = _words(sql), []
+    for place, word in enumerate(words):
+        if word.upper() in ("FROM", "JOIN"):
+            name = words[place + 1 : place + 2]
+            while words[place + 2 : place + 3] == ["."]:
+                name, place = words[place + 3 : place + 4], place + 2
+            found += [each.strip('"').casefold() for each in name if each not in "(" and each.upper() != "SELECT"]
+    return found
+
+
+def _check_pages(path: Path, start: bytes) -> None:
+    """Refuse a file that ends inside a page: SQLite would read what is missing as zeros."""
+    # https://www.sqlite.org/fileformat.html#page_size
+    size = int.from_bytes(start[16:18], "big")
+    if path.stat().st_size % (1 << 16 if size == 1 else max(size, 1)):
+        raise DataError(
+            "{database} must be complete", "{path} could not be read to its end", hint=READABLE, path=repr(str(path))
+        )
