@@ -5,13 +5,19 @@ import json
 import shutil
 import sqlite3
 import warnings
+from datetime import date, datetime, time
+from decimal import Decimal
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
+from postgres_server import postgres_server
 
 from shortlist.profile import Picks
 from shortlist.votes import Query
+
+NUMBERS = count()
 
 
 def as_pandas(columns, folder):
@@ -110,6 +116,43 @@ def as_spark(columns, folder, session):
     return {"votes": session.createDataFrame(table, schema)}
 
 
+POSTGRES_TYPES = {
+    int: "bigint",
+    float: "double precision",
+    str: "text",
+    bytes: "bytea",
+    bool: "boolean",
+    Decimal: "numeric",
+    date: "date",
+    time: "time",
+    list: "text[]",
+}
+
+
+def as_postgres(columns, folder, address):
+    import psycopg
+
+    table = f"log_{next(NUMBERS)}"
+    with psycopg.connect(address) as connection:
+        kinds = [
+            next((postgres_type(value) for value in values if value is not None), "text") for values in columns.values()
+        ]
+        fields = ", ".join(f'"{name}" {kind}' for name, kind in zip(columns, kinds, strict=True))
+        connection.execute(f"CREATE TABLE {table} ({fields})")
+        marks = ", ".join(["%s"] * len(columns))
+        rows = list(zip(*columns.values(), strict=True))
+        connection.cursor().executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+    return {"votes": Query(address, f"SELECT * FROM {table};")}
+
+
+def postgres_type(value):
+    if isinstance(value, datetime):
+        return "timestamp" if value.tzinfo is None else "timestamptz"
+    if isinstance(value, int) and abs(value) >= 1 << 63 and value != -(1 << 63):
+        return "numeric"
+    return POSTGRES_TYPES[type(value)]
+
+
 ENGINES = {
     "pandas": as_pandas,
     "polars": as_polars,
@@ -124,6 +167,7 @@ ENGINES = {
     "duckdb file": as_duckdb_file,
     "sqlite file": as_sqlite_file,
     "spark": as_spark,
+    "postgres": as_postgres,
 }
 UNTYPED = {"csv", "csv.gz", "jsonl"}
 
@@ -151,6 +195,13 @@ def spark():
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def postgres():
+    """The address of a PostgreSQL server that lives as long as the tests."""
+    with postgres_server() as address:
+        yield address
+
+
 @pytest.fixture(params=ENGINES)
 def engine(request):
     """The name of an engine; every test that asks for it runs on all of them."""
@@ -169,9 +220,11 @@ def hold(engine, tmp_path, request):
     build = ENGINES[engine]
     if engine == "ibis":
         # Ibis calls DuckDB by a name that DuckDB gives up.
-        warnings.filterwarnings("ignore", "fetch_arrow_table", DeprecationWarning)
+        warnings.filterwarnings("ignore", "fetch_(arrow_table|record_batch)", DeprecationWarning)
     if engine == "spark":
         build = partial(build, session=request.getfixturevalue("spark"))
+    if engine == "postgres":
+        build = partial(build, address=request.getfixturevalue("postgres"))
     return lambda columns: build(columns, tmp_path)
 
 

@@ -48,10 +48,19 @@ def key_table(domain: Domain, kept: Any, among: Family | None = None) -> Any:
         return pa.table({"key": domain.items, "row": rows})
     if domain.family == Family.INTEGER and among == Family.TEXT:
         return pa.table({"key": domain.items.cast(pa.string()).cast(kept), "row": rows})
-    found = _find_keys(domain, among)
+    found = find_keys(domain, among)
     fitting = [(stored, row) for key, row in found.items() if (stored := _fit(key, kept)) is not None]
     keys = pa.array([key for key, _ in fitting], _stored_type(kept))
     return pa.table({"key": keys.cast(kept), "row": pa.array([row for _, row in fitting], pa.int64())})
+
+
+def find_keys(domain: Domain, among: Family) -> dict[Any, int]:
+    """Every value of a family that means an item, and the row of the item; of several items, the first."""
+    found: dict[Any, int] = {}
+    for row, item in enumerate(domain.values()):
+        for key in meanings(item, domain.family, among):
+            found.setdefault(key, row)
+    return found
 
 
 class Lookup:
@@ -77,7 +86,7 @@ class Lookup:
         try:
             family, key = classify(value)
             if family not in self._keys:
-                self._keys[family] = _find_keys(self._domain, family)
+                self._keys[family] = find_keys(self._domain, family)
             return self._keys[family].get(key, NO_ROW)
         except Exception:  # values may have any type, and their methods may fail in any way
             return NO_ROW
@@ -114,15 +123,6 @@ def _from_numpy(value: Any) -> Any:
         short = value.astype("datetime64[us]")
         return short.item() if short == value else None
     return value.item()
-
-
-def _find_keys(domain: Domain, among: Family) -> dict[Any, int]:
-    """Every value of a family that means an item, and the row of the item; of several items, the first."""
-    found: dict[Any, int] = {}
-    for row, item in enumerate(domain.values()):
-        for key in meanings(item, domain.family, among):
-            found.setdefault(key, row)
-    return found
 
 
 def _fit(key: Any, kept: Any) -> Any:

@@ -11,9 +11,10 @@ from shortlist.votes.counting import VOTES, Columns, CountedDomain
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import strip_context
 from shortlist.votes.engines.duckdb import count_relation
+from shortlist.votes.engines.spark import tally_spark
 from shortlist.votes.sources.domains import check_domain, open_domain
 from shortlist.votes.sources.files import is_path, open_files
-from shortlist.votes.sources.frames import count_frame, unwrap
+from shortlist.votes.sources.frames import count_frame, library_of, unwrap
 from shortlist.votes.sources.queries import Query
 from shortlist.votes.sources.query_votes import tally_query
 from shortlist.votes.workspace import Workspace
@@ -87,4 +88,6 @@ def _count(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -
     if is_path(votes):
         source = open_files(workspace, votes, choose=lambda header: header.take(columns.names, where=VOTES), name=VOTES)
         return CountedDomain(domain, count_relation(workspace, source, domain, columns))
+    if library_of(votes) == "pyspark":
+        return tally_spark(workspace, votes, domain, columns)
     return CountedDomain(domain, count_frame(workspace, votes, domain, columns))

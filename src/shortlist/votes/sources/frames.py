@@ -13,6 +13,8 @@ from shortlist.votes.counting import VOTES, Columns
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional, reading
 from shortlist.votes.engines.duckdb import count_arrow, plain_columns
+from shortlist.votes.engines.ibis import count_ibis
+from shortlist.votes.engines.polars import count_polars
 from shortlist.votes.engines.rows import Batch, count_rows
 from shortlist.votes.item_types import family_of
 from shortlist.votes.meanings import can_match
@@ -50,6 +52,10 @@ def count_frame(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
         if isinstance(votes, Mapping):
             chosen = choose_columns(list(votes), columns)
             return _count_columns(workspace, [_as_column(votes[name]) for name in chosen], domain, columns)
+        if library == "polars":
+            return count_polars(workspace, votes, domain, columns)
+        if library == "ibis":
+            return count_ibis(workspace, votes, domain, columns)
         if library == "duckdb":
             return count_foreign_relation(workspace, votes, domain, columns)
         reader = open_arrow(votes, lambda header: header.take(columns.names, where=VOTES))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from shortlist.votes.counting import VOTES, Columns, CountedDomain
@@ -10,19 +12,23 @@ from shortlist.votes.domain import NAME, Domain
 from shortlist.votes.engine_errors import reading
 from shortlist.votes.engines import sqlite
 from shortlist.votes.engines.duckdb import count_relation, plain_columns
+from shortlist.votes.engines.postgres import read_items, tally_postgres
 from shortlist.votes.engines.rows import count_rows
+from shortlist.votes.remote import RemoteTally
 from shortlist.votes.sources.frames import count_foreign_relation, library_of
 from shortlist.votes.sources.header import Choose, Header, Origin
-from shortlist.votes.sources.queries import Query, kind_of_file, open_duckdb_query
+from shortlist.votes.sources.queries import READABLE, Query, bare_query, kind_of_file, open_duckdb_query
 from shortlist.votes.sources.source import Source
 from shortlist.votes.values import arrow_column
 from shortlist.votes.workspace import Workspace
 
+_BATCH = 1 << 14
 
-def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Columns) -> CountedDomain:
+
+def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Columns) -> CountedDomain | RemoteTally:
     """Count the votes of a query in the database that answers it."""
     choose: Choose = lambda header: header.take(columns.names, where=VOTES)  # noqa: E731
-    kind = _kind(votes)
+    kind, votes = _resolve(votes)
     if kind == "duckdb":
         relation = take_positions(open_duckdb_query(workspace, votes), choose)
         if library_of(votes.database) == "duckdb":
@@ -31,12 +37,15 @@ def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Col
     if kind == "sqlite":
         with sqlite.answer(votes, choose, name=VOTES) as batches:
             return CountedDomain(domain, count_rows(workspace, batches, domain, columns))
-    raise NotImplementedError
+    if kind == "postgresql":
+        return tally_postgres(workspace, votes, domain, columns)
+    with read_any(votes, choose, name=VOTES) as batches:
+        return CountedDomain(domain, count_rows(workspace, batches, domain, columns))
 
 
 def read_domain_query(workspace: Workspace, domain: Query, choose: Choose) -> Any:
     """The Arrow column of items that a query answers with."""
-    kind = _kind(domain)
+    kind, domain = _resolve(domain)
     if kind == "duckdb":
         relation = take_positions(open_duckdb_query(workspace, domain), choose)
         with reading(NAME):
@@ -44,7 +53,10 @@ def read_domain_query(workspace: Workspace, domain: Query, choose: Choose) -> An
     if kind == "sqlite":
         with sqlite.answer(domain, choose, name=NAME) as batches:
             return arrow_column((item for (items,) in batches for item in items), what=NAME)
-    raise NotImplementedError
+    if kind == "postgresql":
+        return arrow_column(read_items(domain, choose, name=NAME), what=NAME)
+    with read_any(domain, choose, name=NAME) as batches:
+        return arrow_column((item for (items,) in batches for item in items), what=NAME)
 
 
 def take_positions(relation: Any, choose: Choose) -> Any:
@@ -54,10 +66,28 @@ def take_positions(relation: Any, choose: Choose) -> Any:
     return relation.project(", ".join(f"#{found.index(name) + 1}" for name in chosen))
 
 
-def _kind(query: Query) -> str:
+@contextmanager
+def read_any(query: Query, choose: Choose, *, name: str) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Give the chosen columns of an answer in batches, from any database that SQLAlchemy knows."""
+    with reading(name, hint=READABLE), query.database.connect() as connection:
+        result = connection.execution_options(stream_results=True).exec_driver_sql(bare_query(query.sql))
+        names = list(result.keys())
+        places = [names.index(each) for each in choose(Header(columns=names, origin=Origin.ANSWER))]
+        yield (tuple([row[place] for row in rows] for place in places) for rows in result.partitions(_BATCH))
+
+
+def _resolve(query: Query) -> tuple[str, Query]:
+    """Tell the kind of a query's database; an engine of SQLAlchemy is replaced by its driver where we know it."""
     if isinstance(query.database, sqlite3.Connection):
-        return "sqlite"
+        return "sqlite", query
     if query.address is not None:
-        return "postgresql"
+        return "postgresql", query
     library = library_of(query.database)
-    return library if library in ("duckdb", "sqlalchemy") else kind_of_file(query.database)
+    if library != "sqlalchemy":
+        return (library if library == "duckdb" else kind_of_file(query.database)), query
+    kind = query.database.dialect.name
+    if kind == "sqlite":
+        with reading("{database}"):
+            connection = query.database.raw_connection().driver_connection
+        return kind, Query(connection, query.sql)
+    return (kind if kind == "postgresql" else "other"), query

@@ -1,0 +1,114 @@
+"""The types of PostgreSQL's columns, and keys as its COPY reads them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from shortlist.votes.domain import Domain
+from shortlist.votes.engine_errors import optional
+from shortlist.votes.item_types import Family
+from shortlist.votes.keys import find_keys, key_table
+from shortlist.votes.workspace import identifier
+
+_FAMILIES = {
+    "int2": Family.INTEGER,
+    "int4": Family.INTEGER,
+    "int8": Family.INTEGER,
+    "numeric": Family.DECIMAL,
+    "float4": Family.FLOAT,
+    "float8": Family.FLOAT,
+    "bool": Family.BOOLEAN,
+    "date": Family.DATE,
+    "time": Family.TIME,
+    "timestamp": Family.NAIVE,
+    "timestamptz": Family.AWARE,
+    "bytea": Family.BYTES,
+}
+_ARROW = {
+    "int2": "int16",
+    "int4": "int32",
+    "int8": "int64",
+    "float4": "float32",
+    "float8": "float64",
+    "bool": "bool_",
+    "date": "date32",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a view."""
+
+    name: str
+    """Its quoted name."""
+    kind: str
+    """The name of its type, `text` for all that is written as text."""
+
+    @property
+    def family(self) -> Family:
+        """The family of its values."""
+        return Family.TEXT if self.kind == "text" else _FAMILIES.get(self.kind, Family.OTHER)
+
+    @property
+    def key_type(self) -> str:
+        """The type of keys: text is compared by its bytes."""
+        return 'text COLLATE "C"' if self.kind == "text" else self.kind
+
+    @property
+    def expression(self) -> str:
+        """The SQL of its values."""
+        return f"{self.name}::text" if self.kind == "text" else self.name
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its values may be NaN."""
+        return self.kind in ("float4", "float8", "numeric")
+
+    def write(self, table: str) -> str:
+        """The SQL of its values in a table, to be compared with keys."""
+        return f'({table}.{self.name}::text COLLATE "C")' if self.kind == "text" else f"{table}.{self.name}"
+
+
+def describe(connection: Any, view: str) -> dict[str, Column]:
+    """The columns of a view, by name."""
+    rows = connection.execute(
+        # A domain has the type that it is made of; strings, enumerations and UUIDs are compared as text.
+        "SELECT a.attname, CASE WHEN t.typcategory IN ('S', 'E') OR t.typname = 'uuid' THEN 'text' ELSE t.typname END "
+        "FROM pg_attribute AS a JOIN pg_type AS own ON own.oid = a.atttypid "
+        "JOIN pg_type AS t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END "
+        "WHERE a.attrelid = %s::regclass AND a.attnum > 0 ORDER BY a.attnum",
+        (view,),
+    ).fetchall()
+    return {name: Column(name=identifier(name), kind=kind) for name, kind in rows}
+
+
+def write_keys(domain: Domain, column: Column) -> bytes:
+    """Write the keys of a domain as CSV."""
+    pa, compute = optional("pyarrow"), optional("pyarrow.compute")
+    if column.kind == "numeric":
+        found = find_keys(domain, Family.DECIMAL)
+        table = pa.table({"key": [f"{key:f}" for key in found], "row": pa.array(found.values(), pa.int64())})
+    else:
+        arrow = getattr(pa, _ARROW[column.kind])() if column.kind in _ARROW else _other_type(column.kind)
+        table = key_table(domain, arrow, column.family)
+    keys = table.column("key")
+    if column.kind == "bytea":
+        keys = pa.array(["\\x" + key.hex() for key in keys.to_pylist()], pa.string())
+    table = pa.table({"key": keys.cast(pa.large_string()), "row": table.column("row")})
+    # No text of PostgreSQL holds the character 0.
+    table = table.filter(compute.invert(compute.match_substring(table.column("key"), "\0")))
+    stream = io.BytesIO()
+    csv = optional("pyarrow.csv")
+    csv.write_csv(table, stream, csv.WriteOptions(include_header=False, quoting_style="all_valid"))
+    return stream.getvalue()
+
+
+def _other_type(kind: str) -> Any:
+    pa = optional("pyarrow")
+    if kind == "bytea":
+        return pa.large_binary()
+    if kind == "time":
+        return pa.time64("us")
+    return pa.large_string() if kind == "text" else pa.timestamp("us")
