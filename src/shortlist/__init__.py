@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from shortlist.selection import select
     from shortlist.selector import prepare, top_k
     from shortlist.votes import Query
+    from shortlist.votes.check import Check, check
     from shortlist.votes.sources.files import Files
 
 __all__ = [
     "CDPPeel",
+    "Check",
     "FastJoint",
     "Files",
     "Gamma",
@@ -35,6 +37,7 @@ __all__ = [
     "ShortlistError",
     "SystemBits",
     "__version__",
+    "check",
     "compose",
     "prepare",
     "select",
@@ -50,8 +53,9 @@ _HOMES = {
     "release": ["Release"],
     "selection": ["select"],
     "selector": ["prepare", "top_k"],
-    "votes.sources.files": ["Files"],
     "votes": ["Query"],
+    "votes.check": ["Check", "check"],
+    "votes.sources.files": ["Files"],
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -137,20 +137,9 @@ DomainNoHeader = Annotated[
 DomainDelimiter = Annotated[
     str | None, typer.Option(metavar="CHARACTER", help="Like --delimiter, for the file of the domain.")
 ]
+Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column that says who voted.")]
 ShowValues = Annotated[bool, typer.Option("--show-values", help="Show single items of the votes, which are private.")]
 Report = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write the check to a file that only you may read."),
 ]
-
-
-def read_files(
-    paths: list[str] | None, input_format: FileFormat | None, encoding: str, no_header: bool, delimiter: str | None
-) -> Any:
-    """Paths with what the options say of them; None without a path."""
-    if not paths:
-        return None
-    from shortlist.votes.sources.files import Files
-
-    separator = "\t" if delimiter == "tab" else delimiter
-    return Files(paths, format=input_format, encoding=encoding, header=not no_header, delimiter=separator)
