@@ -82,8 +82,7 @@ def _fill(workspace: Workspace, table: str, votes: RawVotes, domain: Domain, col
     check_comparable(votes.family, domain, columns)
     with reading_from(votes.source):
         plain = votes.source.relation
-        kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
-        keys = workspace.connection.from_arrow(key_table(domain, kept, votes.family)).set_alias("k")
+        keys = workspace.connection.from_arrow(key_table(domain, votes.kept, votes.family)).set_alias("k")
         missing = " OR isnan(other)" if str(plain.types[1]) in ("FLOAT", "DOUBLE") else ""
         nothing = " OR isnan(item)" if votes.family == Family.FLOAT else ""
         matched = plain.set_alias("v").join(keys, "v.item = k.key", how="left")

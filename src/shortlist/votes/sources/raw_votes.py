@@ -18,7 +18,7 @@ from shortlist.votes.engines.duckdb import exact_batches, plain_columns
 from shortlist.votes.engines.postgres import read_rows
 from shortlist.votes.engines.rows import Batch
 from shortlist.votes.engines.spark import read_arrow
-from shortlist.votes.item_types import Family, family_of
+from shortlist.votes.item_types import Family, exact_type, family_of
 from shortlist.votes.sources.files import is_path, open_files
 from shortlist.votes.sources.frames import ACCEPTED, library_of, open_arrow, open_columns
 from shortlist.votes.sources.header import Choose, Header
@@ -30,9 +30,10 @@ from shortlist.votes.workspace import Workspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedVotes:
-    """A relation of the workspace with the columns `item` and `other`, and the family of the items."""
+    """A relation of the workspace with the columns `item` and `other`, and the type and family of its items."""
 
     source: Source
+    kept: Any
     family: Family
 
 
@@ -87,7 +88,7 @@ def _open_frame(votes: Any, columns: Columns, choose: Choose) -> Any:
     if library == "pyspark":
         return read_arrow(votes, columns)
     if library == "ibis":
-        return votes.select(*choose(Header(columns=list(votes.columns)))).to_pyarrow_batches()
+        return votes.select(*choose(Header(columns=list(votes.columns)))).to_pyarrow().to_reader()
     if library == "duckdb":
         found = list(votes.columns)
         places = ", ".join(f"#{found.index(name) + 1}" for name in choose(Header(columns=found)))
@@ -108,10 +109,11 @@ def _from_source(source: Source) -> TypedVotes:
     with reading_from(source):
         plain = plain_columns(source.relation)
         kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
-    return TypedVotes(source=replace(source, relation=plain), family=family_of(kept))
+    return TypedVotes(source=replace(source, relation=plain), kept=kept, family=family_of(kept))
 
 
 def _from_reader(workspace: Workspace, reader: Any) -> TypedVotes:
-    family = family_of(reader.schema.field(0).type)
+    declared = reader.schema.field(0).type
     relation = plain_columns(workspace.connection.from_arrow(exact_batches(reader)))
-    return TypedVotes(source=Source(relation=relation, name=VOTES), family=family)
+    source = Source(relation=relation, name=VOTES)
+    return TypedVotes(source=source, kept=exact_type(declared), family=family_of(declared))
