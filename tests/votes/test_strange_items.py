@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from shortlist.votes import tally
+from shortlist.votes import Query, tally
 
 LOOKALIKES = ["", " ", "7", "007", "7.0", "1e3", "NULL", "null", "NaN", "true", "2024-01-01", "track", "Track", "TRACK"]
 AWKWARD = [
@@ -68,7 +68,7 @@ def write_duckdb(rows, folder):
     with duckdb.connect(folder / "votes.duckdb") as connection:
         connection.register("source", table_of(rows))
         connection.execute("CREATE TABLE log AS FROM source")
-    return {"database": folder / "votes.duckdb", "sql": "FROM log"}
+    return {"votes": Query(folder / "votes.duckdb", "FROM log")}
 
 
 def write_sqlite(rows, folder):
@@ -77,7 +77,7 @@ def write_sqlite(rows, folder):
     connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
     connection.commit()
     connection.close()
-    return {"database": folder / "votes.sqlite", "sql": "SELECT * FROM log"}
+    return {"votes": Query(folder / "votes.sqlite", "SELECT * FROM log")}
 
 
 def table_of(rows):

@@ -11,7 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from shortlist.errors import ChangedError, DataError
-from shortlist.votes import tallies, tally
+from shortlist.votes import tally
+from shortlist.votes.engines import duckdb as engine
 from shortlist.votes.sources import source
 from shortlist.votes.spill_folders import sweep
 
@@ -142,7 +143,7 @@ def test_takes_parquet_files_of_several_widths(tmp_path, all_items):
 def test_notices_a_file_that_is_removed(tmp_path, monkeypatch):
     """A file that is gone before it was read has changed."""
     path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
-    monkeypatch.setattr("shortlist.votes.tallies.count_relation", removing(path, tallies.count_relation))
+    monkeypatch.setattr("shortlist.votes.engines.duckdb.plain_columns", removing(path, engine.plain_columns))
     with pytest.raises(ChangedError, match="changed while it was read"):
         count(path)
 

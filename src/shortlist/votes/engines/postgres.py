@@ -88,7 +88,8 @@ def _counting(view: str, item: Column, other: Column, keys: str, counts: str, d:
         f"ON {item.write('v')} = k.key WHERE v.{other.name} IS NOT NULL{nothing}"
     )
     if cap is not None:
-        turn = 'row_number() OVER (PARTITION BY person ORDER BY hashtextextended(person::text || \' \' || "row", 0), "row")'
+        hashed = "hashtextextended(person::text || ' ' || \"row\", 0)"
+        turn = f'row_number() OVER (PARTITION BY person ORDER BY {hashed}, "row")'
         pairs = f'SELECT "row" FROM (SELECT "row", {turn} AS turn FROM ({pairs}) AS pairs) AS turns WHERE turn <= {cap}'
     counted = f'SELECT "row", count(*) AS votes FROM ({pairs}) AS kept GROUP BY "row"'
     return (

@@ -6,7 +6,7 @@ import pytest
 
 from shortlist.errors import ChangedError, DataError
 from shortlist.votes import tally
-from shortlist.votes.border import reading
+from shortlist.votes.engine_errors import reading, strip_context
 
 
 def test_engine_texts_do_not_cross():
@@ -15,6 +15,20 @@ def test_engine_texts_do_not_cross():
         raise ValueError("could not convert 'secret'")
     assert not any("could not convert" in line for line in traceback.format_exception(caught.value)[-2:])
     assert caught.value.__suppress_context__
+
+
+def test_errors_have_no_context():
+    """What the way in raises carries no error of an engine with it."""
+
+    @strip_context
+    def fail():
+        with reading("the votes"):
+            raise ValueError("could not convert 'secret'")
+
+    with pytest.raises(DataError) as caught:
+        fail()
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
 
 
 def test_own_errors_pass():
