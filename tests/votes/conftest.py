@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from postgres_server import postgres_server
 
-from shortlist.profile import Picks
+from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query
 
 NUMBERS = count()
@@ -233,7 +233,7 @@ def all_items():
     """Read every item of a tally, by falling count and rising rank."""
 
     def read(tally):
-        profile = tally.above(1, 0)
+        profile = tally.above(tally.d, EVERY_LEVEL)
         levels = np.repeat(profile.values, profile.sizes)
         ranks = np.concatenate([np.arange(size) for size in profile.sizes])
         return list(zip(levels.tolist(), tally.items(Picks(levels=levels, ranks=ranks)), strict=True))

@@ -76,7 +76,7 @@ def test_refuses_files_that_the_query_cannot_read(tmp_path):
     """What an engine says of a file in a query does not cross."""
     (tmp_path / "bad.parquet").write_text("secret" * 9)
     duckdb.connect(str(tmp_path / "log.db")).close()
-    with pytest.raises(DataError, match=r"sql could not be read \(InvalidInputException\)") as caught:
+    with pytest.raises(DataError, match=r"the query could not be read \(InvalidInputException\)") as caught:
         count(tmp_path / "log.db", f"SELECT * FROM '{tmp_path / 'bad.parquet'}'")
     assert "secret" not in str(caught.value)
 

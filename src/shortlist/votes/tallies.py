@@ -79,10 +79,11 @@ def tally(
     progress("Reading the domain")
     numbered = open_domain(workspace, domain, column=domain_column, item=item)
     progress("Counting the votes")
-    return _count(workspace, votes, numbered, columns)
+    return count_votes(workspace, votes, numbered, columns)
 
 
-def _count(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> Tally:
+def count_votes(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> Tally:
+    """Count votes for the rows of a domain that was read."""
     if isinstance(votes, Query):
         return tally_query(workspace, votes, domain, columns)
     if is_path(votes):

@@ -177,7 +177,8 @@ def test_leaves_no_temporary_folder(tmp_path, monkeypatch):
     """What spilled to disk is gone when the votes are counted."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    count(write(tmp_path, "votes.csv", "user,track\n1,a\n"), memory_limit="200MB")
+    counted = count(write(tmp_path, "votes.csv", "user,track\n1,a\n"), memory_limit="200MB")
+    assert counted.d == 4
     assert not list((tmp_path / "temporary").iterdir())
 
 

@@ -21,7 +21,7 @@ def count_ibis(workspace: Workspace, votes: Any, domain: Domain, columns: Column
     item, other = Header(columns=list(votes.columns)).take(columns.names, where=VOTES)
     plain = votes.select(item=votes[item], other=votes[other])
     if columns.counted:
-        return count_arrow(workspace, plain.to_pyarrow_batches(), domain, columns)
+        return count_arrow(workspace, plain.to_pyarrow().to_reader(), domain, columns)
     kept = plain.schema().to_pyarrow().field(0).type
     check_comparable(family_of(kept), domain, columns)
     keys = ibis.memtable(key_table(domain, kept))
@@ -31,7 +31,7 @@ def count_ibis(workspace: Workspace, votes: Any, domain: Domain, columns: Column
     matched = voted.join(keys, voted.item == keys.key).select("row", person="other")
     if columns.cap is not None:
         # Not every backend has a hash, so the pairs are handed over.
-        pairs = workspace.connection.from_arrow(matched.distinct().to_pyarrow_batches())
+        pairs = workspace.connection.from_arrow(matched.distinct().to_pyarrow())
         return count_pairs(pairs, d=domain.d, cap=columns.cap)
     counted = matched.group_by("row").agg(votes=matched.person.nunique()).to_pyarrow()
     return spread(counted.to_pydict(), d=domain.d)

@@ -120,7 +120,7 @@ class _Session:
         """Make a temporary view of a query alone, and describe the chosen columns."""
         psycopg = optional("psycopg")
         said = None
-        with reading("{sql}", hint=READABLE):
+        with reading("the query", hint=READABLE):
             self._connection.rollback()
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             for setting in ("timezone = 'UTC'", "datestyle = 'ISO'", "client_encoding = 'UTF8'"):
@@ -133,7 +133,7 @@ class _Session:
                 said = str(error).splitlines()[0]
         if said is not None:
             raise wrong_sql(said)
-        with reading("{sql}", hint=READABLE):
+        with reading("the query", hint=READABLE):
             found = describe(self._connection, self.view)
         chosen = choose(Header(columns=list(found), origin=Origin.ANSWER))
         return [found[name] for name in chosen]

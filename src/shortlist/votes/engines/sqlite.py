@@ -53,7 +53,7 @@ def _batches(connection: sqlite3.Connection, query: Query, choose: Choose, name:
 def _names(connection: sqlite3.Connection, table: str) -> list[str]:
     """The names of an answer's columns. No row is read: the text of an error in a row quotes values."""
     said = None
-    with reading("{sql}", hint=READABLE), closing(connection.cursor()) as cursor:
+    with reading("the query", hint=READABLE), closing(connection.cursor()) as cursor:
         try:
             # To explain a query is to prepare it.
             cursor.execute(f"EXPLAIN SELECT * FROM {table} LIMIT 0")

@@ -92,11 +92,11 @@ def open_duckdb_query(workspace: Workspace, query: Query) -> Any:
             connection.execute(f"ATTACH {literal(str(path))} AS {name} (READ_ONLY)")
             connection.execute(f"USE {name}")
     engine = optional("duckdb")
-    with reading("{sql}", hint=READABLE):
+    with reading("the query", hint=READABLE):
         try:
             statements = connection.extract_statements(query.sql)
             if len(statements) == 1 and statements[0].type == engine.StatementType.SELECT:
-                return connection.sql(statements[0].query)
+                return connection.sql(bare_query(query.sql))
             said = "it is not one SELECT"
         except (engine.ParserException, engine.CatalogException, engine.BinderException) as error:
             said = str(error).splitlines()[0]

@@ -87,7 +87,7 @@ def resolve(query: Query) -> tuple[str, Query]:
         return (library if library == "duckdb" else kind_of_file(query.database)), query
     kind = query.database.dialect.name
     if kind == "sqlite":
-        with reading("{database}"):
+        with reading("the database"):
             connection = query.database.raw_connection().driver_connection
         return kind, Query(connection, query.sql)
     return (kind if kind == "postgresql" else "other"), query

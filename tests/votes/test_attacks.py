@@ -1,0 +1,133 @@
+"""Attacks on the guarantee that worked once."""
+
+import sqlite3
+from datetime import date, datetime
+from decimal import Decimal
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from shortlist.errors import DataError, ParameterError
+from shortlist.votes import Query, tally
+
+NAMES = ["counted", "domain", "votes", "places", "keys", "picked", "v", "k", "matched", "pairs", "item", "rows_read"]
+
+
+def counts(all_items, votes, **options):
+    found = all_items(tally(votes, **{"person": "u", "item": "item", **options}))
+    return {item: count for count, item in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite", "postgres"])
+def test_no_name_of_a_table_is_captured(kind, name, tmp_path, all_items, request):
+    """A catalogue or a log may have any name: no table of ours is read in its place."""
+    database = tmp_path / "a.db"
+    if kind == "postgres":
+        psycopg = pytest.importorskip("psycopg")
+        database = request.getfixturevalue("postgres")
+        connection = psycopg.connect(database, autocommit=True)
+        connection.execute(f'DROP TABLE IF EXISTS plays, "{name}"')
+    else:
+        connection = (duckdb.connect if kind == "duckdb" else sqlite3.connect)(str(database))
+    connection.execute("CREATE TABLE plays (u TEXT, item TEXT)")
+    connection.execute("INSERT INTO plays VALUES ('p1', 'A'), ('p2', 'A'), ('eve', 'SECRET')")
+    connection.execute(f'CREATE TABLE "{name}" (u TEXT, item TEXT)')
+    connection.execute(f"INSERT INTO \"{name}\" VALUES ('p1', 'A'), ('p1', 'B'), ('p1', 'C')")
+    if kind == "sqlite":
+        connection.commit()
+    connection.close()
+    plays, other = Query(database, "SELECT * FROM plays"), Query(database, f'SELECT * FROM "{name}"')
+    assert counts(all_items, plays, domain=other) == {"A": 2, "B": 0, "C": 0}
+    assert counts(all_items, other, domain=plays) == {"A": 1, "SECRET": 0}
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "de"])
+def test_a_collation_moves_no_votes(collation, all_items):
+    """Under a collation, a vote for 'a' leaves the votes for 'A' where they are."""
+    connection = duckdb.connect()
+    if collation == "de":
+        connection.execute("SET default_collation = 'NOCASE'")
+    column = "TEXT" if collation == "de" else f"TEXT COLLATE {collation}"
+    connection.execute(f"CREATE TABLE plays (u TEXT, item {column})")
+    connection.execute("INSERT INTO plays SELECT 'p' || i, 'A' FROM range(50) AS r(i)")
+    domain = ["A", "a", "ä"]
+    assert counts(all_items, connection.table("plays"), domain=domain) == {"A": 50, "a": 0, "ä": 0}
+    connection.execute("INSERT INTO plays VALUES ('eve', 'a')")
+    assert counts(all_items, connection.table("plays"), domain=domain) == {"A": 50, "a": 1, "ä": 0}
+    assert counts(all_items, Query(connection, "FROM plays"), domain=domain) == {"A": 50, "a": 1, "ä": 0}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_collation_behind_ibis(tmp_path, all_items):
+    """Where the backend decides what is equal, one person still adds at most 1 to each item."""
+    ibis = pytest.importorskip("ibis")
+    with sqlite3.connect(tmp_path / "log.db") as connection:
+        connection.execute("CREATE TABLE plays (u TEXT, item TEXT COLLATE NOCASE)")
+        connection.executemany("INSERT INTO plays VALUES (?, 'A')", [(f"p{number}",) for number in range(50)])
+    connection.close()
+    backend = ibis.sqlite.connect(tmp_path / "log.db")
+    before = counts(all_items, backend.table("plays"), domain=["A", "a"])
+    backend.con.execute("INSERT INTO plays VALUES ('eve', 'a'), ('eve', 'A')")
+    after = counts(all_items, backend.table("plays"), domain=["A", "a"])
+    assert {after[item] - before[item] for item in before} <= {0, 1}
+
+
+def test_mixed_values_change_no_domain(all_items):
+    """A datetime among dates does not add an item."""
+    items = pd.Series([date(2020, 1, 1)] * 50 + [datetime(2020, 1, 1, 5)], dtype=object)
+    votes = pd.DataFrame({"u": range(51), "item": items})
+    found = counts(all_items, votes, domain=[date(2020, 1, 1), date(2020, 1, 2)])
+    assert found == {date(2020, 1, 1): 50, date(2020, 1, 2): 0}
+
+
+def test_a_scale_does_not_leak(all_items):
+    """Items have the scale of the domain, whatever anybody votes for."""
+    domain = [Decimal("1.5"), Decimal("2.5")]
+    for items in ([Decimal("1.5")], [Decimal("1.5"), Decimal("9.12345")]):
+        votes = pa.table({"u": range(len(items)), "item": items})
+        found = counts(all_items, votes, domain=domain)
+        assert [str(item) for item in found] == ["1.5", "2.5"]
+        assert list(found.values()) == [1, 0]
+
+
+@pytest.mark.parametrize("sql", ["SELECT 'x' AS u, json_extract(item, path) AS item FROM docs"])
+def test_the_text_of_an_error_in_a_row_does_not_cross(tmp_path, sql):
+    """SQLite quotes values in the errors of a running query."""
+    with sqlite3.connect(tmp_path / "log.db") as connection:
+        connection.execute("CREATE TABLE docs (item TEXT, path TEXT)")
+        connection.execute("INSERT INTO docs VALUES ('{}', 'SECRET-DIAGNOSIS')")
+    connection.close()
+    with pytest.raises(DataError, match="could not be read") as caught:
+        tally(Query(tmp_path / "log.db", sql), person="u", item="item", domain=["a"])
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("hold", [pa.table, pd.DataFrame, lambda columns: columns], ids=["arrow", "pandas", "dict"])
+def test_both_zeros_are_one_person(hold, all_items):
+    """0.0 and −0.0 are one person, and NaN is nobody."""
+    votes = hold({"u": pa.array([0.0, -0.0, float("nan")]), "item": pa.array(["a"] * 3)})
+    if isinstance(votes, pd.DataFrame):
+        votes = pd.DataFrame({"u": [0.0, -0.0, float("nan")], "item": ["a"] * 3})
+    assert counts(all_items, votes, domain=["a"]) == {"a": 1}
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1000])
+def test_errors_do_not_depend_on_the_number_of_rows(rows):
+    """Types that cannot match are refused, with and without votes."""
+    votes = pa.table({"u": pa.array(range(rows), pa.int64()), "item": pa.array([date(2020, 1, 1)] * rows, pa.date32())})
+    with pytest.raises(DataError, match="whole numbers; it holds dates"):
+        tally(votes, person="u", item="item", domain=[7])
+    assert tally(votes, person="u", item="item", domain=["7"]).d == 1
+
+
+def test_the_votes_own_file_is_no_domain(tmp_path):
+    """A query on a file of the votes is the votes."""
+    (tmp_path / "plays.csv").write_text("u,item\n1,a\n")
+    duckdb.connect(str(tmp_path / "a.duckdb")).close()
+    domain = Query(tmp_path / "a.duckdb", f"SELECT DISTINCT item FROM '{tmp_path / 'plays.csv'}'")
+    with pytest.raises(ParameterError, match="reads a file of the votes"):
+        tally(tmp_path / "plays.csv", person="u", item="item", domain=domain)
