@@ -3,9 +3,11 @@
 import json
 import os
 import pty
+import signal
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -63,6 +65,14 @@ def test_refuses_a_pipe_and_a_file(run, folder):
     assert not (folder / "result.txt").read_bytes()
 
 
+def test_refuses_a_device_as_a_file(run, folder):
+    """A pipe with a name is a pipe."""
+    os.mkfifo(folder / "pipe.txt")
+    done = run(*ARGUMENTS, "--output", "pipe.txt", "--force")
+    assert done.returncode == 2
+    assert "a pipe or a device" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["check.txt", "check.json"])
 def test_writes_a_file_that_only_its_owner_may_read(run, folder, name):
     """With --output, the file has mode 600 whatever the umask, also over another file."""
@@ -113,3 +123,20 @@ def test_reads_described_files(run, folder):
         "select", "votes.txt", *columns, *described, *listed, "-k", "1", "--epsilon", "1", "--format", "json"
     )
     assert released.returncode == 0, released.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_leaves_no_copy_after_a_signal(folder, number):
+    """Standard input that was copied is removed when the process is stopped."""
+    (folder / "temporary").mkdir()
+    arguments = ["check", "-", "--input-format", "csv", *ARGUMENTS[2:], "-o", "check.txt"]
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary")}
+    with subprocess.Popen([*PROGRAM, *arguments], cwd=folder, env=environment, stdin=subprocess.PIPE) as process:
+        process.stdin.write(b"user_id,track\n1,secret\n")
+        process.stdin.flush()
+        while not list(folder.glob("temporary/*/copy-*/data")) and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number
+    assert not list((folder / "temporary").iterdir())
+    assert not (folder / "check.txt").exists()

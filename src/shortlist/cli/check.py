@@ -76,6 +76,8 @@ def _check_place(output: Path | None, *, force: bool) -> None:
         from shortlist.writing import check_target
 
         check_target(output, force=force)
+        if output.exists() and not output.is_file():
+            raise ParameterError("{output} must be a file that can be protected", "it is a pipe or a device")
     elif not (sys.stdout and sys.stdout.isatty()):
         raise ParameterError(
             "a check must be shown on a terminal, because it is not private",

@@ -84,6 +84,15 @@ def test_reads_folders_that_name_a_column(folder, all_items, form, votes):
     assert all_items(count(votes, domain=["a", "b/", "007"])) == [(2, "a"), (1, "007"), (1, "b/")]
 
 
+def test_copies_keep_the_columns_of_folders(folder, all_items):
+    """A compressed file in key=value/ has the column of its folder, beside files that are read in place."""
+    for track, suffix, text in [("a", ".csv.zst", "user\n1\n2\n"), ("b", ".csv", "user\n1\n")]:
+        place = folder / "hive" / f"track={track}" / f"part{suffix}"
+        place.parent.mkdir(parents=True)
+        place.write_bytes(pa.compress(text.encode(), codec="zstd", asbytes=True) if suffix != ".csv" else text.encode())
+    assert all_items(count("hive"))[:2] == [(2, "a"), (1, "b")]
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [

@@ -51,7 +51,7 @@ def make_readable(workspace: Workspace, place: Place, *, form: str, encoding: st
     with _reading(place, name):
         if place.kind is Kind.STREAM:
             with _stream(place) as file:
-                path = _copy(workspace, _chunks(file), name)
+                path = _copy(workspace, place, _chunks(file), name)
         with open(path, "rb") as file:
             start = file.read(16)
         packed = "uncompressed" if form == "parquet" else _compression(start)
@@ -59,7 +59,8 @@ def make_readable(workspace: Workspace, place: Place, *, form: str, encoding: st
             return Part(place=place, path=path, compression=packed, empty=not start)
         with open(path, "rb") as file, closing(_unpacked(file, packed)) as unpacked:
             chunks = _chunks(unpacked)
-            copied = _copy(workspace, chunks if encoding in UTF8 else _recoded(chunks, encoding, place, name), name)
+            text = chunks if encoding in UTF8 else _recoded(chunks, encoding, place, name)
+            copied = _copy(workspace, place, text, name)
         if place.kind is Kind.STREAM:
             os.remove(path)
         return Part(place=place, path=copied, empty=not os.stat(copied).st_size)
@@ -128,10 +129,12 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
     return iter(lambda: file.read(_CHUNK), b"")
 
 
-def _copy(workspace: Workspace, chunks: Iterator[bytes], name: str) -> str:
-    """Write a new file that only its owner may read."""
+def _copy(workspace: Workspace, place: Place, chunks: Iterator[bytes], name: str) -> str:
+    """Write a new file that only its owner may read, in folders that name the same columns."""
     number = len(os.listdir(workspace.folder))
-    path = os.path.join(workspace.folder, f"copy-{number}")
+    folder = os.path.join(workspace.folder, f"copy-{number}", *place.partitions)
+    os.makedirs(folder, mode=0o700)
+    path = os.path.join(folder, "data")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         for chunk in chunks:
             try:

@@ -40,7 +40,7 @@ class Reading:
 
 def _parquet(connection: DuckDBPyConnection, parts: list[Part], asked: Reading) -> DuckDBPyRelation:
     """Read files with equal types together; the files may differ in the width of a type, not in the type."""
-    alike: dict[tuple[tuple[str, str], ...], list[Part]] = defaultdict(list)
+    alike: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], list[Part]] = defaultdict(list)
     first: dict[str, tuple[str, Part]] = {}
     for part in parts:
         _refuse_empty(part, asked)
@@ -59,10 +59,10 @@ def _parquet(connection: DuckDBPyConnection, parts: list[Part], asked: Reading) 
                     before=before.place.shown,
                     file=part.place.shown,
                 )
-        alike[tuple((column, types[column]) for column in chosen)].append(part)
+        alike[tuple((column, types[column]) for column in chosen), part.place.keys].append(part)
     queries = (
         f"SELECT {', '.join(identifier(column) for column, _ in typed)} FROM {_read_parquet(group)}"
-        for typed, group in alike.items()
+        for (typed, _), group in alike.items()
     )
     return connection.sql(" UNION ALL ".join(queries))
 

@@ -84,10 +84,15 @@ class Place:
         return status.st_dev, status.st_ino
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """The columns that the folders name, as in day=2024-01-31/plays.csv."""
+    def partitions(self) -> tuple[str, ...]:
+        """The folders that name a column and its value, as in day=2024-01-31/plays.csv."""
         folders = self.shown.replace(os.sep, "/").split("/")[:-1]
-        return tuple(key for key, equals, _ in (folder.partition("=") for folder in folders) if key and equals)
+        return tuple(folder for folder in folders if folder.find("=") > 0)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that the folders name."""
+        return tuple(folder.partition("=")[0] for folder in self.partitions)
 
 
 def find_files(paths: Sequence[str], *, any_format: bool, name: str) -> list[Place]:
