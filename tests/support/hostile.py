@@ -293,8 +293,8 @@ def hold_postgres(data, address):
     if pa.types.is_timestamp(items.type) and items.type.tz:
         kind, items = "timestamptz", items.cast(pa.timestamp("us", "UTC"))
     with psycopg.connect(address) as connection:
-        collation = "CREATE COLLATION IF NOT EXISTS case_insensitive (provider=icu, locale='und-u-ks-level2', deterministic=false)"
-        connection.execute(collation)
+        collation = "provider = icu, locale = 'und-u-ks-level2', deterministic = false"
+        connection.execute(f"CREATE COLLATION IF NOT EXISTS case_insensitive ({collation})")
         connection.execute(f'CREATE TABLE {name} ("user" bigint, track {kind})')
         rows = list(zip(data["user"].to_pylist(), items.to_pylist(), strict=True))
         connection.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s)", rows)

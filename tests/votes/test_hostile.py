@@ -80,7 +80,7 @@ def test_postgres_columns(workspace, postgres, case):
 
 
 @seed(12)
-@settings(CHECKS, max_examples=6)
+@settings(CHECKS, max_examples=5)
 @given(case=hostile.cases(SPARK_KINDS, people=20, smallest=20))
 def test_spark_columns(workspace, spark, case):
     """Spark counts what the rule says for each person of a table, and one person more is counted so too."""
