@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from shortlist.selection import select
     from shortlist.selector import prepare, top_k
     from shortlist.votes import Query
+    from shortlist.votes.check import Check, check
+    from shortlist.votes.sources.files import Files
 
 __all__ = [
     "CDPPeel",
+    "Check",
     "FastJoint",
+    "Files",
     "Gamma",
     "Guarantee",
     "Joint",
@@ -33,6 +37,7 @@ __all__ = [
     "ShortlistError",
     "SystemBits",
     "__version__",
+    "check",
     "compose",
     "prepare",
     "select",
@@ -49,6 +54,8 @@ _HOMES = {
     "selection": ["select"],
     "selector": ["prepare", "top_k"],
     "votes": ["Query"],
+    "votes.check": ["Check", "check"],
+    "votes.sources.files": ["Files"],
 }
 
 
