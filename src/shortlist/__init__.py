@@ -38,15 +38,19 @@ if TYPE_CHECKING:
     from shortlist.selection import select
     from shortlist.selector import Selector, prepare, top_k
     from shortlist.votes import Query
+    from shortlist.votes.check import Check, check
+    from shortlist.votes.sources.files import Files
 
 __all__ = [
     "Bits",
     "BudgetError",
     "CDPPeel",
     "ChangedError",
+    "Check",
     "DataError",
     "ErrorBound",
     "FastJoint",
+    "Files",
     "Gamma",
     "Guarantee",
     "Joint",
@@ -70,6 +74,7 @@ __all__ = [
     "Subset",
     "SystemBits",
     "__version__",
+    "check",
     "compose",
     "prepare",
     "select",
@@ -108,6 +113,8 @@ _HOMES = {
     "selection": ["select"],
     "selector": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],
+    "votes.check": ["Check", "check"],
+    "votes.sources.files": ["Files"],
 }
 
 

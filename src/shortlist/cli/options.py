@@ -43,7 +43,9 @@ def _neighbour_names(incomplete: str) -> list[str]:
 Files = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="FILES", help="Votes: Parquet, CSV or JSON lines; files, folders or globs.", show_default=False
+        metavar="FILES",
+        help="Votes: Parquet, CSV or JSON lines; files, folders, globs, addresses, or - for standard input.",
+        show_default=False,
     ),
 ]
 Person = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that says who voted.")]
@@ -110,4 +112,38 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no r
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeatable randomness, for tests; only with --insecure.")]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Allow randomness that can be repeated; the release says so.")
+]
+
+
+class FileFormat(StrEnum):
+    """What a file holds, if its name does not say so."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+InputFormat = Annotated[
+    FileFormat | None, typer.Option(help="What FILES hold, if their names do not say so; json is JSON lines.")
+]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="The encoding of FILES, say latin-1 or utf-16.")]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="CSV FILES have no header; the columns are called 1, 2 and so on.")
+]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="What separates the fields of CSV FILES; `tab` is a tab.")
+]
+DomainFormat = Annotated[FileFormat | None, typer.Option(help="Like --input-format, for the file of the domain.")]
+DomainEncoding = Annotated[str, typer.Option(metavar="NAME", help="Like --encoding, for the file of the domain.")]
+DomainNoHeader = Annotated[
+    bool, typer.Option("--domain-no-header", help="Like --no-header, for the file of the domain.")
+]
+DomainDelimiter = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="Like --delimiter, for the file of the domain.")
+]
+Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column that says who voted.")]
+ShowValues = Annotated[bool, typer.Option("--show-values", help="Show single items of the votes, which are private.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the check to a file that only you may read."),
 ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shortlist.cli import options
 from shortlist.cli.display import progress, remark
+from shortlist.cli.inputs import FileOptions, read_domain, read_votes
 from shortlist.cli.options import Format
 from shortlist.cli.output import check_output, print_release, write_release
 from shortlist.errors import ParameterError
@@ -34,6 +35,14 @@ def select(
     database: options.Database = None,
     sql: options.Sql = None,
     domain_sql: options.DomainSql = None,
+    input_format: options.InputFormat = None,
+    encoding: options.Encoding = "utf-8",
+    no_header: options.NoHeader = False,
+    delimiter: options.Delimiter = None,
+    domain_format: options.DomainFormat = None,
+    domain_encoding: options.DomainEncoding = "utf-8",
+    domain_no_header: options.DomainNoHeader = False,
+    domain_delimiter: options.DomainDelimiter = None,
     memory_limit: options.MemoryLimit = None,
     mechanism: options.Mechanism = None,
     beta: options.Beta = None,
@@ -51,6 +60,8 @@ def select(
     A person counts once for an item, however often the log repeats it. Rows without a person or an item, and votes
     for items outside the domain, are ignored.
     """
+    votes_files = FileOptions(input_format, encoding, no_header, delimiter)
+    domain_file = FileOptions(domain_format, domain_encoding, domain_no_header, domain_delimiter)
     bits = _bits(seed, insecure)
     check_output(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step:
@@ -58,13 +69,13 @@ def select(
         from shortlist.selection import select as select_from
 
         release = select_from(
-            _votes(files, database, sql),
+            read_votes(files, votes_files, database=database, sql=sql),
             person=person,
             votes_per_person=votes_per_person,
             item=item,
             count=count,
             sensitivity=sensitivity,
-            domain=_domain(domain, database, domain_sql),
+            domain=read_domain(domain, domain_file, database=database, domain_sql=domain_sql),
             domain_column=domain_column,
             memory_limit=memory_limit,
             k=k,
@@ -83,32 +94,6 @@ def select(
         write_release(release, output, force=force)
         remark(f"wrote {output}", quiet=quiet)
     print_release(release, printed, quiet=quiet)
-
-
-def _votes(files: list[str] | None, database: str | None, sql: str | None) -> object:
-    if (database is None) != (sql is None):
-        raise ParameterError("{database} and {sql} must come together: a database, and a query on it")
-    if bool(files) == (database is not None):
-        raise ParameterError(
-            "{votes} or {database} must be given, and only one of them", "both were" if files else "neither was"
-        )
-    if database is None or sql is None:
-        return files
-    from shortlist.votes import Query
-
-    return Query(database, sql)
-
-
-def _domain(domain: str | None, database: str | None, domain_sql: str | None) -> object:
-    if domain_sql is None:
-        return domain
-    if database is None:
-        raise ParameterError("{domain_sql} must come with {database}, the database that it queries")
-    if domain is not None:
-        raise ParameterError("{domain} or {domain_sql} must be given, and only one of them", "both were")
-    from shortlist.votes import Query
-
-    return Query(database, domain_sql)
 
 
 def _bits(seed: int | None, insecure: bool) -> Bits | None:

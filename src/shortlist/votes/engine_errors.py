@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from shortlist.errors import DataError, MissingExtraError, ShortlistError
@@ -27,10 +25,13 @@ _HINTS = {
 }
 _LINE = re.compile(r"Invalid Input Error: CSV Error on Line: (\d+)\n")
 _FAULTS = {
-    "Expected Number of Columns": "has more or fewer fields than the header",
+    "Expected Number of Columns": "has more or fewer fields than the first line",
     "unterminated quote": "opens a quote that is not closed",
     "not utf-8": "is not text in UTF-8",
 }
+
+
+_NO_FILES: Mapping[str, str] = {}
 
 
 def optional(module: str, *, extra: str = "tables", purpose: str = "reading tables") -> Any:
@@ -46,8 +47,10 @@ def optional(module: str, *, extra: str = "tables", purpose: str = "reading tabl
 
 
 @contextmanager
-def reading(what: str, *, hint: str | None = None, files: Iterable[Path] = ()) -> Iterator[None]:
-    """Say in our words that an engine failed to read something; of `files`, the one that it failed on is named.
+def reading(what: str, *, hint: str | None = None, files: Mapping[str, str] = _NO_FILES) -> Iterator[None]:
+    """Say in our words that an engine failed to read something, and name the file that it failed on.
+
+    `files` are the paths that the engine knows, with the names that errors may show.
 
     >>> with reading("votes", hint="look at line 3"):
     ...     int("secret")
@@ -101,11 +104,12 @@ def strip_context(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def _find_place(text: str, files: Iterable[Path]) -> tuple[str, dict[str, str]]:
+def _find_place(text: str, files: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Tell which file an engine complains of, and where; of its text, only our file names and the line are used."""
-    named = max((os.fspath(path) for path in files if os.fspath(path) in text), key=len, default=None)
-    if named is None:
+    path = max((path for path in files if path in text), key=len, default=None)
+    if path is None:
         return "", {}
+    named = files[path]
     line = _LINE.match(text)
     if line is None:
         return ": the file is {file!r}", {"file": named}

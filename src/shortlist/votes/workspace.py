@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import weakref
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
@@ -15,6 +14,8 @@ from shortlist.votes.spill_folders import own_folder, remove, sweep
 
 if TYPE_CHECKING:
     import duckdb
+
+_SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*[KMGT]i?B\s*", re.IGNORECASE)
 
 
 class Workspace:
@@ -27,32 +28,36 @@ class Workspace:
 
     def __init__(self, *, memory_limit: str | None = None) -> None:
         engine = optional("duckdb", purpose="opening files and tables")
-        sweep()
-        folder, lock = own_folder()
         # A name in a query means a table of the database, never a variable of this program.
-        settings: dict[str, Any] = {"temp_directory": str(folder), "python_enable_replacements": "false"}
+        settings: dict[str, Any] = {"python_enable_replacements": "false"}
         if memory_limit is not None:
-            settings["memory_limit"] = str(memory_limit)
-        connection: duckdb.DuckDBPyConnection | None = None
-        if not str(memory_limit).strip().startswith("-"):
-            with suppress(engine.Error):
-                connection = engine.connect(":memory:", config=settings)
-        if connection is None:
-            remove(folder, lock)
-            raise ParameterError(
-                "{memory_limit} must be a size that DuckDB understands",
-                "not {value}",
-                hint="try {memory_limit=4GB}",
-                value=quote(memory_limit),
-            )
-        self.connection = connection
+            settings["memory_limit"] = _read_size(memory_limit)
+        sweep()
+        self.folder, lock = own_folder()
+        weakref.finalize(self, remove, self.folder, lock)
+        self.connection: duckdb.DuckDBPyConnection = engine.connect(
+            ":memory:", config={"temp_directory": str(self.folder), **settings}
+        )
+        # The last one made is called first: the connection is closed before its folder is removed.
+        weakref.finalize(self, self.connection.close)
         self.connection.execute("SET TimeZone = 'UTC'")
-        weakref.finalize(self, _close, self.connection, folder, lock)
 
 
-def _close(connection: duckdb.DuckDBPyConnection, folder: Path, lock: int) -> None:
-    connection.close()
-    remove(folder, lock)
+def _read_size(size: Any) -> str:
+    """Read an amount of memory. DuckDB by itself takes a negative one for no limit.
+
+    >>> _read_size("1.5 GB")
+    '1.5 GB'
+    """
+    found = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if found is None or not float(found[1]):
+        raise ParameterError(
+            "{memory_limit} must be a number above 0 with a unit: KB, MB, GB, TB, or KiB, MiB, GiB, TiB",
+            "not {value}",
+            hint="try {memory_limit=4GB}",
+            value=quote(size),
+        )
+    return found[0]
 
 
 def invent_name() -> str:

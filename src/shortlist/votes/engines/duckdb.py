@@ -47,7 +47,7 @@ def count_arrow(workspace: Workspace, reader: Any, domain: Domain, columns: Colu
     check_comparable(family_of(declared), domain, columns)
     columns.start()
     keys = key_table(domain, exact_type(declared), family_of(declared))
-    relation = workspace.connection.from_arrow(_exact_batches(reader))
+    relation = workspace.connection.from_arrow(exact_batches(reader))
     with interruptible(workspace.connection.interrupt):
         return _count(workspace, plain_columns(relation), keys, domain, columns)
 
@@ -109,7 +109,7 @@ def _count_expression(kind: str) -> str:
     return f"CASE WHEN {value} >= 0 THEN {value} END"
 
 
-def _exact_batches(reader: Any) -> Any:
+def exact_batches(reader: Any) -> Any:
     """Bring batches to types that DuckDB holds without loss."""
     pa = optional("pyarrow")
     schema = pa.schema([(name, exact_type(field.type)) for name, field in zip("io", reader.schema, strict=True)])

@@ -74,6 +74,14 @@ def read_items(domain: Query, choose: Choose, *, name: str) -> Iterator[Any]:
         yield from (row[0] for row in session.fetch(f"SELECT DISTINCT {item.expression} FROM {session.view}"))
 
 
+def read_rows(votes: Query, choose: Choose) -> Iterator[tuple[Any, ...]]:
+    """Hand over the chosen columns of a query's answer, all rows of it, in batches of Python values."""
+    session = _Session(votes)
+    chosen = session.open_view(votes.sql, choose)
+    session.execute("SET TRANSACTION READ ONLY")
+    yield from session.rows(*chosen)
+
+
 def _counting(view: str, item: Column, other: Column, keys: str, counts: str, d: int, cap: int | None) -> str:
     """The statement that fills the table of counts."""
     nothing = f" AND v.{other.name} <> 'NaN'" if other.is_float else ""

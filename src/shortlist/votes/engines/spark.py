@@ -31,8 +31,7 @@ def tally_spark(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
         plain = _plain_columns(votes, columns)
         if columns.counted:
             columns.start()
-            reader = plain.toArrow().to_reader()
-            return CountedDomain(domain, count_arrow(workspace, reader, domain, columns))
+            return CountedDomain(domain, count_arrow(workspace, read_arrow(votes, columns), domain, columns))
         voted = plain.where("other IS NOT NULL")
         if dict(plain.dtypes)["other"] in ("double", "float"):
             voted = voted.where("NOT isnan(other)")
@@ -56,6 +55,12 @@ def tally_spark(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
         return [(row["votes"], row["rank"], row["row"]) for row in found]
 
     return RemoteTally(domain, levels, find)
+
+
+def read_arrow(votes: Any, columns: Columns) -> Any:
+    """Hand over the two columns of a data frame, all rows of it, as a reader of Arrow batches."""
+    with reading(VOTES, hint=_HINT), keep_quiet(votes.sparkSession):
+        return _plain_columns(votes, columns).toArrow().to_reader()
 
 
 @contextmanager

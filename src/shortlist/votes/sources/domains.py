@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from shortlist.votes.domain import NAME, Domain, number_items
 from shortlist.votes.engine_errors import optional, reading
 from shortlist.votes.engines.duckdb import plain_columns
 from shortlist.votes.running import interruptible
-from shortlist.votes.sources.files import is_path, matched, open_files
+from shortlist.votes.sources.files import Files, identities, is_path, open_files, same_files
 from shortlist.votes.sources.frames import library_of, open_arrow
 from shortlist.votes.sources.header import Choose, Header, Origin
 from shortlist.votes.sources.queries import Query, reads_from, texts_in
@@ -40,7 +39,7 @@ def check_domain(domain: Any, votes: Any, *, domain_column: str | None, item: st
         raise _refuse("none was given")
     if isinstance(domain, Query) and isinstance(votes, Query) and reads_from(domain, votes):
         raise _refuse("the query reads the table of the votes")
-    if isinstance(domain, Query) and is_path(votes) and _identities(texts_in(domain.sql)) & _identities(votes):
+    if isinstance(domain, Query) and is_path(votes) and _reads_files(domain, votes):
         raise _refuse("the query reads a file of the votes")
     if domain_column in (None, item) and _is_same(domain, votes):
         raise _refuse("the votes themselves were given")
@@ -49,7 +48,7 @@ def check_domain(domain: Any, votes: Any, *, domain_column: str | None, item: st
 def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: str) -> Domain:
     """Read a file, list, series, frame or query of items as numbered rows."""
     choose = _chooser(column, item)
-    if isinstance(domain, str | os.PathLike):
+    if isinstance(domain, Files | str | os.PathLike):
         return _from_relation(workspace, open_files(workspace, domain, choose=choose, name=NAME))
     if isinstance(domain, Query):
         return number_items(read_domain_query(workspace, domain, choose))
@@ -67,7 +66,7 @@ def _refuse(found: str) -> ParameterError:
         + found
         + ". "
         + _FROM_VOTES,
-        hint="pass {domain} as a file ('catalogue.csv'), a list, or a column or frame of your catalogue",
+        hint="pass {domain} with a file that lists them, say catalogue.csv",
     )
 
 
@@ -159,22 +158,14 @@ def _from_polars(domain: Any, choose: Choose) -> Any:
 
 
 def _is_same(domain: Any, votes: Any) -> bool:
-    if isinstance(domain, str | os.PathLike) and is_path(votes):
-        return bool(_identities(domain) & _identities(votes))
+    if isinstance(domain, Files | str | os.PathLike) and is_path(votes):
+        return same_files(domain, votes)
     if isinstance(domain, Query) or isinstance(votes, Query):
         return bool(domain == votes)
     listed = isinstance(domain, list | tuple) and is_path(domain)
     return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
 
 
-def _identities(paths: Any) -> set[Any]:
-    """What tells files apart, however they are spelled or linked."""
-    found: set[Any] = set()
-    for each in [paths] if isinstance(paths, str | os.PathLike) else paths:
-        for path in matched(each) or [Path(each)]:
-            try:
-                status = os.stat(path)
-                found.add((status.st_dev, status.st_ino))
-            except OSError:
-                found.add(os.path.realpath(path))
-    return found
+def _reads_files(domain: Query, votes: Any) -> bool:
+    texts = texts_in(domain.sql)
+    return bool(texts) and bool(identities(texts).keys() & identities(votes).keys())

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from shortlist.errors import DataError
 from shortlist.votes.engine_errors import reading
+from shortlist.votes.sources.file_copies import Part
+from shortlist.votes.sources.file_paths import Kind
 from shortlist.votes.sources.header import Choose, Header, Origin
 from shortlist.votes.workspace import identifier, literal
 
@@ -20,36 +22,53 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _DELIMITERS = ",\t;|"
+_MOST_COLUMNS = 1000
 _WHOLE = {f"{sign}{width}INT" for sign in ("", "U") for width in ("TINY", "SMALL", "BIG", "HUGE")}
 _WHOLE |= {"INTEGER", "UINTEGER"}
+_TEXT = "is it text in the stated encoding, and is it complete?"
 
 
-def _parquet(connection: DuckDBPyConnection, files: list[Path], choose: Choose, name: str) -> DuckDBPyRelation:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What is asked of files: their columns, how they are written, and what errors call them."""
+
+    choose: Choose
+    name: str
+    header: bool = True
+    delimiter: str | None = None
+
+
+def _parquet(connection: DuckDBPyConnection, parts: list[Part], asked: Reading) -> DuckDBPyRelation:
     """Read files with equal types together; the files may differ in the width of a type, not in the type."""
-    alike: dict[tuple[tuple[str, str], ...], list[Path]] = defaultdict(list)
-    first: dict[str, tuple[str, Path]] = {}
-    for path in files:
-        opened = connection.sql(f"SELECT * FROM {_read_parquet([path])} LIMIT 0")
+    alike: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], list[Part]] = defaultdict(list)
+    first: dict[str, tuple[str, Part]] = {}
+    for part in parts:
+        _refuse_empty(part, asked)
+        opened = connection.sql(f"SELECT * FROM {_read_parquet([part])} LIMIT 0")
         types = dict(zip(opened.columns, map(str, opened.types), strict=True))
-        chosen = choose(Header(columns=opened.columns, file=path if len(files) > 1 else None))
+        chosen = asked.choose(Header(columns=opened.columns, file=_file(part) if len(parts) > 1 else None))
         for column in chosen:
-            family, before = first.setdefault(column, (_family(types[column]), path))
+            family, before = first.setdefault(column, (_family(types[column]), part))
             if family != _family(types[column]):
                 raise DataError(
-                    f"column {column!r} of {name} must have one type in all files; "
-                    f"it has not in {str(before)!r} and {str(path)!r}.",
+                    "column {column!r} of {name} must have one type in all files",
+                    "it has not in {before!r} and {file!r}",
                     hint="write the files with one type, or cast the column in a query",
+                    column=column,
+                    name=asked.name,
+                    before=before.place.shown,
+                    file=part.place.shown,
                 )
-        alike[tuple((column, types[column]) for column in chosen)].append(path)
-    parts = (
+        alike[tuple((column, types[column]) for column in chosen), part.place.keys].append(part)
+    queries = (
         f"SELECT {', '.join(identifier(column) for column, _ in typed)} FROM {_read_parquet(group)}"
-        for typed, group in alike.items()
+        for (typed, _), group in alike.items()
     )
-    return connection.sql(" UNION ALL ".join(parts))
+    return connection.sql(" UNION ALL ".join(queries))
 
 
-def _read_parquet(files: Sequence[Path]) -> str:
-    return f"read_parquet({_listed(files)}, hive_types_autocast = false)"
+def _read_parquet(parts: Sequence[Part]) -> str:
+    return f"read_parquet({_listed(parts)}, hive_types_autocast = false)"
 
 
 def _family(written: str) -> str:
@@ -66,86 +85,152 @@ def _family(written: str) -> str:
     return {"ENUM": "VARCHAR", "DECIMAL": "DECIMAL"}.get(bare, written)
 
 
-def _json(connection: DuckDBPyConnection, files: list[Path], choose: Choose, name: str) -> DuckDBPyRelation:
-    for path in files:
-        _check_lines(path, name)
-    options = "format = 'newline_delimited', compression = 'auto_detect'"
-    table = f"read_json({_listed(files)}, {options}, union_by_name = true)"
-    found = connection.sql(f"SELECT * FROM {table} LIMIT 0").columns
-    chosen = choose(Header(columns=found, origin=Origin.KEYS))
-    types = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in chosen)
-    return connection.sql(f"FROM read_json({_listed(files)}, {options}, columns = {{{types}}})")
+def _json(connection: DuckDBPyConnection, parts: list[Part], asked: Reading) -> DuckDBPyRelation:
+    """Read files with equal compression and folders together; files without a line hold no rows."""
+    alike: dict[tuple[str, tuple[str, ...]], list[Part]] = defaultdict(list)
+    for part in parts:
+        if not part.empty:
+            _refuse_array(part, asked)
+            alike[part.compression, part.place.keys].append(part)
+    if not alike:
+        return _nothing(connection, asked)
+    options = "format = 'newline_delimited', hive_types_autocast = false"
+    tables = {
+        key: f"read_json({_listed(group)}, {options}, compression = '{key[0]}', hive_partitioning = {bool(key[1])}"
+        for key, group in alike.items()
+    }
+    found: dict[str, None] = {}
+    for table in tables.values():
+        found.update(dict.fromkeys(connection.sql(f"SELECT * FROM {table}, union_by_name = true) LIMIT 0").columns))
+    chosen = asked.choose(Header(columns=list(found), origin=Origin.KEYS))
+    names = ", ".join(map(identifier, chosen))
+    queries = []
+    for (_, keys), table in tables.items():
+        types = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in chosen if column not in keys)
+        queries.append(f"SELECT {names} FROM {table}, columns = {{{types}}})")
+    return connection.sql(" UNION ALL ".join(queries))
 
 
-def _check_lines(path: Path, name: str) -> None:
-    with (
-        reading(f"the start of {str(path)!r}", hint="is it text in UTF-8, and packed only if it ends in .gz?"),
-        _opened(path) as text,
-    ):
+def _refuse_array(part: Part, asked: Reading) -> None:
+    if part.place.kind is Kind.REMOTE:
+        return
+    with reading(f"the start of {part.place.shown!r}", hint=_TEXT), _opened(part) as text:
         start = text.read(4096).lstrip()
     if start.startswith("["):
         raise DataError(
-            f"{name} must be JSON lines, one object on each line; {str(path)!r} holds an array.",
+            "{name} must be JSON lines, one object on each line",
+            "{file!r} holds an array",
             hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
+            name=asked.name,
+            file=part.place.shown,
         )
 
 
-def _csv(connection: DuckDBPyConnection, files: list[Path], choose: Choose, name: str) -> DuckDBPyRelation:
+def _csv(connection: DuckDBPyConnection, parts: list[Part], asked: Reading) -> DuckDBPyRelation:
     """Read files with equal headers together; columns are found by the header of each."""
-    alike: dict[tuple[str, tuple[str, ...]], list[Path]] = defaultdict(list)
-    for path in files:
-        alike[_header(path, choose, name)].append(path)
-    parts = []
-    for (delimiter, header), group in alike.items():
-        chosen = choose(Header(columns=header, origin=Origin.FIRST_LINE, file=group[0]))
-        # DuckDB tells names apart by more than case, and we need no names but our own.
-        types = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(len(header)))
-        columns = ", ".join(f"c{header.index(column)} AS {identifier(column)}" for column in chosen)
-        options = "quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false"
-        parts.append(
-            f"SELECT {columns} FROM read_csv({_listed(group)}, auto_detect = false, header = true, "
-            f"delim = {literal(delimiter)}, columns = {{{types}}}, {options})"
+    alike: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], list[Part]] = defaultdict(list)
+    for part in parts:
+        if asked.header or not part.empty:
+            delimiter, names = _columns(connection, part, asked)
+            alike[part.compression, delimiter, names, part.place.keys].append(part)
+    queries = []
+    for (compression, delimiter, names, keys), group in alike.items():
+        chosen = asked.choose(_header([*names, *(key for key in keys if key not in names)], group[0], asked))
+        # DuckDB tells names apart by more than case, and a name with a stroke is never that of a folder.
+        types = ", ".join(f"'/{index}': 'VARCHAR'" for index in range(len(names)))
+        columns = ", ".join(
+            identifier(column) if column in keys else f"{identifier(f'/{names.index(column)}')} AS {identifier(column)}"
+            for column in chosen
         )
-    return connection.sql(" UNION ALL ".join(parts))
+        options = "quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, hive_types_autocast = false"
+        queries.append(
+            f"SELECT {columns} FROM read_csv({_listed(group)}, auto_detect = false, header = {asked.header}, "
+            f"delim = {literal(delimiter)}, columns = {{{types}}}, compression = '{compression}', "
+            f"hive_partitioning = {bool(keys)}, {options})"
+        )
+    return connection.sql(" UNION ALL ".join(queries)) if queries else _nothing(connection, asked)
 
 
-def _header(path: Path, choose: Choose, name: str) -> tuple[str, tuple[str, ...]]:
-    """The delimiter and the column names: of the delimiters that give the needed columns, the one that gives most."""
-    with (
-        reading(f"the first line of {str(path)!r}", hint="is it text in UTF-8, and packed only if it ends in .gz?"),
-        _opened(path) as text,
-    ):
-        line = text.readline()
-        line.encode()
+def _columns(connection: DuckDBPyConnection, part: Part, asked: Reading) -> tuple[str, tuple[str, ...]]:
+    """The delimiter and the names: of the delimiters that give the needed columns, the one that gives most.
+
+    Without a header, columns are named by their positions, and nothing is guessed: the first line is a vote.
+    """
+    _refuse_empty(part, asked)
+    line = _first_line(connection, part)
+    if not asked.header:
+        delimiter = asked.delimiter or ("\t" if part.place.suffixes[0] == ".tsv" else ",")
+        fields = next(csv.reader([line], delimiter=delimiter), [])
+        return delimiter, tuple(str(position) for position in range(1, len(fields) + 1))
     if not line.strip():
         raise DataError(
-            f"{name} must begin with a header, the names of the columns; the first line of {str(path)!r} is blank.",
+            "{name} must begin with a header, the names of the columns",
+            "the first line of {file!r} is blank",
             hint="remove what stands above the header",
+            name=asked.name,
+            file=part.place.shown,
         )
-    headers = [(each, tuple(next(csv.reader([line], delimiter=each), []))) for each in _DELIMITERS]
-    return max(headers, key=lambda candidate: (_suffices(choose, candidate[1]), len(candidate[1])))
+    delimiters = asked.delimiter or _DELIMITERS
+    headers = [(each, tuple(next(csv.reader([line], delimiter=each), []))) for each in delimiters]
+    return max(headers, key=lambda candidate: (_suffices(candidate[1], part, asked), len(candidate[1])))
 
 
-def _suffices(choose: Choose, columns: Sequence[str]) -> bool:
+def _first_line(connection: DuckDBPyConnection, part: Part) -> str:
+    with reading(f"the first line of {part.place.shown!r}", hint=_TEXT):
+        if part.place.kind is Kind.REMOTE:
+            # No line has this sign, so a line is one field.
+            options = "auto_detect = false, header = false, quote = '', escape = '', delim = '\x1f'"
+            rows = connection.execute(
+                f"FROM read_csv({_listed([part])}, {options}, columns = {{'line': 'VARCHAR'}}, "
+                f"compression = '{part.compression}') LIMIT 1"
+            ).fetchall()
+            return str(rows[0][0]).removeprefix("\ufeff") if rows else ""
+        with _opened(part) as text:
+            line = text.readline()
+        line.encode()
+        return line
+
+
+def _suffices(names: Sequence[str], part: Part, asked: Reading) -> bool:
     try:
-        return bool(choose(Header(columns=columns, origin=Origin.FIRST_LINE)))
+        return bool(asked.choose(_header([*names, *part.place.keys], part, asked)))
     except DataError:
         return False
 
 
-def _opened(path: Path) -> TextIO:
-    opened = gzip.open if path.suffix.lower() == ".gz" else open
+def _header(columns: Sequence[str], part: Part, asked: Reading) -> Header:
+    return Header(columns=columns, origin=Origin.FIRST_LINE if asked.header else Origin.SCHEMA, file=_file(part))
+
+
+def _nothing(connection: DuckDBPyConnection, asked: Reading) -> DuckDBPyRelation:
+    """A table without rows, of files that do not say which columns they have."""
+    positions = [str(position) for position in range(1, _MOST_COLUMNS)]
+    chosen = asked.choose(Header(columns=positions, origin=Origin.UNKNOWN))
+    return connection.sql(f"SELECT {', '.join(f'NULL::VARCHAR AS {identifier(each)}' for each in chosen)} WHERE false")
+
+
+def _refuse_empty(part: Part, asked: Reading) -> None:
+    if part.empty:
+        raise DataError("{name} must not be an empty file", "{file!r} is", name=asked.name, file=part.place.shown)
+
+
+def _opened(part: Part) -> TextIO:
+    opened = gzip.open if part.compression == "gzip" else open
     # What is wrong further down is found by DuckDB, which tells the line.
-    return cast(TextIO, opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=""))
+    return cast(TextIO, opened(part.path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline=""))
 
 
-def _listed(files: Sequence[Path]) -> str:
+def _file(part: Part) -> Path:
+    return Path(part.place.shown)
+
+
+def _listed(parts: Sequence[Part]) -> str:
     # DuckDB reads a path as a glob, so what is special in globs is put in brackets.
-    escaped = (glob.escape(os.fspath(path)) for path in files)
-    return "[" + ", ".join(map(literal, escaped)) + "]"
+    paths = (part.path if part.place.kind is Kind.REMOTE else glob.escape(part.path) for part in parts)
+    return "[" + ", ".join(map(literal, paths)) + "]"
 
 
-OPENERS: dict[str, Callable[[DuckDBPyConnection, list[Path], Choose, str], DuckDBPyRelation]] = {
+OPENERS: dict[str, Callable[[DuckDBPyConnection, list[Part], Reading], DuckDBPyRelation]] = {
     "parquet": _parquet,
     "csv": _csv,
     "json": _json,

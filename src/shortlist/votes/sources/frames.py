@@ -49,11 +49,11 @@ def count_frame(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
         if library == "pandas" and hasattr(votes, "columns"):
             chosen = choose_columns(list(votes.columns), columns)
             columns.start()
-            return _count_columns(workspace, [votes[name] for name in chosen], domain, columns)
+            return _count_columns(workspace, open_columns(votes, chosen), domain, columns)
         if isinstance(votes, Mapping):
             chosen = choose_columns(list(votes), columns)
             columns.start()
-            return _count_columns(workspace, [_as_column(votes[name]) for name in chosen], domain, columns)
+            return _count_columns(workspace, open_columns(votes, chosen), domain, columns)
         if library == "polars":
             return count_polars(workspace, votes, domain, columns)
         if library == "ibis":
@@ -97,6 +97,17 @@ def open_arrow(table: Any, choose: Choose) -> Any:
     return None
 
 
+def open_columns(table: Any, names: list[str]) -> Any:
+    """Open two columns of a pandas frame or a dict: as a reader if both have a type, else as batches of values."""
+    pa = optional("pyarrow")
+    pair = [_as_column(table[name]) if isinstance(table, Mapping) else table[name] for name in names]
+    typed = [_to_arrow(column) for column in pair]
+    if any(column is None for column in typed):
+        items, others = (column.to_pylist() if isinstance(column, pa.ChunkedArray) else column for column in pair)
+        return _slices(_values(items), _values(others))
+    return pa.table(typed, names=["item", "other"]).to_reader()
+
+
 def _as_column(values: Any) -> Any:
     """A column of a dict: an Arrow or NumPy array or a series as it is, anything else as Python values."""
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__") or library_of(values) == "pandas":
@@ -108,19 +119,16 @@ def _as_column(values: Any) -> Any:
     return column
 
 
-def _count_columns(workspace: Workspace, pair: list[Any], domain: Domain, columns: Columns) -> IntArray:
-    """Count the votes of two columns: in Arrow where both have a type, else by Python values.
+def _count_columns(workspace: Workspace, opened: Any, domain: Domain, columns: Columns) -> IntArray:
+    """Count the votes of two columns.
 
     The type of such a column may come from its values, so no type is refused: what cannot match is ignored.
     """
-    pa = optional("pyarrow")
-    typed = [_to_arrow(column) for column in pair]
-    if any(column is None for column in typed):
-        items, others = (column.to_pylist() if isinstance(column, pa.ChunkedArray) else column for column in pair)
-        return count_rows(workspace, _slices(_values(items), _values(others)), domain, columns)
-    if not can_match(domain.family, family_of(typed[0].type)):
+    if not hasattr(opened, "schema"):
+        return count_rows(workspace, opened, domain, columns)
+    if not can_match(domain.family, family_of(opened.schema.field(0).type)):
         return np.zeros(domain.d, dtype=np.int64)
-    return count_arrow(workspace, pa.table(typed, names=["item", "other"]).to_reader(), domain, columns)
+    return count_arrow(workspace, opened, domain, columns)
 
 
 def _to_arrow(column: Any) -> Any:

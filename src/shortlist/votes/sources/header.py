@@ -27,6 +27,8 @@ class Origin(StrEnum):
     """In the objects of JSON lines."""
     ANSWER = "answer"
     """In the answer to a query."""
+    UNKNOWN = "unknown"
+    """Nowhere: the file has no line, and its columns may be called anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,39 +47,43 @@ class Header:
         shortlist.errors.DataError: the votes must have a column 'usr'; found 'user', 'track'.
         Hint: did you mean 'user'?
         """
-        for name in wanted:
+        for name in wanted if self.origin is not Origin.UNKNOWN else ():
             times = list(self.columns).count(name)
             if not times:
-                raise self._missing(name, wanted, where)
+                raise self._missing(name, where)
             if times > 1:
-                raise DataError(f"{where} must have each column once; {name!r} is repeated{self._inside()}.")
+                raise DataError(
+                    "{where} must have each column once",
+                    "{name!r} is repeated{inside}",
+                    where=where,
+                    name=name,
+                    inside=self._inside(),
+                )
         return list(wanted)
 
     def shown(self) -> str:
-        """What was found, as far as it may be told."""
+        """What was found, as far as an error may say it."""
         if self.origin is not Origin.SCHEMA:
             return f"there is none{self._inside()}"
         names = ", ".join(map(repr, self.columns[:20])) + (", ..." if len(self.columns) > 20 else "")
         return f"found {names or 'none'}{self._inside()}"
 
-    def _missing(self, name: str, wanted: Sequence[str], where: str) -> DataError:
-        nearest = self._nearest(name, wanted)
-        hints = {
-            Origin.FIRST_LINE: "is the first line of the file a header, with the names of the columns?",
+    def _missing(self, name: str, where: str) -> DataError:
+        # Of a first line, of keys and of an answer nothing is repeated: they may be data.
+        hint = {
+            Origin.SCHEMA: "did you mean {nearest}?" if self._nearest(name) else None,
+            Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?",
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
-            Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
-        }
-        hint = f"did you mean {' or '.join(map(repr, nearest))}?" if nearest else hints.get(self.origin)
-        return DataError(f"{where} must have a column {name!r}; {self.shown()}.", hint=hint)
+            Origin.ANSWER: "name the column in the query: SELECT ... AS {name}",
+        }[self.origin]
+        values = {"where": where, "name": name, "columns": self.shown(), "nearest": " or ".join(self._nearest(name))}
+        return DataError("{where} must have a column {name!r}", "{columns}", hint=hint, **values)
 
-    def _nearest(self, name: str, wanted: Sequence[str]) -> list[str]:
-        """The names like the one that is missing; if they may be data, only what the caller wrote himself."""
+    def _nearest(self, name: str) -> list[str]:
+        """The names like the one that is missing, quoted."""
         texts = [each for each in self.columns if isinstance(each, str)]
         same = [each for each in texts if each.strip().casefold() == name.strip().casefold()]
-        evident = self.origin in (Origin.FIRST_LINE, Origin.KEYS) and any(each in texts for each in wanted)
-        if same or not (evident or self.origin is Origin.SCHEMA):
-            return same
-        return difflib.get_close_matches(name, texts, n=2, cutoff=0.5)
+        return list(map(repr, same or difflib.get_close_matches(name, texts, n=2, cutoff=0.5)))
 
     def _inside(self) -> str:
         return "" if self.file is None else f" in {str(self.file)!r}"

@@ -34,7 +34,7 @@ def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Col
         columns.start()
         return chosen
 
-    kind, votes = _resolve(votes)
+    kind, votes = resolve(votes)
     if kind == "duckdb":
         relation = take_positions(open_duckdb_query(workspace, votes), choose)
         if library_of(votes.database) == "duckdb":
@@ -51,7 +51,7 @@ def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Col
 
 def read_domain_query(workspace: Workspace, domain: Query, choose: Choose) -> Any:
     """The Arrow column of items that a query answers with."""
-    kind, domain = _resolve(domain)
+    kind, domain = resolve(domain)
     if kind == "duckdb":
         relation = take_positions(open_duckdb_query(workspace, domain), choose)
         with reading(NAME):
@@ -82,7 +82,7 @@ def read_any(query: Query, choose: Choose, *, name: str) -> Iterator[Iterator[tu
         yield (tuple([row[place] for row in rows] for place in places) for rows in result.partitions(_BATCH))
 
 
-def _resolve(query: Query) -> tuple[str, Query]:
+def resolve(query: Query) -> tuple[str, Query]:
     """Tell the kind of a query's database; an engine of SQLAlchemy is replaced by its driver where we know it."""
     if isinstance(query.database, sqlite3.Connection):
         return "sqlite", query

@@ -17,11 +17,16 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A relation of DuckDB with the chosen columns, in their order; `stamps` belong to the files that it reads."""
+    """A relation of DuckDB with the chosen columns, in their order.
+
+    `stamps` belong to the files that must not change. `files` are the paths that DuckDB reads, which may be those of
+    copies, with the names that errors may show.
+    """
 
     relation: Any
     name: str
     stamps: dict[Path, Stamp] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
     def check_unchanged(self) -> None:
         """Refuse to go on with files that changed while they were read."""
@@ -43,7 +48,7 @@ class Source:
 def reading_from(source: Source, *, hint: str | None = None) -> Iterator[None]:
     """Say in our words that a source could not be read, and first of all if its files changed or are gone."""
     try:
-        with reading(source.name, hint=hint, files=source.stamps):
+        with reading(source.name, hint=hint, files=source.files):
             yield
     except DataError:
         source.check_unchanged()

@@ -71,13 +71,13 @@ def test_reads_json_values_as_text(tmp_path, all_items):
         ("votes.csv", "user,track\n1,secret\n2,secret,3\n", "line 3 of '.*votes.csv' has more or fewer fields"),
         ("votes.csv", 'user,track\n1,"secret\n', "line 2 of '.*votes.csv' opens a quote"),
         ("votes.csv", "\nuser,track\n1,secret\n", "the first line of '.*votes.csv' is blank"),
-        ("votes.csv", "1,secret\n2,secret\n", "is the first line of the file a header"),
-        ("votes.csv", "user1,secret track\n2,b\n", "is the first line of the file a header"),
-        ("votes.csv", "User , TRACK\n2,b\n", "did you mean ' TRACK'"),
+        ("votes.csv", "1,secret\n2,secret\n", "is the first line a header"),
+        ("votes.csv", "user1,secret track\n2,b\n", "is the first line a header"),
+        ("votes.csv", "User , secret\n2,b\n", "in case and blanks too"),
+        ("votes.csv", "user,track secret\n2,b\n", "is the first line a header"),
         ("votes.json", '[{"user": 1, "track": "secret"}]', "holds an array"),
         ("votes.jsonl", '{"secret": 1, "track secret": 2}\n', "must have a column 'track'"),
         ("votes.jsonl", '{"user": 1, "track": "secret"}\n{"user": 1, "tra', "could not be read"),
-        ("votes.csv", "usr,track\n1,secret\n", "did you mean 'usr'"),
         ("votes.csv", "user,track,track\n1,secret,b\n", "each column once"),
         ("votes.jsonl", '{"user": 1, "song": "secret"}\n', "must have a column 'track'"),
         ("votes.xlsx", "secret", "must be Parquet"),
@@ -101,11 +101,11 @@ def test_refuses_text_in_another_encoding(tmp_path):
     assert "caf" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", ["nothing.csv", "no/*.parquet", "s3://bucket/plays.parquet"])
+@pytest.mark.parametrize("path", ["nothing.csv", "no/*.parquet"])
 def test_refuses_what_is_not_there(tmp_path, path):
     """A path or glob without files is named."""
     with pytest.raises(DataError, match="nothing was found at"):
-        count(path if "://" in path else tmp_path / path)
+        count(tmp_path / path)
 
 
 def test_refuses_files_of_two_formats(tmp_path):

@@ -1,0 +1,115 @@
+"""What a check found, as numbers and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: exact figures about the votes, for their owner only."
+
+_NAMES = {0.0: "least", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.9: "90 %", 0.99: "99 %", 1.0: "most"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A likely cause of failed matches, and how many rows and different items it explains."""
+
+    name: str
+    rows: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """How the rows of the votes fit the domain. **Not private and not for publication.**
+
+    Every row is one of: without a person, without an item, unreadable in the type of the domain, not in the domain, or
+    matched. `votes` counts different pairs of person and item among the matched rows, as a release does.
+    """
+
+    rows: int
+    without_person: int
+    without_item: int
+    unreadable: int
+    not_in_domain: int
+    matched: int
+    domain_size: int
+    domain_type: str
+    items_voted: int
+    """How many items of the domain have a vote."""
+    persons: int
+    persons_matched: int
+    """How many persons have a matched vote."""
+    votes: int
+    votes_per_person: tuple[tuple[float, int], ...]
+    """Quantiles of the matched votes of a person: pairs of the share of persons and the number of votes."""
+    items_unmatched: int
+    most_unmatched: tuple[tuple[str | None, int], ...]
+    """The items that failed to match most often, with their rows; None for an item that is not shown."""
+    causes: tuple[Cause, ...]
+
+    @property
+    def share_matched(self) -> float:
+        """The share of the rows with a person and an item that matched; 0 if there are none."""
+        complete = self.rows - self.without_person - self.without_item
+        return self.matched / complete if complete else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers under their names; the notice is the first and the last entry."""
+        return {
+            "not_private": NOTICE,
+            **asdict(self),
+            "share_matched": self.share_matched,
+            "not_for_publication": NOTICE,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join([NOTICE, "", *self._lines(), "", NOTICE])
+
+    def _lines(self) -> Iterator[str]:
+        yield _line("rows read", self.rows)
+        yield _line("  without a person", self.without_person)
+        yield _line("  without an item", self.without_item)
+        yield _line(f"  unreadable as {self.domain_type}", self.unreadable)
+        yield _line("  not in the domain", self.not_in_domain)
+        yield _line("  matched", self.matched, f"{_percent(self.share_matched)} of those with a person and an item")
+        yield _line("items of the domain", self.domain_size)
+        yield _line("  with a vote", self.items_voted)
+        yield _line("persons", self.persons)
+        yield _line("  with a matched vote", self.persons_matched)
+        yield _line("votes (a person counts once for an item)", self.votes)
+        if self.votes_per_person:
+            yield "votes per person: " + ", ".join(f"{_NAMES[q]} {n:,}" for q, n in self.votes_per_person)
+        if self.items_unmatched:
+            yield ""
+            yield from self._failures()
+
+    def _failures(self) -> Iterator[str]:
+        yield _line("different items that did not match", self.items_unmatched)
+        if any(value is not None for value, _ in self.most_unmatched):
+            yield "  most often:"
+            yield from (f"  {n:>12,}  {_escape(value or '')}" for value, n in self.most_unmatched)
+        else:
+            yield "  rows of the most frequent: " + ", ".join(f"{n:,}" for _, n in self.most_unmatched)
+        if not self.causes:
+            yield "  none of the usual causes explains them: is it the right column, and the right catalogue?"
+            return
+        yield "  likely causes, and what would match without the difference:"
+        yield f"  {'rows':>12}  {'items':>8}"
+        yield from (f"  {cause.rows:>12,}  {cause.items:>8,}  {cause.name}" for cause in self.causes)
+
+
+def _line(name: str, number: int, remark: str = "") -> str:
+    return f"{name:<42}{number:>14,}" + (f"  ({remark})" if remark else "")
+
+
+def _percent(share: float) -> str:
+    # Rounded down: 100 % means all rows.
+    return f"{int(share * 1000) / 10:g} %"
+
+
+def _escape(value: str) -> str:
+    """Quote an item, so that it cannot steer a terminal and blanks are seen."""
+    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in value)
+    return f"'{shown}'"
