@@ -87,3 +87,5 @@ class Picks:
 
     levels: IntArray
     ranks: IntArray
+    chosen: str | None = None
+    """The name of the mechanism that was chosen, where one chooses among several."""
