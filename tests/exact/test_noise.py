@@ -23,6 +23,10 @@ NOISES = [
 every_noise = pytest.mark.parametrize("noise", NOISES, ids=str)
 
 
+def scale_of(noise):
+    return float(noise.b) if isinstance(noise, DiscreteLaplace) else float(noise.variance) ** 0.5
+
+
 def weight(noise, x, stretch, largest):
     """The probability of x over that of `largest` as a float, for a law that is wider by a factor."""
     if isinstance(noise, DiscreteLaplace):
@@ -32,7 +36,7 @@ def weight(noise, x, stretch, largest):
 
 def frequencies(drawn, noise, least=None):
     """What was drawn, and the weights for three widths, over all values that matter."""
-    reach = int(15 * noise.scale) + 3 if isinstance(noise, DiscreteGaussian) else int(60 * noise.scale) + 3
+    reach = int(15 * scale_of(noise)) + 3 if isinstance(noise, DiscreteGaussian) else int(60 * scale_of(noise)) + 3
     values = range(-reach if least is None else least, reach + (least or 0))
     counts = Counter(drawn)
     assert set(counts) <= set(values)
@@ -54,13 +58,13 @@ def test_noise_follows_its_law_and_no_other(noise):
 @pytest.mark.parametrize("least", [1, 3, 40])
 def test_a_tail_follows_its_law_and_no_other(noise, least):
     """Noise from `least` on has the law of noise given that it is that large, and p says how often a draw is one."""
-    if noise.scale < 1 < least:
+    if scale_of(noise) < 1 < least:
         pytest.skip("the law has one value there")
     drawn = noise.draw_from([least] * 12_000, SeededBits(6))
     kept = [x for x in drawn if x is not None]
     observed, (right, low, high) = frequencies(kept, noise, least)
     assert p_value(observed, right) > ALARM
-    if noise.scale >= 1 and least < 3 * noise.scale:
+    if scale_of(noise) >= 1 and least < 3 * scale_of(noise):
         assert p_value(observed, low) < ALARM
         assert p_value(observed, high) < ALARM
     with ctx.workprec(200):
@@ -88,7 +92,7 @@ def tail(noise, least):
         rate = -arb(noise.b.denominator) / noise.b.numerator
         return (rate * least).exp() / (1 + rate.exp())
     rate = -arb(noise.variance.denominator) / (2 * noise.variance.numerator)
-    terms = [(rate * x**2).exp() for x in range(least + 60 * int(noise.scale + 2))]
+    terms = [(rate * x**2).exp() for x in range(least + 60 * int(scale_of(noise) + 2))]
     return sum(terms[least:], arb(0)) / (2 * sum(terms[1:], arb(0)) + 1)
 
 
@@ -125,6 +129,6 @@ def test_the_bound_of_all_noises_is_the_smallest_that_is_proven(noise, count):
     bound = bound_noise(noise, count, Fraction(1, 20))
     with ctx.workprec(200):
         assert 2 * count * tail(noise, bound + 1) <= arb(1) / 20
-        slack = 0 if isinstance(noise, DiscreteLaplace) else max(1, int(noise.scale / 3))
+        slack = 0 if isinstance(noise, DiscreteLaplace) else max(1, int(scale_of(noise) / 3))
         if bound > slack:
             assert 2 * count * tail(noise, bound - slack) > arb(1) / 20

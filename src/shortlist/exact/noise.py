@@ -31,9 +31,8 @@ _LARGEST_ROOT = 1 << 30
 class Noise(Protocol):
     """A symmetric law on the integers."""
 
-    @property
-    def scale(self) -> float:
-        """About how large noise is. No decision depends on it."""
+    def estimate_reach(self, odds: float) -> float:
+        """Estimate how large noise is but for one case in `odds`. No decision depends on it."""
 
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises."""
@@ -59,10 +58,9 @@ class DiscreteLaplace:
 
     b: Fraction
 
-    @property
-    def scale(self) -> float:
-        """About how large noise is."""
-        return float(self.b)
+    def estimate_reach(self, odds: float) -> float:
+        """Estimate how large noise is but for one case in `odds`."""
+        return float(self.b) * math.log(odds)
 
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises: a geometric magnitude and a sign each, without −0.
@@ -101,10 +99,9 @@ class DiscreteGaussian:
 
     variance: Fraction
 
-    @property
-    def scale(self) -> float:
-        """About how large noise is."""
-        return math.sqrt(self.variance)
+    def estimate_reach(self, odds: float) -> float:
+        """Estimate how large noise is but for one case in `odds`."""
+        return math.sqrt(2 * self.variance * math.log(odds))
 
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises by rejection sampling from a discrete Laplace law of scale t = ⌊σ⌋ + 1.
