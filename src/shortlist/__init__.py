@@ -10,25 +10,39 @@ from shortlist.version import __version__
 if TYPE_CHECKING:
     from shortlist.errors import ShortlistError
     from shortlist.exact.bits import SeededBits, SystemBits
-    from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFJoint, PNFPeel
+    from shortlist.mechanisms import (
+        Auto,
+        CDPPeel,
+        FastJoint,
+        Gamma,
+        Joint,
+        Laplace,
+        MarginJoint,
+        PNFJoint,
+        PNFPeel,
+        Subset,
+    )
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
     from shortlist.selection import select
     from shortlist.selector import prepare, top_k
 
 __all__ = [
+    "Auto",
     "CDPPeel",
     "FastJoint",
     "Gamma",
     "Guarantee",
     "Joint",
     "Laplace",
+    "MarginJoint",
     "Neighbours",
     "PNFJoint",
     "PNFPeel",
     "Release",
     "SeededBits",
     "ShortlistError",
+    "Subset",
     "SystemBits",
     "__version__",
     "compose",
@@ -41,7 +55,18 @@ __all__ = [
 _HOMES = {
     "errors": ["ShortlistError"],
     "exact.bits": ["SeededBits", "SystemBits"],
-    "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "PNFJoint", "PNFPeel"],
+    "mechanisms": [
+        "Auto",
+        "CDPPeel",
+        "FastJoint",
+        "Gamma",
+        "Joint",
+        "Laplace",
+        "MarginJoint",
+        "PNFJoint",
+        "PNFPeel",
+        "Subset",
+    ],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
     "selection": ["select"],

@@ -91,3 +91,5 @@ class Picks:
     levels: IntArray
     ranks: IntArray
     counts: IntArray | None = None
+    chosen: str | None = None
+    """The name of the mechanism that was chosen, where one chooses among several."""

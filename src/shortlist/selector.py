@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
@@ -68,8 +70,9 @@ class Selector:
         self._prepared = mechanism.prepare(tally)
 
     def draw(self, bits: Bits | None = None) -> IntArray | list[Any]:
-        """Choose k items, best first: indices, or keys if the counts had some."""
+        """Choose k items, best first or in the order of the domain: indices, or keys if the counts had some."""
         drawn_from = source(bits)
         check_may_release(self._mechanism, drawn_from)
         items = self._tally.items(self._prepared.draw(drawn_from))
+        items = np.sort(items) if self._mechanism.unordered else items
         return items if self._keys is None else [self._keys[index] for index in items.tolist()]

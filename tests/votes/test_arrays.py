@@ -161,7 +161,7 @@ def test_refuses_wrong_counts(name):
         ({"mechanism": 3}, "mechanism must be one of"),
         ({"neighbours": "swap"}, "neighbours must be 'add-remove' or 'replace'"),
         ({"beta": 0.5}, "no parameter 'beta'"),
-        ({"mechanism": "fastjoint", "beta": 1}, "beta must be in"),
+        ({"mechanism": "fastjoint", "beta": 1}, "beta must be at least 0 and below 1"),
     ],
 )
 def test_refuses_wrong_parameters(parameters, text):

@@ -7,28 +7,34 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from shortlist.errors import ParameterError
+from shortlist.mechanisms.auto.auto import Auto
 from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
+from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
 from shortlist.mechanisms.research.laplace import Laplace
+from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy.numbers import quote
 
 __all__ = [
     "DEFAULT_MECHANISM",
     "MECHANISMS",
+    "Auto",
     "CDPPeel",
     "FastJoint",
     "Gamma",
     "Joint",
     "Laplace",
+    "MarginJoint",
     "Mechanism",
     "PNFJoint",
     "PNFPeel",
     "Prepared",
+    "Subset",
     "mechanism_named",
     "write_table",
 ]
@@ -36,7 +42,18 @@ __all__ = [
 DEFAULT_MECHANISM = "joint"
 """The mechanism that is taken where none is named."""
 
-_ALL: tuple[type[Mechanism], ...] = (Joint, FastJoint, PNFJoint, PNFPeel, CDPPeel, Laplace, Gamma)
+_ALL: tuple[type[Mechanism], ...] = (
+    Auto,
+    Joint,
+    MarginJoint,
+    Subset,
+    FastJoint,
+    PNFJoint,
+    PNFPeel,
+    CDPPeel,
+    Laplace,
+    Gamma,
+)
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6"}
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import quote, read_positive
+from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
 from shortlist.profile import Levels, Picks
 
 _LARGEST_EPSILON = 10**6
@@ -39,6 +39,8 @@ class Mechanism(ABC):
     """Completes the sentence "Take it when …"."""
     guarantee_in_words: ClassVar[str] = "ε"
     rho_in_words: ClassVar[str]
+    bound_in_words: ClassVar[str] = "the item at place j has at most {bound} votes fewer than the true item at place j"
+    """What `error_bound` bounds."""
     colour: ClassVar[str]
     """The colour of its line in figures."""
     marker: ClassVar[str] = "."
@@ -54,7 +56,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         given = self.epsilon
-        self._read(k=_checked_k(self.k), epsilon=read_positive(given, name="epsilon"))
+        self._read(k=read_size(self.k, name="k"), epsilon=read_positive(given, name="epsilon"))
         self._read(neighbours=Neighbours.read(self.neighbours))
         if self.epsilon > _LARGEST_EPSILON:
             raise ParameterError(
@@ -69,6 +71,19 @@ class Mechanism(ABC):
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
+
+    def error_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int | None:
+        """Bound the error of a list from d items: `bound_in_words` is true with a probability of `confidence` or more.
+
+        The bound depends on public numbers only, so that it may be published with the list. It is None where nothing
+        is proven.
+        """
+        failure = 1 - read_probability(confidence, name="confidence")
+        return None if self.k > d else self._error_bound(d, failure)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        """Find a bound that is exceeded with a probability of `failure` at most; nothing is proven by default."""
+        return None
 
     def prepare(self, levels: Levels) -> Prepared:
         """See the levels, and be ready to draw."""
@@ -90,10 +105,20 @@ class Mechanism(ABC):
         """ε/2Δ: how fast an exponential mechanism gives up on a score that one person moves by Δ."""
         return self.epsilon / (2 * self.neighbours.sensitivity)
 
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """The mechanism that made a draw with this choice: itself, where there is nothing to choose."""
+        return self
+
+    @property
+    def unordered(self) -> bool:
+        """Whether the order of the picks says nothing; items are then to be listed in the order of the domain."""
+        return False
+
     @property
     def parameters(self) -> dict[str, object]:
-        """The public parameters, by the names under which they were given."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """The public parameters, by the names under which they were given; those that are None are left out."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _read(self, **values: object) -> None:
         """Replace parameters as given by parameters as meant, while the object is being built."""
@@ -101,13 +126,14 @@ class Mechanism(ABC):
             object.__setattr__(self, name, value)
 
 
-def _checked_k(k: object) -> int:
+def read_size(value: object, *, name: str) -> int:
+    """Read a number of items: a whole number from 1."""
     try:
-        if isinstance(k, bool):
+        if isinstance(value, bool):
             raise TypeError
-        number = operator.index(k)  # type: ignore[arg-type]
+        number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise ParameterError("{k} must be a whole number", "not {value}", value=quote(k)) from None
+        raise ParameterError(f"{{{name}}} must be a whole number", "not {value}", value=quote(value)) from None
     if number < 1:
-        raise ParameterError("{k} must be at least 1", "not {value}", value=quote(number))
+        raise ParameterError(f"{{{name}}} must be at least 1", "not {value}", value=quote(number))
     return number

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from flint import arb, fmpq
-
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import working_precision
+from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Mechanism
@@ -54,14 +52,11 @@ class FastJoint(Joint):
         """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items; None, for no threshold, when beta is 0."""
         if not self.beta:
             return None
-        sequences = fmpq(math.perm(d, self.k)) / fmpq(self.beta.numerator, self.beta.denominator)
-        precision = 64
-        while True:  # ends: the logarithm of a rational above 1 is irrational, so the ball leaves every integer
-            with working_precision(precision):
-                ceiling = (arb(sequences).log() * fmpq(self.rate.denominator, self.rate.numerator)).ceil()
-                if (whole := ceiling.unique_fmpz()) is not None:
-                    return int(whole)
-            precision *= 2
+        return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        # Nothing is proven about a list of loss tau or more, and its probability may be beta.
+        return Joint._error_bound(self, d, failure) if self.beta <= failure else None
 
     def _prepare(self, levels: Levels) -> Mixture:
         return Mixture(levels, k=self.k, rate=self.rate, tau=self.tau(levels.d))

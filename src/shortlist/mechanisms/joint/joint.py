@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
@@ -35,6 +38,9 @@ class Joint(Mechanism):
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> Mixture:
         return Mixture(levels, k=self.k, rate=self.rate, tau=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +15,7 @@ from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism
@@ -45,6 +47,9 @@ class PNFJoint(Mechanism):
     def guarantee(self) -> Guarantee:
         """What one draw promises; rho is what any epsilon-DP mechanism has."""
         return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> ThinnedMixture:
         return ThinnedMixture(levels, k=self.k, rate=self.rate)

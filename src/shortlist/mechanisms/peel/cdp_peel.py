@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
@@ -65,8 +66,16 @@ class CDPPeel(Mechanism):
         delta = self.delta if share > self.epsilon / self.k else Fraction(0)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=self.k * share**2 / 8, neighbours=self.neighbours)
 
+    @property
+    def round_rate(self) -> Fraction:
+        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        return self.round_epsilon / self.neighbours.sensitivity
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(self.k * d, self.round_rate, failure)
+
     def _prepare(self, levels: Levels) -> SuccessiveDraws:
-        return SuccessiveDraws(levels, k=self.k, rate=self.round_epsilon / self.neighbours.sensitivity)
+        return SuccessiveDraws(levels, k=self.k, rate=self.round_rate)
 
 
 class SuccessiveDraws:

@@ -10,6 +10,7 @@ from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept_by_sums
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
@@ -45,8 +46,16 @@ class PNFPeel(Mechanism):
         rho = self.k * rho_of_pure(self.epsilon / self.k)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
+    @property
+    def round_rate(self) -> Fraction:
+        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        return self.epsilon / (self.k * self.neighbours.sensitivity)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(self.k * d, self.round_rate, failure)
+
     def _prepare(self, levels: Levels) -> ThinnedDraws:
-        return ThinnedDraws(levels, k=self.k, rate=self.epsilon / (self.k * self.neighbours.sensitivity))
+        return ThinnedDraws(levels, k=self.k, rate=self.round_rate)
 
 
 class ThinnedDraws:
