@@ -83,9 +83,13 @@ class Levels(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picks:
-    """The chosen items, best first: `ranks[j]` counts from 0 inside the level of all items with count `levels[j]`."""
+    """The chosen items, best first: `ranks[j]` counts from 0 inside the level of all items with count `levels[j]`.
+
+    Where a mechanism releases noisy counts, `counts[j]` is that of the item in place j.
+    """
 
     levels: IntArray
     ranks: IntArray
+    counts: IntArray | None = None
     chosen: str | None = None
     """The name of the mechanism that was chosen, where one chooses among several."""
