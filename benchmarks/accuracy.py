@@ -3,9 +3,9 @@
     python benchmarks/accuracy.py                          all data sets, k = 5 … 200, epsilon = 0.25, 1, 4
     python benchmarks/accuracy.py --epsilon 1 --draws 21   one epsilon, fewer draws
 
-For each cell: the median ℓ1 error, and the mean recall. The ℓ1 error is the sum over places of the difference between the
-count of the listed item and the true count at that place. Recall is the share of the listed items that belong to the
-true top k. Every mechanism has the whole epsilon; auto spends a twentieth of it on the choice. Sets are sorted by
+For each cell: the median ℓ1 error, and the mean recall. The ℓ1 error is the sum over places of the difference between
+the count of the listed item and the true count at that place. Recall is the share of the listed items that belong to
+the true top k. Every mechanism has the whole epsilon; auto spends a twentieth of it on the choice. Sets are sorted by
 count before they are compared. Real histograms are read from the folder in SHORTLIST_DATA, or ../shared/data.
 """
 
