@@ -108,3 +108,9 @@ class Picks:
     counts: IntArray | None = None
     chosen: str | None = None
     """The name of the mechanism that was chosen, where one chooses among several."""
+    unordered: bool = False
+    """Whether the order of the picks says nothing; items are then listed in the order of the domain."""
+
+    def arrange(self, rows: IntArray) -> IntArray:
+        """Put the rows of the picked items, in the order of the picks, into the order in which they are published."""
+        return np.sort(rows) if self.unordered else rows

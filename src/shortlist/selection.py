@@ -76,7 +76,15 @@ def select(
     progress("Drawing the items")
     picks = chosen.prepare(counted).draw(drawn_from)
     progress("Naming the items")
-    return make_release(chosen, counted.items(picks), d=counted.d, bits=drawn_from, sensitivity=times, unit=unit)
+    return make_release(
+        chosen,
+        counted.items(picks),
+        d=counted.d,
+        bits=drawn_from,
+        sensitivity=times,
+        unit=unit,
+        chosen=picks.chosen,
+    )
 
 
 def _checked_sensitivity(sensitivity: int, count: str | None) -> int:

@@ -22,7 +22,7 @@ from laws import (
 )
 from peels import ball, exponential_round, flip_round, hockey_stick, peel_law, renyi
 
-from shortlist import Auto, CDPPeel, SeededBits, top_k
+from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.auto import auto, scores
@@ -288,6 +288,21 @@ def test_the_chosen_mechanism_can_be_asked():
     assert isinstance(mechanism.resolve("cdp-peel"), CDPPeel)
     assert chosen.error_bound(50) > 0
     assert mechanism.error_bound(50) is None
+
+
+@pytest.mark.parametrize("options", [{}, {"delta": "1e-3"}, {"ordered": False}])
+def test_the_release_names_the_choice_and_both_parts(options):
+    """The record has the name of the choice and how epsilon was divided, and it can be read again."""
+    for seed in range(6):
+        release = prepare(np.arange(60) ** 2, k=5, epsilon=2, mechanism="auto", **options).release(SeededBits(seed))
+        assert release.parameters["chosen"] in Auto(k=5, epsilon=2, **options).candidates
+        assert release.parameters["choice_epsilon"] == Fraction(1, 10)
+        assert release.parameters["chosen_epsilon"] == Fraction(19, 10)
+        assert release.guarantee.epsilon == 2
+        assert release.unordered == (options == {"ordered": False})
+        assert not release.unordered or list(release.items) == sorted(release.items)
+        assert release.error_bound is not None
+        assert Release.from_json(release.to_json()) == release
 
 
 @pytest.mark.parametrize(

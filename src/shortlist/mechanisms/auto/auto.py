@@ -138,7 +138,7 @@ class Choice:
         name = self.choose(bits)
         if name not in self._prepared:
             self._prepared[name] = self._candidates[name].prepare(self._levels)
-        return replace(self._prepared[name].draw(bits), chosen=name)
+        return replace(self._prepared[name].draw(bits), chosen=name, unordered=self._auto.unordered)
 
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: in random order, the first that is accepted."""
