@@ -56,10 +56,8 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
 
 def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
     """Whether epsilon is that of the guarantee. A further epsilon, such as that of counts, may add to it."""
-    if (
-        any(name != "epsilon" and name.endswith("epsilon") for name in parameters.keys() - _ABOUT_CHOICE)
-        or "assess" in parameters
-    ):
+    others = parameters.keys() - _ABOUT_CHOICE - {"epsilon"}
+    if "assess" in others or any(name.endswith("epsilon") for name in others):
         return bool(epsilon <= guarantee.epsilon)
     return bool(epsilon == guarantee.epsilon)
 

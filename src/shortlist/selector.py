@@ -171,7 +171,8 @@ class Selector(Generic[Chosen]):
 
         The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
         """
-        return self._draw(source(bits))[0]
+        items: Chosen = self._draw(source(bits))[0]
+        return items
 
     def release(self, bits: Bits | None = None) -> Release:
         """Draw once, and return the items with all that may be published about them."""
@@ -179,7 +180,7 @@ class Selector(Generic[Chosen]):
         items, picks = self._draw(drawn_from)
         return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, chosen=picks.chosen)
 
-    def _draw(self, bits: Bits) -> tuple[Chosen, Picks]:
+    def _draw(self, bits: Bits) -> tuple[Any, Picks]:
         check_may_release(self._mechanism, bits)
         picks = self._prepared.draw(bits)
         indices = picks.arrange(self._tally.items(picks))
