@@ -384,12 +384,13 @@ def test_refuses_records_that_contradict_themselves(name):
 
 def test_refuses_a_delta_that_differs():
     """The delta of the parameters is that of the guarantee."""
-    release = prepare([9, 3, 1], k=1, epsilon=1, delta="1e-6", mechanism="cdp-peel").release()
+    release = prepare(range(60), k=30, epsilon=1, delta="1e-6", mechanism="cdp-peel").release()
     stored = release.to_dict()
     assert Release.from_json(release.to_json()) == release
-    stored["guarantee"]["delta"] = "0"
-    with pytest.raises(DataError, match="delta differs"):
-        Release.from_json(json.dumps(stored))
+    for delta, words in (("1e-7", "delta differs"), ("0", "promises more than the mechanism")):
+        stored["guarantee"]["delta"] = delta
+        with pytest.raises(DataError, match=words):
+            Release.from_json(json.dumps(stored))
 
 
 def test_a_weaker_guarantee_is_believed():

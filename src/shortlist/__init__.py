@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shortlist.exact.bits import Bits, SeededBits, SystemBits
     from shortlist.ledger import Ledger
     from shortlist.mechanisms import (
+        Auto,
         CDPPeel,
         FastJoint,
         Gamma,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from shortlist.votes.sources.files import Files
 
 __all__ = [
+    "Auto",
     "Bits",
     "BudgetError",
     "CDPPeel",
@@ -97,6 +99,7 @@ _HOMES = {
     "exact.bits": ["Bits", "SeededBits", "SystemBits"],
     "ledger": ["Ledger"],
     "mechanisms": [
+        "Auto",
         "CDPPeel",
         "FastJoint",
         "Gamma",

@@ -16,6 +16,7 @@ from shortlist.privacy import Guarantee
 
 _SENSITIVITY = "sensitivity"
 _ABOUT_VOTES = {_SENSITIVITY, "votes_per_person"}
+_ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 """Parameters that say how votes were counted, beside those of the mechanism."""
 
 
@@ -37,9 +38,11 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
         return "the number of items is not k"
     if not record["unordered"] and len(set(record["items"])) < number:
         return "an item is named twice"
-    for name in ("neighbours", "delta"):
-        if name in parameters and parameters[name] != getattr(guarantee, name):
-            return f"{name} differs between parameters and guarantee"
+    if "neighbours" in parameters and parameters["neighbours"] != guarantee.neighbours:
+        return "neighbours differs between parameters and guarantee"
+    # A mechanism may need no delta with the parameters that it has.
+    if "delta" in parameters and guarantee.delta not in (0, parameters["delta"]):
+        return "delta differs between parameters and guarantee"
     if "epsilon" in parameters and not _fits(parameters["epsilon"], guarantee, parameters):
         return "epsilon differs between parameters and guarantee"
     try:
@@ -53,7 +56,8 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
 
 def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
     """Whether epsilon is that of the guarantee. A further epsilon, such as that of counts, may add to it."""
-    if any(name != "epsilon" and name.endswith("epsilon") for name in parameters) or "assess" in parameters:
+    others = parameters.keys() - _ABOUT_CHOICE - {"epsilon"}
+    if "assess" in others or any(name.endswith("epsilon") for name in others):
         return bool(epsilon <= guarantee.epsilon)
     return bool(epsilon == guarantee.epsilon)
 
@@ -62,7 +66,7 @@ def _rebuild(mechanism: str, parameters: Mapping[str, Any], unit: str) -> Guaran
     """Build the mechanism again and state its guarantee. None if this version does not know all about it."""
     kind = MECHANISMS.get(mechanism)
     known = set() if kind is None else {field.name for field in fields(kind)}
-    if kind is None or not parameters.keys() <= known | _ABOUT_VOTES:
+    if kind is None or not parameters.keys() <= known | _ABOUT_VOTES | _ABOUT_CHOICE:
         return None
     sensitivity = parameters.get(_SENSITIVITY, 1)
     given = {name: value for name, value in parameters.items() if name in known}

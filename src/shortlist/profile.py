@@ -98,7 +98,19 @@ class Levels(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picks:
-    """The chosen items, best first: item j has rank `ranks[j]`, from 0, among the items with count `levels[j]`."""
+    """The chosen items, best first: item j has rank `ranks[j]`, from 0, among the items with count `levels[j]`.
+
+    Where a mechanism releases noisy counts, `counts[j]` is that of the item in place j.
+    """
 
     levels: IntArray
     ranks: IntArray
+    counts: IntArray | None = None
+    chosen: str | None = None
+    """The name of the mechanism that was chosen, where one chooses among several."""
+    unordered: bool = False
+    """Whether the order of the picks says nothing; items are then listed in the order of the domain."""
+
+    def arrange(self, rows: IntArray) -> IntArray:
+        """Put the rows of the picked items, in the order of the picks, into the order in which they are published."""
+        return np.sort(rows) if self.unordered else rows

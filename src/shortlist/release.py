@@ -179,22 +179,30 @@ def make_release(
     votes_per_person: int | None = None,
     counts: NoisyCounts | None = None,
     population: str | None = None,
+    chosen: str | None = None,
 ) -> Release:
     """Describe what a mechanism chose: the items, and everything public about how they were chosen.
 
     The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
     states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
+    `chosen` names the mechanism that was chosen, where the mechanism chooses one.
     """
+    guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
+    parameters = list_parameters(mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person)
+    ran = mechanism.resolve(chosen)
+    if ran is not mechanism:
+        spent = ran.epsilon * sensitivity
+        parameters |= {"chosen": ran.name, "choice_epsilon": guarantee.epsilon - spent, "chosen_epsilon": spent}
     return Release(
         items=tuple(items),
         mechanism=mechanism.name,
-        parameters=list_parameters(mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person),
-        guarantee=mechanism.guarantee.scale(sensitivity, unit=unit),
+        parameters=parameters,
+        guarantee=guarantee,
         d=d,
         secure=is_secure(bits),
         unordered=mechanism.unordered,
         counts=counts,
-        error_bound=None if d is None else _bound_error(mechanism, d),
+        error_bound=None if d is None else _bound_error(ran, d),
         population=population,
     )
 

@@ -96,6 +96,7 @@ def select(
         unit=unit,
         votes_per_person=votes_per_person,
         population=account.population,
+        chosen=picks.chosen,
     )
     account.finish(release)
     return release

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-import numpy as np
-
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
+from shortlist.profile import Picks
 from shortlist.release import Release, check_may_release, make_release
 from shortlist.votes.arrays import ArrayTally, read_counts
 
@@ -172,14 +171,18 @@ class Selector(Generic[Chosen]):
 
         The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
         """
-        drawn_from = source(bits)
-        check_may_release(self._mechanism, drawn_from)
-        indices = self._tally.items(self._prepared.draw(drawn_from))
-        items: Any = np.sort(indices) if self._mechanism.unordered else indices
-        return items if self._labels is None else [self._labels[index] for index in items.tolist()]  # type: ignore[return-value]
+        items: Chosen = self._draw(source(bits))[0]
+        return items
 
     def release(self, bits: Bits | None = None) -> Release:
         """Draw once, and return the items with all that may be published about them."""
         drawn_from = source(bits)
-        items: Any = self.draw(drawn_from)
-        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from)
+        items, picks = self._draw(drawn_from)
+        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, chosen=picks.chosen)
+
+    def _draw(self, bits: Bits) -> tuple[Any, Picks]:
+        check_may_release(self._mechanism, bits)
+        picks = self._prepared.draw(bits)
+        indices = picks.arrange(self._tally.items(picks))
+        items: Any = indices if self._labels is None else [self._labels[index] for index in indices.tolist()]
+        return items, picks

@@ -79,6 +79,11 @@ class Table:
         return np.where(certain, index, -1)
 
     @property
+    def size(self) -> int:
+        """The number of cells."""
+        return len(self._borders) - 1
+
+    @property
     def doubt(self) -> float:
         """An upper bound of the probability that floats cannot decide."""
         return 2 * self.slack * len(self._borders)

@@ -8,6 +8,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from shortlist.errors import ParameterError
+from shortlist.mechanisms.auto.auto import Auto
 from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
@@ -24,6 +25,7 @@ from shortlist.privacy.numbers import quote
 __all__ = [
     "DEFAULT_MECHANISM",
     "MECHANISMS",
+    "Auto",
     "CDPPeel",
     "FastJoint",
     "Gamma",
@@ -43,6 +45,7 @@ DEFAULT_MECHANISM = "joint"
 """The mechanism that is taken where none is named."""
 
 _ALL: tuple[type[Mechanism], ...] = (
+    Auto,
     Joint,
     MarginJoint,
     Subset,

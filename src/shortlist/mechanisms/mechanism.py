@@ -114,6 +114,10 @@ class Mechanism(ABC):
         """ε/2Δ: how fast an exponential mechanism gives up on a score that one person moves by Δ."""
         return self.epsilon / (2 * self.neighbours.sensitivity)
 
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """The mechanism that made a draw with this choice: itself, where there is nothing to choose."""
+        return self
+
     @property
     def unordered(self) -> bool:
         """Whether the order of the picks says nothing; items are then to be listed in the order of the domain."""
@@ -121,8 +125,9 @@ class Mechanism(ABC):
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The public parameters, by the names under which they were given."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        """The public parameters, by the names under which they were given; those that are None are left out."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _read(self, **values: object) -> None:
         """Replace parameters as given by parameters as meant, while the object is being built."""

@@ -43,7 +43,7 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
     >>> float(epsilon_from(Fraction(1, 8), Fraction(1, 10**6)))
     2.41909318
     """
-    log_delta, slope = _log(delta), float(min(rho, _LARGE))
+    log_delta, slope = log_of(delta), float(min(rho, _LARGE))
     order = _least(lambda a: slope * (1 + a) - _float_saving(a, log_delta))
     with working_precision(_PRECISION):
         return round_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
@@ -56,7 +56,7 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(rho_from(Fraction(1), Fraction(1, 10**6)))
     0.0243559703
     """
-    log_delta, spent = _log(delta), float(min(epsilon, _LARGE))
+    log_delta, spent = log_of(delta), float(min(epsilon, _LARGE))
     order = _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
     with working_precision(_PRECISION):
         return round_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
@@ -110,7 +110,7 @@ def _least(objective: Callable[[float], float]) -> Fraction:
     return Fraction(math.exp(low))
 
 
-def _log(number: Fraction | float) -> float:
+def log_of(number: Fraction | float) -> float:
     """Compute ln of a number whose parts may be beyond the range of floats. For 0 return a very small number."""
     exact = Fraction(number)
     if Fraction(1, 2) < exact < 2:

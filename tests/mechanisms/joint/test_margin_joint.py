@@ -1,13 +1,12 @@
 """Margin-Joint: the true list has a bonus, and every other list is treated as Joint does."""
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from contract import RELATIONS, MechanismContract
 from flint import ctx
-from laws import exponential, losses, neighbours, random_histograms, sequences, small_histograms
+from laws import exponential, losses, margin, margin_losses, neighbours, random_histograms, small_histograms
 from mixtures import mixture_law, rate
 
 from shortlist import Joint, MarginJoint, SeededBits, top_k
@@ -15,22 +14,6 @@ from shortlist.exact.choice import Table
 from shortlist.mechanisms.joint import blocks
 from shortlist.mechanisms.joint.margin_joint import LeadingSequences
 from shortlist.profile import Profile
-
-
-def margin(histogram, k):
-    """The smallest gap between neighbours among the k + 1 largest counts."""
-    top = sorted(histogram, reverse=True)[: k + 1]
-    return min((a - b for a, b in itertools.pairwise(top)), default=0)
-
-
-def margin_losses(histogram, k):
-    """The loss of every sequence: −g for the true list if it is unique, L(s) for all others."""
-    order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
-    g = margin(histogram, k)
-    return [
-        -g if g and list(each) == order[:k] else loss
-        for each, loss in zip(sequences(len(histogram), k), losses(histogram, k), strict=True)
-    ]
 
 
 class TestMarginJoint(MechanismContract):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from contract import ALARM, RELATIONS, MechanismContract, item_names
 from flint import arb, ctx
-from laws import exponential, neighbours, p_value, random_histograms, small_histograms
+from laws import exponential, neighbours, p_value, random_histograms, set_losses, small_histograms, subsets
 from mixtures import rate
 
 from shortlist import SeededBits, Subset, top_k
@@ -17,20 +17,6 @@ from shortlist.exact.choice import Table
 from shortlist.mechanisms.subset import grid
 from shortlist.mechanisms.subset.draws import count_set_bits
 from shortlist.profile import Profile
-
-
-def subsets(d, sizes):
-    """Every set of items of these sizes, in a fixed order."""
-    return [each for size in sizes for each in itertools.combinations(range(d), size)]
-
-
-def set_losses(histogram, sizes):
-    """The largest count outside minus the smallest count inside; the largest of no counts is 0."""
-    return [
-        max((count for item, count in enumerate(histogram) if item not in each), default=0)
-        - min(histogram[item] for item in each)
-        for each in subsets(len(histogram), sizes)
-    ]
 
 
 def split_all(cells):

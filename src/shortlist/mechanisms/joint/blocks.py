@@ -10,10 +10,10 @@ import numpy as np
 from flint import arb
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.exact.choice import Table
 from shortlist.exact.scaled import concatenate, powers
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.spans import Span, count_bits, lengths
+from shortlist.mechanisms.weights import Weights
 
 # None of these can change a probability; they trade the time of preparing for that of drawing.
 _LEFT_OUT_BITS = 46
@@ -52,20 +52,21 @@ class Blocks:
         """All blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
-    def table(self) -> Table:
-        """Tabulate (q^start − q^end) N_{end−1} for every block."""
+    def weights(self, *, lowest: bool = False) -> Weights:
+        """Compute (q^start − q^end) N_{end−1} for every block; with `lowest`, N_start in place of N_{end−1}."""
         parts = []
         if len(self._starts):
             weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)
-            parts.append(self._sequences.numbers(self._ends - 1) * weights)
+            parts.append(self._sequences.numbers(self._starts if lowest else self._ends - 1) * weights)
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
-        numbers = concatenate(parts)
-        unit = int(numbers.exponent.max())
-        omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
-        # What `align` makes of numbers below 2^-1022 of the unit counts as left out, too.
-        omitted += len(numbers.exponent) * 2.0**-1000
-        return Table(numbers.align(unit), error=numbers.error, omitted=omitted)
+        return Weights(concatenate(parts), self._left_out)
+
+    def total(self) -> arb:
+        """Enclose Σ q^L(s) over all sequences."""
+        highest = self.weights().total()
+        single = len(self._starts) == 0 or int((self._ends - self._starts).max()) == 1
+        return highest if single else highest.union(self.weights(lowest=True).total())
 
     def magnitude(self) -> int:
         """An integer m such that all sequences together weigh 2^m or more.

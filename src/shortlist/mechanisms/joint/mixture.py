@@ -15,6 +15,8 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
+from flint import arb
+
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
@@ -42,7 +44,7 @@ class Mixture:
         reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
         self._sequences = kind(levels.above(k, reach), k, reach)
         self._blocks = Blocks(self._sequences, rate, horizon=_horizon(self._sequences, tau), reach=reach)
-        self._table = self._blocks.table()
+        self._table = self._blocks.weights().table()
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -70,6 +72,15 @@ class Mixture:
     def magnitude(self) -> int:
         """An m such that the weights e^(−rate · L(s)) of all sequences sum to 2^m or more."""
         return self._blocks.magnitude()
+
+    @property
+    def top(self) -> IntArray:
+        """The k largest counts, falling."""
+        return self._sequences.top
+
+    def total(self) -> arb:
+        """Enclose the sum of all weights e^(−rate · min(loss, tau)), from floats with a proven error."""
+        return self._blocks.total()
 
     @property
     def doubt(self) -> float:

@@ -12,6 +12,7 @@ last one does, and a set drawn from it is kept with the probability that makes u
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -25,6 +26,7 @@ from shortlist.exact.uniform import Uniform, distinct_below
 from shortlist.mechanisms.spans import count_bits, draw_reaches
 from shortlist.mechanisms.subset.grid import Grid, SetCell
 from shortlist.mechanisms.subset.sets import Sets
+from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _REACH_BITS = 64
@@ -59,7 +61,7 @@ class SetMixture:
             positions = _draw_positions(cell, bits)
             if self._keeps(cell, np.sort(positions), bits):
                 shuffled = positions[distinct_below(np.full(len(positions), len(positions)), bits)]
-                return cell.sets.profile.picks(shuffled)
+                return replace(cell.sets.profile.picks(shuffled), unordered=True)
 
     def cells(self) -> list[SetCell]:
         """Cover all pairs of losses of all sizes with exact weights: the blocks of the table, and then the rest."""
@@ -98,17 +100,11 @@ class SetMixture:
     def _tabulate(self) -> tuple[Table, IntArray]:
         """Tabulate all blocks, and say where the blocks of each size end in the table."""
         parts = [grid.weights() for grid in self._grids]
-        numbers = concatenate(parts)
-        unit = int(numbers.exponent.max())
         left_out = np.concatenate([grid.left_out() for grid in self._grids])
         if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes without a place in the table.
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
-        omitted = float(np.exp2(np.maximum(left_out - unit, -1000.0)).sum())
-        # What `align` makes of numbers below 2^-1022 of the unit counts as left out, too.
-        omitted += len(numbers.exponent) * 2.0**-1000
-        table = Table(numbers.align(unit), error=numbers.error, omitted=omitted)
-        return table, np.cumsum([len(part.mantissa) for part in parts])
+        return Weights(concatenate(parts), left_out).table(), np.cumsum([len(part.mantissa) for part in parts])
 
     def _choose(self, number: Uniform) -> SetCell:
         """Find the block that a number hits."""

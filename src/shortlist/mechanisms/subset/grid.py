@@ -45,10 +45,16 @@ class Grid:
         core, self._left_out = _find_core(self._upper, self._lower, rate)
         self.rows, self.columns = _divide(self._upper, self._lower, core)
 
-    def weights(self) -> Scaled:
-        """The weights of all blocks, row after row."""
+    @property
+    def single(self) -> bool:
+        """Whether every block consists of one step of either loss."""
+        return int(np.diff(self.rows).max()) == int(np.diff(self.columns).max()) == 1
+
+    def weights(self, *, lowest: bool = False) -> Scaled:
+        """The weights of all blocks, row after row; with `lowest`, as if each pair allowed what the first one does."""
         rows, columns = (_weigh(self._rate, *axis) for axis in ((self._upper, self.rows), (self._lower, self.columns)))
-        numbers = count_sets(self._upper.sizes[self.rows[1:] - 1], self._lower.sizes[self.columns[1:] - 1])
+        high, wide = (edges[:-1] if lowest else edges[1:] - 1 for edges in (self.rows, self.columns))
+        numbers = count_sets(self._upper.sizes[high], self._lower.sizes[wide])
         whole = numbers * _reshape(rows, (-1, 1)) * _reshape(columns, (1, -1))
         mantissa, exponent = power(self._rate, self.offset)
         shifted = Scaled(mantissa=np.array([mantissa]), exponent=np.array([exponent]), roundings=2)

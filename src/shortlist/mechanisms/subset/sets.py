@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,12 @@ class Steps:
     def bounds(self, first: int, after: int) -> tuple[int, int | None]:
         """The losses from the step `first` up to the step `after`."""
         return int(self.starts[first]), int(self.starts[after]) if after < len(self) else self.end
+
+    def drop_first(self) -> Steps:
+        """All steps but the first, with losses counted from the start of the second."""
+        shift = int(self.starts[1])
+        end = None if self.end is None else self.end - shift
+        return Steps(starts=self.starts[1:] - shift, sizes=self.sizes[1:], end=end)
 
     def cut(self, reach: int) -> Steps:
         """The steps that begin below `reach`."""
@@ -56,7 +63,7 @@ class Sets:
     """
 
     def __init__(self, profile: Profile, n: int, reach: int) -> None:
-        """Take a profile that shows h_(n+1), and all levels down to `reach` below h_(n)."""
+        """Take a profile that shows all levels down to `reach` below h_(n+1)."""
         self.profile = profile
         self.n = n
         last = int(np.searchsorted(profile.ends, n))
@@ -75,8 +82,22 @@ class Sets:
         self.lower = Steps(
             starts=self.lowest - profile.values[last:],
             sizes=profile.ends[last:] - n,
-            end=None if profile.complete else reach,
+            end=None if profile.complete else self.gap + reach,
         )
+
+    def without_leader(self) -> Sets | None:
+        """The sets other than the leading one, if there is one: both losses are then counted from the gap on.
+
+        Every other set leaves out an item with h_(n) votes or more and contains one with h_(n+1) or fewer. So both
+        of its losses are at least the gap. There may be no other set.
+        """
+        if not self.gap:
+            return self
+        if len(self.lower) == 1:
+            return None
+        others = copy(self)
+        others.upper, others.lower = self.upper.drop_first(), self.lower.drop_first()
+        return others
 
     def number(self, row: int, column: int) -> int:
         """How many sets the losses on a step of r and a step of m allow, exactly."""
