@@ -46,5 +46,5 @@ def find_postgres() -> Path:
     # Debian keeps them off the PATH, one folder for each version.
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
-    found = Path(on_path).parent if on_path else debian[-1].parent if debian else None
+    found = Path(on_path).resolve().parent if on_path else debian[-1].parent if debian else None
     return require_component("PostgreSQL", found, "install postgresql")
