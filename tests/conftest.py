@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Each of these is started once. Tests that use it run on one worker, one after the other.
 SHARED = ("spark", "postgres", "browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, driven by Playwright."""
+    from browser import open_browser
+
+    with open_browser() as opened:
+        yield opened
 
 
 @pytest.hookimpl(tryfirst=True)
