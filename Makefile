@@ -26,7 +26,7 @@ bench: .venv/.ready ## Measure the speed of selection, as ratios inside one run
 	@$(BIN)/python benchmarks/selection.py
 
 mutations: .venv/.ready ## Break decisive lines one at a time, and see that a test fails each time
-	@$(BIN)/python tests/mutations.py
+	@$(BIN)/python tests/support/mutations.py
 
 clean: ## Remove the environment and the caches
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis

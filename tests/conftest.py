@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 # Each of these is started once. Tests that use it run on one worker, one after the other.
 SHARED = ("spark", "postgres", "browser")
 
-# Tests that took a second or more when they were measured, all parameters together. `pytest --write-slow` measures again.
+# Tests that used the processor for a second or more, all parameters together. `pytest --write-slow` measures again.
 SLOW = Path(__file__).with_name("slow.txt")
 SLOW_SECONDS = 1.0
 
@@ -64,9 +65,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure on the process that gathers the reports."""
+    """Add up on the process that gathers the reports."""
     if config.getoption("--write-slow") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Stopwatch())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note the processor time of a test and of the programs it ran: unlike the clock, it ignores the machine's load."""
+    before = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("processor seconds", sum(os.times()[:4]) - before))
 
 
 class Stopwatch:
@@ -78,7 +89,7 @@ class Stopwatch:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add the call; fixtures are often shared with other tests."""
         if report.when == "call":
-            self.seconds[name_of(report.nodeid)] += report.duration
+            self.seconds[name_of(report.nodeid)] += float(dict(report.user_properties)["processor seconds"])
 
     def pytest_sessionfinish(self) -> None:
         """Write the names of the slow tests."""

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from mutations import MUTATIONS, mutate
 
 import shortlist
 
@@ -167,3 +168,21 @@ def names_of_tests() -> set[str]:
     kinds = (ast.FunctionDef, ast.ClassDef)
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")]
     return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def test_slow_tests_exist():
+    """Every line of slow.txt names a test that exists, or a file with examples."""
+    for line in (TESTS / "slow.txt").read_text(encoding="utf-8").split():
+        path, *names = line.split("::")
+        assert (TESTS.parent / path).is_file(), line
+        assert not path.startswith("tests/") or set(names) <= names_of_tests(), line
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: f"{mutation.path}: {mutation.after}")
+def test_mutations_apply(mutation):
+    """Every line that `tests/support/mutations.py` breaks is there once, and the test that must notice exists."""
+    text = (ROOT / mutation.path).read_text(encoding="utf-8")
+    assert mutate(text, mutation) != text
+    path, *names = mutation.test.partition("[")[0].split("::")
+    assert (TESTS.parent / path).is_file()
+    assert set(names) <= names_of_tests()
