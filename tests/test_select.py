@@ -34,7 +34,8 @@ def test_records_what_was_promised():
     assert str(made.guarantee) == "0.1-DP (rho 0.00125) for one account, replace"
     assert (made.d, made.secure) == (4, True)
     assert [*Release.__dataclass_fields__] == [
-        "items", "mechanism", "parameters", "guarantee", "d", "secure", "version"
+        "items", "mechanism", "parameters", "guarantee", "d", "secure", "version",
+        "unordered", "counts", "error_bound", "population",
     ]  # fmt: skip
 
 

@@ -8,27 +8,53 @@ from typing import TYPE_CHECKING, Any
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
-    from shortlist.errors import ShortlistError
-    from shortlist.exact.bits import SeededBits, SystemBits
-    from shortlist.mechanisms import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFJoint, PNFPeel
+    from shortlist.accuracy import ErrorBound, NoisyCounts
+    from shortlist.errors import ChangedError, DataError, MissingExtraError, OutputError, ParameterError, ShortlistError
+    from shortlist.exact.bits import Bits, SeededBits, SystemBits
+    from shortlist.mechanisms import (
+        Auto,
+        CDPPeel,
+        FastJoint,
+        Gamma,
+        Joint,
+        Laplace,
+        MarginJoint,
+        Mechanism,
+        PNFJoint,
+        PNFPeel,
+        Subset,
+    )
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
     from shortlist.selection import select
-    from shortlist.selector import prepare, top_k
+    from shortlist.selector import Selector, prepare, top_k
 
 __all__ = [
+    "Auto",
+    "Bits",
     "CDPPeel",
+    "ChangedError",
+    "DataError",
+    "ErrorBound",
     "FastJoint",
     "Gamma",
     "Guarantee",
     "Joint",
     "Laplace",
+    "MarginJoint",
+    "Mechanism",
+    "MissingExtraError",
     "Neighbours",
+    "NoisyCounts",
+    "OutputError",
     "PNFJoint",
     "PNFPeel",
+    "ParameterError",
     "Release",
     "SeededBits",
+    "Selector",
     "ShortlistError",
+    "Subset",
     "SystemBits",
     "__version__",
     "compose",
@@ -37,15 +63,28 @@ __all__ = [
     "top_k",
 ]
 
-# Names are imported when they are asked for, so that the command line can answer before NumPy is loaded.
+# Names are imported on first use, so that the command line can print help before NumPy is loaded.
 _HOMES = {
-    "errors": ["ShortlistError"],
-    "exact.bits": ["SeededBits", "SystemBits"],
-    "mechanisms": ["CDPPeel", "FastJoint", "Gamma", "Joint", "Laplace", "PNFJoint", "PNFPeel"],
+    "accuracy": ["ErrorBound", "NoisyCounts"],
+    "errors": ["ChangedError", "DataError", "MissingExtraError", "OutputError", "ParameterError", "ShortlistError"],
+    "exact.bits": ["Bits", "SeededBits", "SystemBits"],
+    "mechanisms": [
+        "Auto",
+        "CDPPeel",
+        "FastJoint",
+        "Gamma",
+        "Joint",
+        "Laplace",
+        "MarginJoint",
+        "Mechanism",
+        "PNFJoint",
+        "PNFPeel",
+        "Subset",
+    ],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
     "selection": ["select"],
-    "selector": ["prepare", "top_k"],
+    "selector": ["Selector", "prepare", "top_k"],
 }
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
-from shortlist.mechanisms import Mechanism, mechanism_named
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy.numbers import read_positive
-from shortlist.release import Release, check_may_release
+from shortlist.release import Release, check_may_release, make_release
 from shortlist.votes import tally
 
 
@@ -21,7 +21,7 @@ def select(
     domain: Any = None,
     k: int | None = None,
     epsilon: Any = None,
-    mechanism: str | Mechanism = "joint",
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
     count: str | None = None,
     sensitivity: int = 1,
@@ -57,7 +57,7 @@ def select(
     times = _checked_sensitivity(sensitivity, count)
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
     chosen = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
-    guarantee = chosen.guarantee.scale(times, unit=unit)
+    chosen.guarantee.scale(times, unit=unit)  # refuse a wrong unit before data is read
     drawn_from = source(bits)
     check_may_release(chosen, drawn_from)
     counted = tally(
@@ -76,15 +76,7 @@ def select(
     progress("Drawing the items")
     picks = chosen.prepare(counted).draw(drawn_from)
     progress("Naming the items")
-    public = {**chosen.parameters, "epsilon": guarantee.epsilon}
-    return Release(
-        items=tuple(counted.items(picks)),
-        mechanism=chosen.name,
-        parameters=public if times == 1 else {**public, "sensitivity": times},
-        guarantee=guarantee,
-        d=counted.d,
-        secure=drawn_from.secure,
-    )
+    return make_release(chosen, counted.items(picks), d=counted.d, bits=drawn_from, sensitivity=times, unit=unit)
 
 
 def _checked_sensitivity(sensitivity: int, count: str | None) -> int:

@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import fields
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -49,7 +47,7 @@ def test_help_ends_with_an_example_that_works(command: list[str], folder: Path) 
     assert example.strip().startswith("shortlist")
     if LONG.intersection(command):
         example = example.strip().splitlines()[-1]
-    program = f'shortlist() {{ "{sys.executable}" -m shortlist.cli "$@"; }}\n'
+    program = f'shortlist() {{ "{sys.executable}" -m shortlist "$@"; }}\n'
     temporary = folder / "temporary"
     temporary.mkdir()
     done = subprocess.run(
@@ -85,49 +83,29 @@ def test_mechanisms_are_all_listed() -> None:
     assert output.isascii()
 
 
-def test_mechanisms_promise_what_they_keep() -> None:
-    """The rho that is listed, in the command and in the README, is the one of the guarantee; so is the rest."""
-    from shortlist.cli.mechanisms import _ENTRIES
-    from shortlist.mechanisms import MECHANISMS
-
-    k, epsilon = 10, Fraction(1, 3)
-    readme = _readme_table()
-    for name, kind in MECHANISMS.items():
-        pure = "delta" not in {field.name for field in fields(kind)}
-        mechanism = kind(k=k, epsilon=epsilon) if pure else kind(k=k, epsilon=epsilon, delta="1e-6")
-        share = epsilon if pure else mechanism.round_epsilon
-        formulas = {
-            "epsilon^2/8": share**2 / 8,
-            "epsilon^2/2": share**2 / 2,
-            "epsilon^2/2k": share**2 / (2 * k),
-            "k r^2/8": k * share**2 / 8,
-        }
-        entry = _ENTRIES[name]
-        assert formulas[entry.rho] == mechanism.guarantee.rho, name
-        assert (entry.guarantee == "epsilon") == pure
-        plain = {"epsilon": "ε", "epsilon, delta": "(ε, δ)"}[entry.guarantee]
-        symbols = entry.rho.replace("epsilon", "ε").replace("^2", "²").replace("k r", "kε′")
-        assert readme[name] == (plain, symbols, "no" if kind.research else "yes")
-
-
-def _readme_table() -> dict[str, tuple[str, ...]]:
-    """Guarantee, rho and security of each mechanism, as the README says."""
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")]
-    return {name.strip("` "): tuple(row[2:]) for row in rows for name in row[0].split(",")}
-
-
 @pytest.mark.parametrize(("option", "name"), [("--mechanism", "fastjoint"), ("--neighbours", "replace")])
 def test_completion_offers_names(option: str, name: str) -> None:
     """A shell completes the names that an option takes."""
     words = {"COMP_WORDS": f"shortlist select {option} ", "COMP_CWORD": "3"}
     shown = subprocess.run(
-        [sys.executable, "-m", "shortlist.cli"],
+        [sys.executable, "-m", "shortlist"],
         env={**os.environ, "_SHORTLIST_COMPLETE": "complete_bash", **words},
         capture_output=True,
         text=True,
     )
     assert name in shown.stdout.split()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="bash completes on POSIX systems")
+def test_completion_is_installed(tmp_path: Path) -> None:
+    """`--install-completion` writes a script for the shell, and `--show-completion` prints it."""
+    command = [sys.executable, "-m", "shortlist"]
+    home = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run([*command, "--install-completion", "bash"], env=home, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "_SHORTLIST_COMPLETE" in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    shown = subprocess.run([*command, "--show-completion", "bash"], env=home, capture_output=True, text=True)
+    assert "complete" in shown.stdout
 
 
 def test_missing_extra_is_named() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -54,6 +54,36 @@ def losses(histogram: Histogram, k: int) -> list[int]:
     top = sorted(histogram, reverse=True)
     return [
         max(top[j] - histogram[item] for j, item in enumerate(sequence)) for sequence in sequences(len(histogram), k)
+    ]
+
+
+def margin(histogram: Histogram, k: int) -> int:
+    """The smallest gap between neighbours among the k + 1 largest counts."""
+    top = sorted(histogram, reverse=True)[: k + 1]
+    return min((a - b for a, b in itertools.pairwise(top)), default=0)
+
+
+def margin_losses(histogram: Histogram, k: int) -> list[int]:
+    """The loss of every sequence: −g for the true list if it is unique, L(s) for all others."""
+    order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
+    g = margin(histogram, k)
+    return [
+        -g if g and list(each) == order[:k] else loss
+        for each, loss in zip(sequences(len(histogram), k), losses(histogram, k), strict=True)
+    ]
+
+
+def subsets(d: int, sizes: Iterable[int]) -> list[tuple[int, ...]]:
+    """Every set of items of these sizes, in a fixed order."""
+    return [each for size in sizes for each in itertools.combinations(range(d), size)]
+
+
+def set_losses(histogram: Histogram, sizes: Iterable[int]) -> list[int]:
+    """The largest count outside minus the smallest count inside; the largest of no counts is 0."""
+    return [
+        max((count for item, count in enumerate(histogram) if item not in each), default=0)
+        - min(histogram[item] for item in each)
+        for each in subsets(len(histogram), sizes)
     ]
 
 

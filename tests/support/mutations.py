@@ -44,20 +44,20 @@ MUTATIONS = (
     ),
     Mutation(
         "mechanisms/peel/pnf_peel.py",
-        "rate=self.epsilon / (self.k * self.neighbours.sensitivity)",
-        "rate=2 * self.epsilon / (self.k * self.neighbours.sensitivity)",
+        "return self.epsilon / (self.k * self.neighbours.sensitivity)",
+        "return 2 * self.epsilon / (self.k * self.neighbours.sensitivity)",
         "tests/mechanisms/peel/test_pnf_peel.py::TestPNFPeel::test_no_neighbour_is_told_apart[add-remove]",
     ),
     Mutation(
         "mechanisms/peel/cdp_peel.py",
-        "rate=self.round_epsilon / self.neighbours.sensitivity",
-        "rate=2 * self.round_epsilon / self.neighbours.sensitivity",
+        "return self.round_epsilon / self.neighbours.sensitivity",
+        "return 2 * self.round_epsilon / self.neighbours.sensitivity",
         "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[add-remove]",
     ),
     Mutation(  # a rho that is too small
         "mechanisms/peel/cdp_peel.py",
-        "rho = self.k * self.round_epsilon**2 / 8",
-        "rho = self.k * self.round_epsilon**2 / 16",
+        "rho=self.k * share**2 / 8",
+        "rho=self.k * share**2 / 16",
         "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[replace]",
     ),
     Mutation(  # earlier places do not use items up: exact numbers
@@ -77,6 +77,18 @@ MUTATIONS = (
         "sequences.allowed(None if end is None else end - 1)",
         "sequences.allowed(None if end is None else end)",
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
+    ),
+    Mutation(  # the margin counts twice
+        "mechanisms/joint/margin_joint.py",
+        "return super().allowed(r - self.margin) if r >= self.margin",
+        "return super().allowed(r - self.margin) if r >= 2 * self.margin",
+        "tests/mechanisms/joint/test_margin_joint.py::TestMarginJoint::test_names_k_distinct_items",
+    ),
+    Mutation(  # the sign of a gap
+        "mechanisms/subset/sets.py",
+        "self.gap = self.lowest - self.next",
+        "self.gap = self.next - self.lowest",
+        "tests/mechanisms/subset/test_subset.py",
     ),
     Mutation(  # an item that was taken stays
         "mechanisms/peel/peeling.py",

@@ -33,13 +33,7 @@ class PeelContract(MechanismContract):
 
     def law(self, histogram: Histogram, k: int, epsilon: Fraction, relation: str = "add-remove") -> list[arb]:
         rate = self.rate(self.make(k, epsilon, relation))
-
-        @cache
-        def first(counts: tuple[int, ...]) -> list[arb]:
-            best = max(counts)
-            return self.round_law([decay(rate, best - count) for count in counts])
-
-        return [_product_of_rounds(histogram, sequence, first) for sequence in sequences(len(histogram), k)]
+        return peel_law(histogram, k, rate, self.round_law)
 
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
         """Peel along every sequence, and ask the run itself how much what is left weighs."""
@@ -68,6 +62,19 @@ class PeelContract(MechanismContract):
         assert not hockey_stick(there, here, factor) > ball(guarantee.delta)
         for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
             assert not renyi(here, there, order) > ball(guarantee.rho) * order
+
+
+def peel_law(
+    histogram: Histogram, k: int, rate: Fraction, round_law: Callable[[Sequence[arb]], list[arb]]
+) -> list[arb]:
+    """The law of k rounds, over `laws.sequences`."""
+
+    @cache
+    def first(counts: tuple[int, ...]) -> list[arb]:
+        best = max(counts)
+        return round_law([decay(rate, best - count) for count in counts])
+
+    return [_product_of_rounds(histogram, sequence, first) for sequence in sequences(len(histogram), k)]
 
 
 def exponential_round(decays: Sequence[arb]) -> list[arb]:

@@ -75,7 +75,7 @@ Epsilon = Annotated[
     str, typer.Option(metavar="NUMBER", help="The privacy loss that one person may suffer; read exactly.")
 ]
 Mechanism = Annotated[
-    str,
+    str | None,
     typer.Option(metavar="NAME", help="How to choose; see `shortlist mechanisms`.", autocompletion=_mechanism_names),
 ]
 Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure probability of fastjoint.")]

@@ -1,1 +1,1 @@
-"""Where randomness enters, and the exact draws that are made from it."""
+"""The source of randomness, and exact draws from it."""

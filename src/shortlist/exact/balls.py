@@ -1,7 +1,7 @@
-"""Ball arithmetic: numbers as a midpoint and a radius that surely encloses them (python-flint's `arb`).
+"""Ball arithmetic: a number as a midpoint and a radius that are proven to enclose it (python-flint's `arb`).
 
-A comparison of balls is true only if it is certain. So a decision made with balls is right at any working precision;
-too small a precision only leaves it open.
+A comparison of balls is true only if it is certain. A decision made with balls is therefore right at any working
+precision. Too small a precision only leaves it open. The radius of a ball has 30 bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOCK = RLock()
 
 @contextmanager
 def working_precision(bits: int) -> Iterator[None]:
-    """Compute balls with that many bits. The precision belongs to the whole process, so one thread at a time may."""
+    """Compute balls with that many bits. The precision belongs to the process, so one thread at a time holds it."""
     with _LOCK, ctx.workprec(bits):
         yield
 
@@ -40,11 +40,14 @@ def shortfall(x: Fraction) -> arb:
     return -(-ball(x)).expm1()
 
 
-def rounded(enclose: Callable[[], arb]) -> tuple[float, int]:
-    """Round a positive number to mantissa in [1/2, 1) and exponent, off by two roundings (2^-52 of itself) at most.
+def round_to_float(enclose: Callable[[], arb]) -> tuple[float, int]:
+    """Round a positive number to a mantissa in [1/2, 1) and an exponent of two.
 
-    The number is enclosed at rising precision until the ball is narrower than 2^-60 of itself; cutting the midpoint
-    off after 53 bits takes away less than 2^-52 of it.
+    Claim   The result differs from the number by less than 2^-52 of it, which is two roundings.
+    Proof   The ball is enclosed at rising precision until its radius is below 2^-60 of its midpoint. Rounding the
+            midpoint to the nearest number of 53 bits moves it by at most 2^-53 of itself. 2^-53 + 2^-59 < 2^-52.
+    Rounds  The precision doubles until the ball is that narrow. The number is not 0, so a precision of 60 bits more
+            than its enclosure loses is enough.
     """
     precision = 2 * _ACCURATE
     while True:
@@ -55,6 +58,6 @@ def rounded(enclose: Callable[[], arb]) -> tuple[float, int]:
         precision *= 2
     mantissa, exponent = (int(part) for part in enclosed.mid().man_exp())
     surplus = max(0, mantissa.bit_length() - _FLOAT_BITS)
-    significand = mantissa >> surplus
+    significand = (mantissa + (1 << surplus >> 1)) >> surplus
     width = significand.bit_length()
     return significand * 2.0**-width, exponent + surplus + width

@@ -1,6 +1,6 @@
-"""The one door through which randomness enters.
+"""Sources of random bits. Randomness enters the library here and nowhere else.
 
-A source of bits is apart from every law: what is drawn from the bits, and with what probability, is said elsewhere.
+A source knows no distribution. What is drawn from the bits, and with what probability, is defined elsewhere.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ class Bits(Protocol):
 
     @property
     def secure(self) -> bool:
-        """Whether nobody can know or repeat the bytes."""
+        """Whether the bytes can neither be predicted nor repeated."""
 
     def draw(self, count: int) -> bytes:
         """Draw the next `count` bytes."""
 
 
 def source(bits: Bits | None) -> Bits:
-    """Take a source that was given, or the operating system's; refuse what is none, before anything is drawn."""
+    """Return the source that was given, or that of the operating system. Refuse anything else."""
     if bits is None:
         return SystemBits()
     if isinstance(bits, type) or not hasattr(bits, "secure") or not callable(getattr(bits, "draw", None)):
         raise ParameterError(
-            f"bits must be a source of bits, not {type(bits).__name__}.",
-            hint="leave bits out for secure randomness; pass SeededBits(7), say, to repeat an experiment",
+            "{bits} must be a source of bits",
+            "not {type}",
+            hint="leave {bits} out for secure randomness, or pass SeededBits(7) to repeat an experiment",
+            type=type(bits).__name__,
         )
     return bits
 
 
 class SystemBits:
-    """Randomness of the operating system; the only source that a secure release may use.
+    """The randomness of the operating system. Only this source makes a secure release.
 
-    Nothing is buffered: a process that forks would hand both copies of a buffer the same noise.
+    Nothing is buffered. After a fork, two processes with one buffer would draw the same noise.
     """
 
     __slots__ = ()
@@ -51,7 +53,7 @@ class SystemBits:
 
 
 class SeededBits:
-    """A repeatable stream for tests and experiments: SHAKE-256 of the seed, block after block.
+    """A repeatable stream for tests and experiments: blocks of SHAKE-256 of the seed and the block's number.
 
     The stream for a seed is the same on every machine and in every version of Python and NumPy.
 
@@ -65,7 +67,7 @@ class SeededBits:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= operator.index(seed) < 2**256:
-            raise ParameterError("seed must be a whole number from 0 to 2^256 − 1.")
+            raise ParameterError("{seed} must be a whole number from 0 to 2^256 − 1")
         self._seed = f"shortlist {operator.index(seed)}".encode()
         self._block = 0
         self._buffer = b""

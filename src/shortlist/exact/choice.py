@@ -1,9 +1,9 @@
 """The first primitive: choose one of many cells with probability proportional to its weight, exactly.
 
-The cells are laid end to end along [0, 1), each as long as its share of the weight, and one uniform real number is
-dropped on them. Which cell it hits is a fact about that number; how the fact is found out changes no probability.
-A `Table` finds it with floats when the number is farther from every border than the proven error of the borders;
-otherwise `quantile` finds it with ball arithmetic, at rising precision and with more bits of the same number.
+This is inversion sampling. The cells lie end to end along [0, 1), each as long as its share of the weight. One
+uniform real number is drawn, and the cell that contains it is chosen. Two ways of finding that cell give the same
+answer. A `Table` finds it with floats when the number is farther from every border than the proven error of the
+borders. Otherwise `quantile` finds it with ball arithmetic, at rising precision and with more bits of the same number.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from shortlist.exact.uniform import Uniform
 
 
 class Cell(Protocol):
-    """A piece of the line whose length can be enclosed, and which may consist of smaller pieces."""
+    """An interval whose length can be enclosed. It may consist of smaller cells."""
 
     def weight(self) -> arb:
-        """Enclose the weight; at rising precision the ball shrinks to a point or to what `split` can narrow."""
+        """Enclose the weight. As precision rises, the ball of a cell that cannot be split shrinks to a point."""
 
     def split(self) -> Sequence[Self] | None:
-        """The smaller cells in order, or None for a cell that need not be told apart any further."""
+        """Return the smaller cells in order, or None for a cell that is chosen as a whole."""
 
 
 _MANY = 1 << 14
@@ -37,14 +37,14 @@ AnyCell = TypeVar("AnyCell", bound=Cell)
 
 
 class Table:
-    """Borders between cells as floats, with a bound on how far any border, as a share of the whole, is off."""
+    """Borders between cells as floats, with a bound on their error as a share of the whole."""
 
     __slots__ = ("_borders", "slack")
 
     def __init__(self, weights: FloatArray, *, error: float, omitted: float) -> None:
-        """Take weights that are each off by `error` of themselves at most; others sum to `omitted` at most.
+        """Take weights, each with a relative error of at most `error`. Cells not listed weigh `omitted` at most.
 
-        Claim   a border, as a share of all weight, is off by at most `slack`; or `slack` is above 1.
+        Claim   The error of a border, as a share of all weight, is at most `slack`, or `slack` is above 1.
         Proof   Let S be the true weight before a border, W that of all cells listed, and e = error + 2^-52 m if a
                 running sum rounds m times at most. Then the computed sums are S(1 ± e) and W(1 ± e), and for e ≤ 1/4
                 their quotient is within 8e/3 of S/W ≤ 1. Counting cells not listed, of weight o ≤ O before the border
@@ -58,7 +58,7 @@ class Table:
         self.slack = float(4 * summed + 2 * omitted / self._borders[-1] + 2.0**-50)
 
     def locate(self, number: Uniform) -> int | None:
-        """Find the index of the cell that the number hits, or None where floats cannot tell."""
+        """Find the index of the cell that contains the number, or None where floats cannot decide."""
         total = self._borders[-1]
         target = number.approximate() * total
         index = int(self._borders.searchsorted(target, side="right")) - 1
@@ -69,7 +69,7 @@ class Table:
         return index if certain else None
 
     def locate_each(self, words: NDArray[np.uint64]) -> IntArray:
-        """Do so for many numbers, given by their leading 64 bits; −1 stands where floats cannot tell."""
+        """Locate many numbers, given by their leading 64 bits. The index is −1 where floats cannot decide."""
         total = self._borders[-1]
         targets = words * 2.0**-64 * total
         # A number that rounds to 1 falls on the last border, where `certain` is false.
@@ -79,13 +79,18 @@ class Table:
         return np.where(certain, index, -1)
 
     @property
+    def size(self) -> int:
+        """The number of cells."""
+        return len(self._borders) - 1
+
+    @property
     def doubt(self) -> float:
-        """The largest probability that a number falls where floats cannot tell."""
+        """An upper bound of the probability that floats cannot decide."""
         return 2 * self.slack * len(self._borders)
 
 
 def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Add floats up, and say how often a sum is rounded at most: √m times for many, by adding rows of a square up."""
+    """Return running sums and how often one is rounded at most: about 2√m times for many, by rows of a square."""
     if len(weights) < _MANY:
         return np.cumsum(weights), len(weights)
     side = math.isqrt(len(weights))
@@ -95,15 +100,17 @@ def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
 
 
 def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
-    """Find the cell that the number hits, with certainty.
+    """Find the cell that contains the number, with certainty.
 
-    Ends with probability one: cells can be split finitely often, the weights of those that cannot shrink to points as
-    precision rises, and so do the borders, each of which the number equals with probability zero.
+    Rounds  A round that does not return splits a cell or draws 64 bits. There are finitely many cells to split, m in
+            the end. After n draws every border is known to m 2^(−64 n) of the whole, up to a factor, so the n-th
+            draw leaves the number within reach of one of m borders with probability O(m² 2^(−64 n)). The sum over
+            n is finite, and so is the expected number of rounds.
     """
     while True:
         with working_precision(number.known + 64):
-            cells, weights = _narrowed(cells, number.known)
-            hits = _possible_hits(number, weights)
+            cells, weights = _narrow(cells, number.known)
+            hits = find_possible_hits(number, weights)
             parts = cells[hits[0]].split()
         if len(hits) > 1:
             number.extend()
@@ -113,8 +120,11 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
 
 
-def _narrowed(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell], list[arb]]:
-    """Split cells until none is in doubt by more than 2^-precision of the whole, or cannot be split."""
+def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell], list[arb]]:
+    """Split cells until the radius of each is below 2^-precision of the whole, or it cannot be split.
+
+    Rounds  Every round but the last splits a cell, and there are finitely many.
+    """
     while True:
         weights = [cell.weight() for cell in cells]
         tolerance = sum(weights, arb(0)).lower() * arb(2) ** -precision
@@ -127,8 +137,8 @@ def _narrowed(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCel
         cells = finer
 
 
-def _possible_hits(number: Uniform, weights: Sequence[arb]) -> list[int]:
-    """Which cells the number may lie in, as far as the balls can tell."""
+def find_possible_hits(number: Uniform, weights: Sequence[arb]) -> list[int]:
+    """Return the cells that may contain the number, as far as the balls can decide."""
     target = number.ball() * sum(weights, arb(0))
     end, hits = arb(0), []
     for index, weight in enumerate(weights):

@@ -1,10 +1,9 @@
-"""Positive numbers far beyond the range of floats, with a relative error that IEEE 754 alone proves.
+"""Positive numbers far beyond the range of floats, with a relative error that follows from IEEE 754 alone.
 
-A `Scaled` array holds mantissa · 2^exponent. Only multiplication, conversion of integers below 2^53 and exact
-scaling by powers of two are used, never a library's log or exp, so the error bound needs no faith in a libm:
-every operation that rounds multiplies the value by some 1 + δ with |δ| ≤ 2^-53, and after n of them the value is off
-by a factor within (1 ± 2^-53)^n, that is by less than 1.01 · n · 2^-53 of itself while n < 2^40.
-`roundings` is that n.
+A `Scaled` array holds mantissa · 2^exponent. It uses multiplication, conversion of integers below 2^53 and exact
+scaling by powers of two. It never uses the log or exp of a library, whose errors are not proven. Every operation
+that rounds multiplies the value by 1 + δ with |δ| ≤ 2^-53. After n of them the value is off by a factor within
+(1 ± 2^-53)^n, which is less than 1.01 · n · 2^-53 of itself while n < 2^40. `roundings` is that n.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus, rounded
+from shortlist.exact.balls import exp_minus, round_to_float
 
 _TABLE_BITS = 10
 
@@ -42,18 +41,18 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return 1.01 * self.roundings * 2.0**-53
 
-    def aligned(self, ceiling: int) -> FloatArray:
-        """The numbers divided by 2^ceiling, as floats; what is below 2^-1022 then may lose digits or vanish."""
+    def align(self, ceiling: int) -> FloatArray:
+        """Divide the numbers by 2^ceiling and return floats. Those below 2^-1022 may lose digits or become 0."""
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
 def product(parts: Iterable[FloatArray]) -> Scaled:
     """Multiply the rows of matrices of positive integers, all with the same columns.
 
-    The rows of one matrix must multiply to less than 2^1000; those of several may go as far as they like.
+    The rows of one matrix must multiply to less than 2^1000. The product over all matrices has no bound.
 
     >>> numbers = product([np.array([[3.0, 10.0], [5.0, 10.0]]), np.array([[2.0, 1.0]])])
-    >>> numbers.aligned(0)
+    >>> numbers.align(0)
     array([ 30., 100.])
     """
     mantissa: FloatArray | float = 1.0
@@ -67,8 +66,8 @@ def product(parts: Iterable[FloatArray]) -> Scaled:
     return Scaled(mantissa=np.asarray(mantissa), exponent=np.asarray(exponent), roundings=roundings)
 
 
-def joined(parts: Sequence[Scaled]) -> Scaled:
-    """Put arrays one after another."""
+def concatenate(parts: Sequence[Scaled]) -> Scaled:
+    """Concatenate arrays."""
     return Scaled(
         mantissa=np.concatenate([part.mantissa for part in parts]),
         exponent=np.concatenate([part.exponent for part in parts]),
@@ -79,7 +78,7 @@ def joined(parts: Sequence[Scaled]) -> Scaled:
 def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     """Compute e^(−rate · n) for every n in a rising array of non-negative integers.
 
-    >>> powers(Fraction(1, 2), np.array([0, 2])).aligned(0).round(6)
+    >>> powers(Fraction(1, 2), np.array([0, 2])).align(0).round(6)
     array([1.      , 0.367879])
     """
     first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
@@ -103,7 +102,7 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
 @lru_cache(maxsize=4096)
 def power(rate: Fraction, n: int) -> tuple[float, int]:
     """Compute e^(−rate · n) as mantissa and exponent, at most two roundings off."""
-    return rounded(lambda: exp_minus(rate * n))
+    return round_to_float(lambda: exp_minus(rate * n))
 
 
 @lru_cache(maxsize=64)

@@ -6,13 +6,20 @@ score). Then
 
     P(X ≥ x) = ∏_i (1 − c_i x),       and given X = x, candidate i has it with probability ∝ c_i / (1 − c_i x).
 
-The exponential mechanism proposes i with probability ∝ c_i. Keeping a proposal with probability
-(1 − X) / (1 − c_i X), which is at most 1, and proposing again otherwise, gives the second law. With U and V uniform,
-X is where the product equals U, and V < (1 − X) / (1 − c_i X) if and only if X < x* = (1 − V) / (1 − c_i V). So
+The exponential mechanism proposes i with probability ∝ c_i. Rejection sampling accepts a proposal with probability
+(1 − X) / (1 − c_i X), which is at most 1, and otherwise proposes again. That gives the second law. With U and V
+uniform, X is where the product equals U, and V < (1 − X) / (1 − c_i X) if and only if X < x* = (1 − V) / (1 − c_i V).
+So
 
-    keep i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x),
+    accept i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x),
 
-and nothing has to be solved: one sum is compared with one logarithm. U belongs to the draw, V to the proposal.
+and no equation has to be solved: one sum is compared with one logarithm. U belongs to the draw, V to the proposal.
+
+Rounds   At most two proposals are expected. Let C = Σ c_i. Given X, a proposal is accepted with probability 1 − X or
+         more, and also with probability 1/C or more, as the best one always is. So at most E min(C, 1/(1 − X))
+         proposals are expected. For t ≥ 1, P(1/(1 − X) > t) ≤ ∏_i (1 − c_i (1 − 1/t)) ≤ e^(−(C−1)(1−1/t)) / t. From
+         t = 1 to 2 this integrates to ln 2 at most, from 2 to C to ln(C/2) e^(−(C−1)/2), which is below 0.2. With the
+         integral from 0 to 1, which is 1, the sum is below 2.
 """
 
 from __future__ import annotations
@@ -28,24 +35,24 @@ from shortlist.exact.uniform import Uniform
 
 
 class Crowd(Protocol):
-    """Candidates with about the same score; it may consist of smaller crowds."""
+    """Candidates with about the same score. It may consist of smaller crowds."""
 
     @property
     def members(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
 
     def decay(self) -> arb:
-        """Enclose e^(−x) for the scores −x of all of them."""
+        """Enclose the c of every member."""
 
     def split(self) -> Sequence[Self] | None:
-        """Smaller crowds, or None if all scores are the same."""
+        """Return smaller crowds, or None if all scores are equal."""
 
 
 AnyCrowd = TypeVar("AnyCrowd", bound=Crowd)
 
 
-def surely_kept(height: Uniform, coin: Uniform, magnitude: int) -> bool:
-    """Say yes if a proposal is kept whatever it is, given that Σ c_i ≥ 2^magnitude; by integers alone.
+def accept_by_integers(height: Uniform, coin: Uniform, magnitude: int) -> bool:
+    """Return True only if every proposal is accepted, given that Σ c_i ≥ 2^magnitude. False leaves it open.
 
     S(x) ≥ x Σ c_i and x* ≥ 1 − V, so 2^magnitude (1 − V) > −ln U is enough. Both sides are rounded to powers of two.
     """
@@ -56,8 +63,8 @@ def surely_kept(height: Uniform, coin: Uniform, magnitude: int) -> bool:
     return magnitude + tail.bit_length() - 1 - coin.known >= halvings.bit_length()
 
 
-def kept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second: arb) -> bool | None:
-    """Decide whether a proposal with c_i = `decay` is kept from Σ c_i and Σ c_i² alone, or say None.
+def accept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second: arb) -> bool | None:
+    """Decide from Σ c_i and Σ c_i² alone whether a proposal with c_i = `decay` is accepted. None leaves it open.
 
     Claim   with p_m = Σ c_i^m and r = p_2 / p_1,   −(p_1 / r) ln(1 − r x) ≤ S(x) ≤ p_1 x − p_2 (ln(1 − x) + x).
     Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m ≤ p_2 for m ≥ 2: the upper bound. Under weights
@@ -75,29 +82,48 @@ def kept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second:
     return None
 
 
-def kept(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]) -> bool:
-    """Decide with certainty whether a proposal of score −x is kept; `height` is U and `coin` is V."""
+def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]) -> bool:
+    """Decide with certainty whether a proposal of score −x, below the best, is accepted. `height` is U, `coin` is V.
+
+    Rounds  A round that does not decide splits a crowd, or draws 64 bits of U and of V. There are finitely many
+            crowds to split. A crowd that cannot be split knows its c to the working precision, and x* < 1, so once
+            V is known to be above 0 the radius of S(x*) is at most R 2^(−64 n) after n draws, for some R. The
+            density of −ln U is at most 1, so the n-th draw is undecided with probability O(R 2^(−64 n)). The sum
+            over n is finite, and so is the expected number of rounds.
+    """
     while True:
         with working_precision(coin.known + 64):
             chance = coin.ball()
             threshold = (1 - chance) / (1 - exp_minus(x) * chance)
             target = -height.ball().log()
-            terms = [-crowd.members * (-crowd.decay() * threshold).log1p() for crowd in crowds]
+            terms = [_enclose_term(crowd, threshold) for crowd in crowds]
             total = sum(terms, arb(0))
             if total > target:
                 return True
             if total < target:
                 return False
             before = len(crowds)
-            if total.is_finite():  # else only more bits of both numbers help
-                crowds = _narrowed(crowds, terms, total)
+            if total.is_finite():  # otherwise x* is not yet known to be below 1, and only more bits help
+                crowds = _narrow(crowds, terms, total)
         if len(crowds) == before:
             height.extend()
             coin.extend()
 
 
-def _narrowed(crowds: Sequence[AnyCrowd], terms: Sequence[arb], total: arb) -> Sequence[AnyCrowd]:
-    """Split the crowds that blur the sum most: all those with more than an even share of its radius."""
+def _enclose_term(crowd: Crowd, threshold: arb) -> arb:
+    """Enclose −Σ ln(1 − c x) over a crowd from its smallest and its largest c.
+
+    The radius of a ball has 30 bits only, so a ball for c in [a, 1] reaches beyond 1, where the logarithm may not
+    exist. No c is above 1, so the largest is cut off there.
+    """
+    decay = crowd.decay()
+    ends = (decay.lower(), min(decay.upper(), arb(1)))
+    low, high = (-crowd.members * (-end * threshold).log1p() for end in ends)
+    return low.union(high)
+
+
+def _narrow(crowds: Sequence[AnyCrowd], terms: Sequence[arb], total: arb) -> Sequence[AnyCrowd]:
+    """Split the crowds that make the sum most uncertain: those with more than an even share of its radius."""
     share = total.rad() / (2 * len(crowds))
     finer: list[AnyCrowd] = []
     for crowd, term in zip(crowds, terms, strict=True):

@@ -1,4 +1,4 @@
-"""Uniform draws: integers by rejection, and real numbers known as far as they have been asked for."""
+"""Uniform draws: integers by rejection sampling, and real numbers whose bits are drawn when they are needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _WORD = 64
 
 
 def below(bound: int, bits: Bits) -> int:
-    """Draw a uniform integer in [0, bound), of any size.
+    """Draw a uniform integer in [0, bound), for a bound of any size.
+
+    Rounds  A candidate is below 2^width < 2 bound, so it is rejected with probability below 1/2.
 
     >>> from shortlist.exact.bits import SeededBits
     >>> 0 <= below(10**40, SeededBits(1)) < 10**40
@@ -27,7 +29,7 @@ def below(bound: int, bits: Bits) -> int:
 
 
 def leading_words(count: int, bits: Bits) -> NDArray[np.uint64]:
-    """Draw independent 64-bit words: each a uniform integer, or the leading bits of a uniform real number."""
+    """Draw independent 64-bit words. Each is a uniform integer, or the leading bits of a uniform real number."""
     # Little-endian on every machine, so that a seed means the same everywhere.
     return np.frombuffer(bytearray(bits.draw(8 * count)), dtype="<u8").astype(np.uint64, copy=False)
 
@@ -35,8 +37,11 @@ def leading_words(count: int, bits: Bits) -> NDArray[np.uint64]:
 def below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     """Draw one uniform integer in [0, bound) for each bound, all independent.
 
-    A 64-bit word is reduced modulo its bound after the incomplete last cycle of words is rejected, so every
-    residue is equally likely. For bounds below 2^40 a rejection is a one-in-ten-million event.
+    A 64-bit word is reduced modulo its bound. Words in the incomplete last cycle are rejected first, so every
+    residue is equally likely.
+
+    Rounds  A word is rejected with probability bound / 2^64, below 1/2. So n rounds are not enough for all of m
+            words with probability below m / 2^n, and log₂ m + 2 rounds are expected at most.
     """
     divisors = bounds.astype(np.uint64)
     words = leading_words(len(divisors), bits)
@@ -50,9 +55,9 @@ def below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
 def distinct_below(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     """Draw distinct integers, the j-th uniform among those in [0, bounds[j]) not drawn yet.
 
-    The bounds must not fall, and bounds[j] > j. It is a Fisher–Yates shuffle of virtual cards: cards 0, 1, 2, … lie
-    on the table in order, step j swaps the card at place j with one at a uniform place in [j, bounds[j]), and only
-    the cards that have moved are kept in memory.
+    The bounds must not fall, and bounds[j] > j. This is a Fisher–Yates shuffle of the integers 0, 1, 2, … Step j
+    swaps the integer at place j with the one at a uniform place in [j, bounds[j]). Only integers that have moved
+    are stored.
     """
     first = np.arange(len(bounds))
     places = (below_each(bounds - first, bits) + first).tolist()
@@ -67,19 +72,19 @@ def distinct_below(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
 class Uniform:
     """A uniform real number in [0, 1), of which only the leading bits have been drawn.
 
-    Its bits are drawn once and never change: a decision that waits for more of them decides about the same number.
+    Its bits are drawn once and never change. A decision that needs more bits is about the same number.
     """
 
     __slots__ = ("_bits", "known", "numerator")
 
     def __init__(self, bits: Bits, leading: int | None = None) -> None:
-        """Draw the leading 64 bits, or take them if they have been drawn already."""
+        """Draw the leading 64 bits, or take those given."""
         self._bits = bits
         self.numerator = int.from_bytes(bits.draw(_WORD // 8)) if leading is None else leading
         self.known = _WORD
 
     def approximate(self) -> float:
-        """A float within 2^-52 of the number."""
+        """Return a float within 2^-52 of the number."""
         return (self.numerator >> (self.known - _WORD)) * 2.0**-_WORD
 
     def extend(self) -> None:
@@ -88,6 +93,6 @@ class Uniform:
         self.known += _WORD
 
     def ball(self) -> arb:
-        """A ball that holds the number, as narrow as the bits drawn so far allow."""
+        """Enclose the number as narrowly as the bits drawn so far allow."""
         scale = 1 << self.known
         return arb(fmpq(self.numerator, scale)).union(arb(fmpq(self.numerator + 1, scale)))

@@ -3,36 +3,61 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from typing import Any
 
 from shortlist.errors import ParameterError
+from shortlist.mechanisms.auto.auto import Auto
 from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
+from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
 from shortlist.mechanisms.research.laplace import Laplace
+from shortlist.mechanisms.subset.subset import Subset
+from shortlist.near_names import find_near_name
 from shortlist.privacy.numbers import quote
 
 __all__ = [
+    "DEFAULT_MECHANISM",
     "MECHANISMS",
+    "Auto",
     "CDPPeel",
     "FastJoint",
     "Gamma",
     "Joint",
     "Laplace",
+    "MarginJoint",
     "Mechanism",
     "PNFJoint",
     "PNFPeel",
     "Prepared",
+    "Subset",
     "mechanism_named",
+    "write_table",
 ]
 
-_ALL: tuple[type[Mechanism], ...] = (Joint, FastJoint, PNFJoint, PNFPeel, CDPPeel, Laplace, Gamma)
+DEFAULT_MECHANISM = "joint"
+"""The mechanism that is taken where none is named."""
+
+_ALL: tuple[type[Mechanism], ...] = (
+    Auto,
+    Joint,
+    MarginJoint,
+    Subset,
+    FastJoint,
+    PNFJoint,
+    PNFPeel,
+    CDPPeel,
+    Laplace,
+    Gamma,
+)
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
+_PURE = "{kind} needs no delta: its guarantee is pure"
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6"}
 
 
@@ -49,17 +74,28 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     known = {field.name: field.default is MISSING for field in fields(kind)}
     for name in given:
         if name not in known:
-            raise ParameterError(
-                f"{kind.name} takes {', '.join(known)}; it has no parameter {name!r}.",
-                hint=f"{kind.name} needs no delta: its guarantee is pure" if name == "delta" else None,
-            )
+            raise _unknown(name, kind, known)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
     for name, needed in known.items():
         if needed and name not in given:
-            raise ParameterError(f"{kind.name} needs {name}.", hint=f"pass {name}={_EXAMPLES[name]}, say")
+            raise ParameterError(
+                f"{{kind}} needs {{{name}}}", hint=f"pass {{{name}={_EXAMPLES[name]}}}, say", kind=kind.name
+            )
     return kind(**given)
+
+
+def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
+    near = find_near_name(name, known)
+    return ParameterError(
+        "{kind} takes {names}",
+        "it has no parameter {name!r}",
+        hint=_PURE if name == "delta" else f"did you mean {{{near}}}?" if near else None,
+        kind=kind.name,
+        names=", ".join(known),
+        name=name,
+    )
 
 
 def _kind(name: object) -> type[Mechanism]:
@@ -67,8 +103,12 @@ def _kind(name: object) -> type[Mechanism]:
         return MECHANISMS[name]
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
-        f"mechanism must be one of {', '.join(MECHANISMS)}, or a mechanism object; not {quote(name)}.",
-        hint=f"did you mean {nearest[0]!r}?" if nearest else None,
+        "{mechanism} must be one of {names}, or a mechanism object",
+        "not {value}",
+        hint="did you mean {nearest!r}?" if nearest else None,
+        names=", ".join(MECHANISMS),
+        value=quote(name),
+        **({"nearest": nearest[0]} if nearest else {}),
     )
 
 
@@ -76,5 +116,27 @@ def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:
     """Parameters beside a mechanism object must be the ones that it has."""
     if given and type(mechanism)(**{**mechanism.parameters, **given}) != mechanism:
         raise ParameterError(
-            "the mechanism object and the parameters given beside it disagree.", hint="pass one of them"
+            "the {mechanism} object and the parameters beside it must agree",
+            "they disagree",
+            hint="pass the object or the parameters",
         )
+
+
+def write_table() -> str:
+    """Write the mechanisms as a Markdown table: the one in the README."""
+    rows = [
+        ["name", "what it does", "take it when", "guarantee", "ρ (zCDP)", "exact and secure"],
+        ["---"] * 6,
+        *(
+            [
+                f"`{kind.name}`",
+                kind.summary,
+                kind.when,
+                kind.guarantee_in_words,
+                kind.rho_in_words,
+                "no" if kind.research else "yes",
+            ]
+            for kind in MECHANISMS.values()
+        ),
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -1,8 +1,8 @@
-"""Between zero-concentrated and approximate differential privacy: ρ to (ε, δ) and back, rounded to the safe side.
+"""Conversions between zero-concentrated (ρ), approximate (ε, δ) and pure (ε) differential privacy.
 
 ρ-zCDP implies (ε, δ)-DP for every α > 1 with ε ≥ ρα + ln((α−1)/α) − (ln δ + ln α)/(α−1) (Canonne, Kamath and Steinke
-2020, Proposition 12). So any α proves a statement. Floats look for a good one; balls evaluate it, and what is stated
-has nine digits.
+2020, Proposition 12). So any α proves a statement. Floats search for a good α, and balls evaluate it. ε-DP implies
+ρ-zCDP with ρ = ε tanh(ε/2) (zcdp.proof.md). Results have nine digits and are rounded so that the statement holds.
 """
 
 from __future__ import annotations
@@ -24,44 +24,57 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @lru_cache(maxsize=256)
+def rho_of_pure(epsilon: Fraction) -> Fraction:
+    """Find the smallest rho, rounded up, such that every ε-DP mechanism is ρ-zCDP: ε tanh(ε/2).
+
+    >>> float(rho_of_pure(Fraction(1)))
+    0.462117158
+    """
+    with working_precision(_PRECISION):
+        bound = round_up(ball(epsilon) * (ball(epsilon) / 2).tanh())
+    # tanh x < x and tanh x < 1. For very small or large ε, one of these is the smaller bound after rounding.
+    return min(bound, epsilon**2 / 2, epsilon)
+
+
+@lru_cache(maxsize=256)
 def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
-    """Find an epsilon, as small as is known and rounded up, such that ρ-zCDP implies (ε, δ)-DP.
+    """Find an epsilon, rounded up, such that ρ-zCDP implies (ε, δ)-DP.
 
     >>> float(epsilon_from(Fraction(1, 8), Fraction(1, 10**6)))
     2.41909318
     """
-    log_delta, slope = _log(delta), float(min(rho, _LARGE))
+    log_delta, slope = log_of(delta), float(min(rho, _LARGE))
     order = _least(lambda a: slope * (1 + a) - _float_saving(a, log_delta))
     with working_precision(_PRECISION):
-        return rounded_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
+        return round_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
 
 
 @lru_cache(maxsize=256)
 def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Find a rho, as large as is known and rounded down, such that ρ-zCDP implies (ε, δ)-DP.
+    """Find a rho, rounded down, such that ρ-zCDP implies (ε, δ)-DP.
 
     >>> float(rho_from(Fraction(1), Fraction(1, 10**6)))
     0.0243559703
     """
-    log_delta, spent = _log(delta), float(min(epsilon, _LARGE))
+    log_delta, spent = log_of(delta), float(min(epsilon, _LARGE))
     order = _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
     with working_precision(_PRECISION):
-        return rounded_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
+        return round_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
 
 
-def rounded_up(number: arb) -> Fraction:
-    """Round up to nine digits from everything that a ball holds; a negative one becomes 0.
+def round_up(number: arb) -> Fraction:
+    """Round the upper end of a ball up to nine digits. A negative number becomes 0.
 
-    >>> rounded_up(ball(Fraction(2, 3)))
+    >>> round_up(ball(Fraction(2, 3)))
     Fraction(666666667, 1000000000)
     """
     return max(Fraction(0), _nine_digits(number.upper(), ROUND_CEILING))
 
 
-def rounded_down(number: arb) -> Fraction:
-    """Round down to nine digits from everything that a ball holds; a negative one becomes 0.
+def round_down(number: arb) -> Fraction:
+    """Round the lower end of a ball down to nine digits. A negative number becomes 0.
 
-    >>> rounded_down(ball(Fraction(2, 3)))
+    >>> round_down(ball(Fraction(2, 3)))
     Fraction(333333333, 500000000)
     """
     return max(Fraction(0), _nine_digits(number.lower(), ROUND_FLOOR))
@@ -85,7 +98,7 @@ def _float_saving(a: float, log_delta: float) -> float:
 
 
 def _least(objective: Callable[[float], float]) -> Fraction:
-    """Look for the α − 1 that makes something least: its logarithm by whole steps, then by golden sections."""
+    """Search for the α − 1 that minimises an objective: its logarithm by whole steps, then by golden sections."""
     near = min(range(-500, 501), key=lambda step: objective(math.exp(step)))
     low, high = near - 1.0, near + 1.0
     for _ in range(60):
@@ -97,8 +110,8 @@ def _least(objective: Callable[[float], float]) -> Fraction:
     return Fraction(math.exp(low))
 
 
-def _log(number: Fraction | float) -> float:
-    """ln of a number whose numerator and denominator may be beyond the range of floats; of 0, something far off."""
+def log_of(number: Fraction | float) -> float:
+    """Compute ln of a number whose parts may be beyond the range of floats. For 0 return a very small number."""
     exact = Fraction(number)
     if Fraction(1, 2) < exact < 2:
         return math.log1p(float(exact - 1))

@@ -7,6 +7,7 @@ import pytest
 from contract import MechanismContract
 from flint import arb, ctx
 from laws import exponential, losses, neighbours, random_histograms, sequences
+from mixtures import atoms, mixture_law, rate
 from scipy.special import logsumexp
 
 from shortlist import FastJoint, Joint, SeededBits, top_k
@@ -14,39 +15,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.choice import Table
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.joint import blocks
-from shortlist.mechanisms.joint.blocks import Span
-from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.profile import Profile
-
-
-def atoms(cells):
-    """Split cells until none can be split further."""
-    for cell in cells:
-        parts = cell.split()
-        yield from [cell] if parts is None else atoms(parts)
-
-
-def mixture_law(mixture: Mixture, histogram, k):
-    """What blocks, uniform sequences and rejection imply: kept mass of s over all blocks that allow it."""
-    kept = []
-    cells = list(atoms(mixture.cells()))
-    for loss in losses(histogram, k):
-        weight = arb(0)
-        for cell in cells:
-            start, end = cell.span.start, cell.span.end
-            if end is not None and loss >= end:
-                continue
-            share = cell.weight() / cell.sequences.number(cell.last())
-            if end is not None and loss > start:
-                share *= Span(rate=cell.span.rate, start=loss, end=end).weight() / cell.span.weight()
-            weight += share
-        kept.append(weight)
-    total = sum(kept, arb(0))
-    return [weight / total for weight in kept]
-
-
-def rate(epsilon, relation):
-    return epsilon / (2 if relation == "add-remove" else 4)
 
 
 class TestJoint(MechanismContract):
@@ -57,7 +26,7 @@ class TestJoint(MechanismContract):
         return exponential(losses(histogram, k), rate(epsilon, relation))
 
     def implied_law(self, mechanism, histogram):
-        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), histogram, mechanism.k)
+        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), losses(histogram, mechanism.k))
 
 
 class TestFastJoint(MechanismContract):
@@ -69,7 +38,7 @@ class TestFastJoint(MechanismContract):
         return exponential([min(loss, tau) for loss in losses(histogram, k)], rate(epsilon, relation))
 
     def implied_law(self, mechanism, histogram):
-        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), histogram, mechanism.k)
+        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), losses(histogram, mechanism.k))
 
 
 class TestJointInWideBlocks(TestJoint):

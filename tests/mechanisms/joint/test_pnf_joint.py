@@ -8,6 +8,7 @@ import pytest
 from contract import MechanismContract
 from flint import arb, arb_poly, ctx, fmpq
 from laws import losses, random_histograms
+from peels import ball, renyi
 
 from shortlist import PNFJoint, SeededBits, top_k
 from shortlist.exact import thinning
@@ -65,6 +66,12 @@ class TestPNFJoint(MechanismContract):
             law[crowd.first] = crowd.decay() * quotient.integral()(arb(1))
         return [law[loss] for loss in losses(histogram, mechanism.k)]
 
+    def check_pair(self, mechanism, here, there, factor):
+        """Rényi divergences are at most rho times their order, too."""
+        super().check_pair(mechanism, here, there, factor)
+        for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
+            assert not renyi(here, there, order) > ball(mechanism.guarantee.rho) * order
+
 
 def test_flip_law_is_the_process_itself():
     """The integral is permute-and-flip: a uniform order, and a coin for each until one shows heads."""
@@ -83,7 +90,7 @@ def test_surely_kept_is_never_wrong(monkeypatch):
     """Deciding every proposal with balls gives the lists that integers give, for the same bits."""
     counts = np.arange(120) % 9
     answers = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
-    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.surely_kept", lambda *arguments: False)
+    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.accept_by_integers", lambda *arguments: False)
     again = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
     assert again == answers
 
@@ -101,10 +108,10 @@ def test_surely_kept_bounds_both_numbers():
             return self.byte * count
 
     low, high, middle = (Uniform(Fixed(byte)) for byte in (b"\x00", b"\xff", b"\x80"))
-    assert not thinning.surely_kept(low, middle, 10**6)
-    assert not thinning.surely_kept(middle, high, 10**6)
-    assert thinning.surely_kept(middle, middle, 3)
-    assert not thinning.surely_kept(middle, middle, 2)
+    assert not thinning.accept_by_integers(low, middle, 10**6)
+    assert not thinning.accept_by_integers(middle, high, 10**6)
+    assert thinning.accept_by_integers(middle, middle, 3)
+    assert not thinning.accept_by_integers(middle, middle, 2)
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "1.38629436", "1.3862943611", "2.7725887", "20"])

@@ -51,7 +51,7 @@ def check(histogram, k):
             error = arb(float(mantissa)) * arb(2) ** int(exponent) / found.number(r) - 1
             assert abs(error) <= arb(numbers.error)
     assert found.number(-1) == 0
-    assert found.number(None) == len(exact) == found.all_numbers().aligned(0)[0]
+    assert found.number(None) == len(exact) == found.all_numbers().align(0)[0]
 
 
 @pytest.mark.parametrize("floor", [0, 3, 8])
@@ -64,4 +64,4 @@ def test_a_profile_that_stops_early_tells_what_a_complete_one_tells(floor):
     for r in range(reach + 1):
         assert part.number(r) == whole.number(r)
     assert part.widest == (9 if floor == 0 else 2**63 - 1)
-    assert part.numbers(np.arange(reach + 1)).aligned(0).tolist() == [whole.number(r) for r in range(reach + 1)]
+    assert part.numbers(np.arange(reach + 1)).align(0).tolist() == [whole.number(r) for r in range(reach + 1)]

@@ -8,7 +8,7 @@ from flint import arb, ctx
 from peels import PeelContract, ball, decay, flip_round
 
 from shortlist import PNFPeel, SeededBits, top_k
-from shortlist.exact.thinning import kept_by_sums
+from shortlist.exact.thinning import accept_by_sums
 from shortlist.exact.uniform import Uniform
 
 
@@ -29,7 +29,7 @@ HISTOGRAMS = [np.arange(120) % 19, (2000 / np.arange(1, 200)).astype(int), np.ar
 
 
 @pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant"])
-@pytest.mark.parametrize("shortcut", ["surely_kept", "kept_by_sums"])
+@pytest.mark.parametrize("shortcut", ["accept_by_integers", "accept_by_sums"])
 def test_no_shortcut_is_ever_wrong(counts, shortcut, monkeypatch):
     """Deciding every proposal by the whole sum gives the lists that the shortcuts give, for the same bits."""
     answers = [top_k(counts, k=6, epsilon=3, mechanism="pnf-peel", bits=SeededBits(s)).tolist() for s in range(20)]
@@ -51,15 +51,16 @@ def test_two_sums_bound_the_sum_of_logarithms():
             threshold = (1 - coin.ball()) / (1 - decays[0] * coin.ball())
             truth = sum((-(-each * threshold).log1p() for each in decays), arb(0)) > -height.ball().log()
             sums = sum(decays, arb(0)), sum((each**2 for each in decays), arb(0))
-            quick = kept_by_sums(height, coin, decays[0], *sums)
+            quick = accept_by_sums(height, coin, decays[0], *sums)
             undecided += quick is None
             assert quick is None or quick == truth or decays[0] == 1
     assert undecided < 30
 
 
 def test_rounds_add_up():
-    """k rounds of ε/k have ρ = k (ε/k)² / 2."""
-    assert PNFPeel(k=8, epsilon=2).guarantee.rho == Fraction(1, 4)
+    """k rounds of ε/k have ρ = ε tanh(ε/2k), k times that of one round."""
+    assert PNFPeel(k=8, epsilon=2).guarantee.rho == 8 * PNFPeel(k=1, epsilon="0.25").guarantee.rho
+    assert float(PNFPeel(k=8, epsilon=2).guarantee.rho) == pytest.approx(2 * np.tanh(1 / 8), rel=1e-8)
     assert ball(PNFPeel(k=8, epsilon=2).guarantee.epsilon) == 2
 
 

@@ -18,6 +18,7 @@ from shortlist import Gamma, Laplace, SeededBits, SystemBits, top_k
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.research.gamma import gamma_float
 from shortlist.mechanisms.research.noise import OneShot
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Profile
 
 ROUNDING = 2e-3
@@ -140,7 +141,7 @@ def test_no_secure_release_in_floating_point(kind, bits):
 
 @both
 def test_guarantee_is_pure(kind):
-    """ε-DP implies ρ = ε²/2."""
+    """ε-DP implies ρ = ε tanh(ε/2)."""
     guarantee = kind(k=3, epsilon="0.5", neighbours="replace").guarantee
-    assert (guarantee.epsilon, guarantee.delta, guarantee.rho) == (Fraction(1, 2), 0, Fraction(1, 8))
+    assert (guarantee.epsilon, guarantee.delta, guarantee.rho) == (Fraction(1, 2), 0, rho_of_pure(Fraction(1, 2)))
     assert guarantee.neighbours == "replace"

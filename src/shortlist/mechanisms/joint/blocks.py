@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from flint import arb
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus, rounded, shortfall
-from shortlist.exact.choice import Table
-from shortlist.exact.scaled import Scaled, joined, powers
+from shortlist.exact.scaled import concatenate, powers
 from shortlist.mechanisms.joint.sequences import Sequences
+from shortlist.mechanisms.spans import Span, count_bits, lengths
+from shortlist.mechanisms.weights import Weights
 
 # None of these can change a probability; they trade the time of preparing for that of drawing.
 _LEFT_OUT_BITS = 46
@@ -27,7 +26,6 @@ _MOST_BLOCKS = 2048
 """Beyond this many losses, blocks of several are made, and draws may be rejected."""
 _STEEP_BITS = 2
 """N_r grows by less than 2^3 in a block, so a draw is kept with a probability of an eighth at least."""
-_BITS_PER_NAT = 1.4426950408889634
 
 
 class Blocks:
@@ -40,7 +38,7 @@ class Blocks:
         first, last, left_out = _core(sequences, rate, min(horizon, reach))
         if not self._closing:
             all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
-            left_out = np.append(left_out, all_sequences - _bits(rate, reach))
+            left_out = np.append(left_out, all_sequences - count_bits(rate, reach))
         self._left_out = left_out
         self._starts, self._ends = _divided(sequences, first, last)
 
@@ -54,20 +52,21 @@ class Blocks:
         """All blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
-    def table(self) -> Table:
-        """Tabulate (q^start − q^end) N_{end−1} for every block."""
+    def weights(self, *, lowest: bool = False) -> Weights:
+        """Compute (q^start − q^end) N_{end−1} for every block; with `lowest`, N_start in place of N_{end−1}."""
         parts = []
         if len(self._starts):
-            lengths = _lengths(self._rate, self._ends - self._starts)
-            parts.append(self._sequences.numbers(self._ends - 1) * powers(self._rate, self._starts) * lengths)
+            weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)
+            parts.append(self._sequences.numbers(self._starts if lowest else self._ends - 1) * weights)
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
-        numbers = joined(parts)
-        unit = int(numbers.exponent.max())
-        omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
-        # What `aligned` makes of numbers below 2^-1022 of the unit counts as left out, too.
-        omitted += len(numbers.exponent) * 2.0**-1000
-        return Table(numbers.aligned(unit), error=numbers.error, omitted=omitted)
+        return Weights(concatenate(parts), self._left_out)
+
+    def total(self) -> arb:
+        """Enclose Σ q^L(s) over all sequences."""
+        highest = self.weights().total()
+        single = len(self._starts) == 0 or int((self._ends - self._starts).max()) == 1
+        return highest if single else highest.union(self.weights(lowest=True).total())
 
     def magnitude(self) -> int:
         """An integer m such that all sequences together weigh 2^m or more.
@@ -79,23 +78,6 @@ class Blocks:
         numbers = self._sequences.numbers(self._starts) * powers(self._rate, self._starts)
         _, shift = np.frexp(numbers.mantissa)
         return max(0, int((numbers.exponent + shift).max()) - 2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """The weight q^start − q^end of a block of losses by itself."""
-
-    rate: Fraction
-    start: int
-    end: int | None
-
-    def weight(self) -> arb:
-        """Enclose the weight."""
-        length = arb(1) if self.end is None else shortfall(self.rate * (self.end - self.start))
-        return exp_minus(self.rate * self.start) * length
-
-    def split(self) -> None:
-        """Nothing to tell apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,14 +118,14 @@ def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, F
     """Find the range of losses below `limit` that carries the weight, and bound what lies outside, in bits.
 
     A block [a, b) weighs at most q^a N_b, and all sequences together at least q^a N_a for any a. Exponents of two
-    are enough to compare them; three bits make up for that, and for floats as far as `_bits` is off.
+    are enough to compare them; three bits make up for that, and for floats as far as `count_bits` is off.
     """
     first, last, outside = 0, limit, [np.empty(0)]
     enough = _FEW_FACTORS
     while (last - first) * sequences.k > enough:
         edges = np.append(np.arange(first, last, -(-(last - first) // _COARSE_BLOCKS)), last)
         exponents = sequences.numbers(edges).exponent
-        cost = _bits(rate, edges)
+        cost = count_bits(rate, edges)
         most = exponents[1:] - cost[:-1] + 3
         kept = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
         begin, end = kept[0], kept[-1] + 1
@@ -174,21 +156,3 @@ def _divided(sequences: Sequences, first: int, last: int) -> tuple[IntArray, Int
         ends[: len(steep)][steep], high[: len(steep)][steep] = middles, sequences.numbers(middles - 1).exponent
         ends, high = ends[order], high[order]
     return starts, ends
-
-
-def _bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
-    """How many bits q^r is below 1. Three roundings of at most `nats` put it off by far less than a bit."""
-    return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
-
-
-def _lengths(rate: Fraction, widths: IntArray) -> Scaled:
-    """1 − q^width for every width; for one alone if all are the same."""
-    distinct = [int(widths[0])] if (widths == widths[0]).all() else np.unique(widths).tolist()
-    mantissa, exponent = np.array([_length(rate, width) for width in distinct]).T
-    place = np.searchsorted(distinct, widths) if len(distinct) > 1 else slice(None)
-    return Scaled(mantissa=mantissa[place], exponent=exponent[place].astype(np.int64), roundings=2)
-
-
-@lru_cache(maxsize=4096)
-def _length(rate: Fraction, width: int) -> tuple[float, int]:
-    return rounded(lambda: shortfall(rate * width))

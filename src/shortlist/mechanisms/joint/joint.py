@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
 
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels
 
 
@@ -24,11 +28,24 @@ class Joint(Mechanism):
     """
 
     name: ClassVar[str] = "joint"
+    summary: ClassVar[str] = "one draw among all ordered lists, by the largest loss of a place"
+    when: ClassVar[str] = "the top counts have wide gaps: then it returns the true list"
+    rho_in_words: ClassVar[str] = "ε²/8"
+    colour: ClassVar[str] = "#e08214"
+    marker: ClassVar[str] = "*"
+    in_experiment: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> Mixture:
         return Mixture(levels, k=self.k, rate=self.rate, tau=None)

@@ -1,4 +1,4 @@
-"""The sampler behind Joint and FastJoint: a mixture over losses, evaluated only where its weight is.
+"""The sampler behind Joint, FastJoint and Margin-Joint: a mixture over losses, evaluated only where its weight is.
 
 With q = e^(−rate) and a cap τ (none for Joint), P(s) ∝ q^min(L(s), τ) is the law of this procedure: draw R = r with
 probability ∝ (1 − q) q^r N_r for r < τ, or R = τ with probability ∝ q^τ N_∞; then draw s uniformly among the
@@ -15,41 +15,52 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
+from flint import arb
+
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform, distinct_below
-from shortlist.mechanisms.joint.blocks import Blocks, LossCell, Span
+from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
+from shortlist.mechanisms.spans import Span, draw_reaches
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
 
 class Mixture:
-    """Joint's or FastJoint's law on given levels, ready to be drawn from."""
+    """The law of Joint, FastJoint or Margin-Joint on given levels, ready to be drawn from."""
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction, tau: int | None) -> None:
-        """Prepare P(s) ∝ e^(−rate · min(L(s), tau)); no tau means no cap."""
+    def __init__(
+        self, levels: Levels, *, k: int, rate: Fraction, tau: int | None, kind: type[Sequences] = Sequences
+    ) -> None:
+        """Prepare P(s) ∝ e^(−rate · min(loss of s, tau)); no tau means no cap, and `kind` says what the loss is."""
         self._levels = levels
+        self._kind = kind
         self._k = k
         self._rate = rate
         self._tau = tau
         # Beyond this loss all sequences together weigh less than 2^-64 of the best one alone.
         nats = math.ceil((k * math.log2(levels.d) + 64) * math.log(2))
         reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
-        self._sequences = Sequences(levels.above(k, reach), k, reach)
+        self._sequences = kind(levels.above(k, reach), k, reach)
         self._blocks = Blocks(self._sequences, rate, horizon=_horizon(self._sequences, tau), reach=reach)
-        self._table = self._blocks.table()
+        self._table = self._blocks.weights().table()
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
         return self.picks(*self.draw_positions(bits))
 
     def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
-        """Choose k items by their positions in falling order of count, and say among which sequences."""
+        """Choose k items by their positions in falling order of count, and say among which sequences.
+
+        Rounds  N_r grows by less than 2^3 in a block of several losses, so a list is accepted with probability 1/8.
+        """
         while True:
             sequences, start, end = self._choose(Uniform(bits))
             positions = distinct_below(sequences.allowed(None if end is None else end - 1), bits)
-            if end is None or end - start == 1 or self._keeps(start, end, sequences.loss(positions), bits):
+            if end is None or end - start == 1:
+                return sequences, positions
+            if draw_reaches(Span(rate=self._rate, start=start, end=end), sequences.loss(positions), bits):
                 return sequences, positions
 
     def picks(self, sequences: Sequences, positions: IntArray) -> Picks:
@@ -61,6 +72,10 @@ class Mixture:
     def magnitude(self) -> int:
         """An m such that the weights e^(−rate · L(s)) of all sequences sum to 2^m or more."""
         return self._blocks.magnitude()
+
+    def total(self) -> arb:
+        """Enclose the sum of all weights e^(−rate · min(loss, tau)), from floats with a proven error."""
+        return self._blocks.total()
 
     @property
     def doubt(self) -> float:
@@ -91,18 +106,10 @@ class Mixture:
         cell = quantile(number, self.cells())
         return cell.sequences, cell.span.start, cell.span.end
 
-    def _keeps(self, start: int, end: int, loss: int, bits: Bits) -> bool:
-        """Draw a loss r of the block with probability ∝ q^r, and say whether it allows a sequence of that loss."""
-        if loss <= start:
-            return True
-        forbids = Span(rate=self._rate, start=start, end=loss)
-        allows = Span(rate=self._rate, start=loss, end=end)
-        return quantile(Uniform(bits), [forbids, allows]) is allows
-
     @cached_property
     def complete(self) -> Sequences:
         """All sequences, for the rare draws that what was tabulated cannot decide."""
-        return Sequences(self._levels.above(self._k, EVERY_LEVEL), self._k, EVERY_LEVEL)
+        return self._kind(self._levels.above(self._k, EVERY_LEVEL), self._k, EVERY_LEVEL)
 
     def _exact(self, start: int, end: int | None, *, even: bool = False) -> LossCell:
         span = Span(rate=self._rate, start=start, end=end)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb
 
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
-from shortlist.exact.thinning import kept, surely_kept
+from shortlist.exact.thinning import accept_by_balls, accept_by_integers
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
 
@@ -29,16 +33,28 @@ class PNFJoint(Mechanism):
     Proof  pnf_joint.proof.md.
     Cost   that of Joint, and a further sum over the profile when few sequences have a small loss.
 
-    >>> PNFJoint(k=10, epsilon=1).guarantee.rho
-    Fraction(1, 2)
+    >>> float(PNFJoint(k=10, epsilon=1).guarantee.rho)
+    0.462117158
     """
 
     name: ClassVar[str] = "pnf-joint"
+    summary: ClassVar[str] = "permute-and-flip over all ordered lists"
+    when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+    colour: ClassVar[str] = "#8c510a"
+    in_experiment: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises; rho is what any epsilon-DP mechanism has."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 2, neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> ThinnedMixture:
         return ThinnedMixture(levels, k=self.k, rate=self.rate)
@@ -57,10 +73,10 @@ class ThinnedMixture:
         while True:
             sequences, positions = self._joint.draw_positions(bits)
             coin = Uniform(bits)
-            if surely_kept(height, coin, self._joint.magnitude):
+            if accept_by_integers(height, coin, self._joint.magnitude):
                 break
             loss = sequences.loss(positions)
-            if loss == 0 or kept(height, coin, self._rate * loss, self.crowds):
+            if loss == 0 or accept_by_balls(height, coin, self._rate * loss, self.crowds):
                 break
         return self._joint.picks(sequences, positions)
 

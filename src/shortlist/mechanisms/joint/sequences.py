@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.exact.scaled import Scaled, joined, product
+from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.profile import EVERY_LEVEL, Profile
 
 _LARGEST_TABLE = 1 << 22
@@ -59,7 +59,7 @@ class Sequences:
         if not len(free):  # N_r is 1 for all of them
             return product([np.ones((1, len(losses)))])
         parts = [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
-        return parts[0] if len(parts) == 1 else joined(parts)
+        return parts[0] if len(parts) == 1 else concatenate(parts)
 
     def all_numbers(self) -> Scaled:
         """N_∞ likewise, as an array of one."""

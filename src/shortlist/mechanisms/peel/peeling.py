@@ -39,6 +39,7 @@ class Slope:
 
     def __init__(self, profile: Profile, rate: Fraction, *, k: int, depth: int) -> None:
         self.profile = profile
+        self._k = k
         self._lowest_top = int(profile.ends.searchsorted(k))
         lowest = max(0, int(profile.values[self._lowest_top]) - depth)
         values = profile.values[: np.searchsorted(-profile.values, -lowest, side="right")]
@@ -76,6 +77,22 @@ class Slope:
         for size, ratio in zip(self.profile.sizes[:last][::-1].tolist(), reversed(ratios), strict=True):
             totals.append((size + ratio * totals[-1]) * excess)
         return totals[::-1]
+
+    def enclose_totals(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds for Σ c over the items left when the j-th round begins with the best items left, for every j.
+
+        If i items of the best level are taken, Σ c is that of the whole level and all below, less i. No total in
+        `totals` exceeds the truth by more than the roundings of all steps, allowed for twice and taken once more.
+        """
+        steps = self._lowest_top + 1
+        reach = len(self.within_reach(self._lowest_top))
+        slack = 3 * (self.error(2 * self.roundings + reach + 6) + _OMITTED + steps * self.error(2 * self.roundings + 6))
+        sizes = self.profile.sizes[:steps]
+        upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self._k]
+        taken = np.arange(self._k) - np.repeat(self.profile.ends[:steps] - sizes, sizes)[: self._k]
+        # The best item left counts 1 by itself.
+        lower: FloatArray = np.maximum(1.0, upper * (1 - slack) - taken)
+        return lower, (upper - taken) * (1 + 2.0**-50)
 
     @property
     def roundings(self) -> int:
@@ -121,7 +138,10 @@ class Peel:
         self._batch: Iterator[tuple[int, int]] = iter(())
 
     def propose(self) -> tuple[int, int]:
-        """Draw an item that is left: its level, and its position among all items in falling order of count."""
+        """Draw an item that is left: its level, and its position among all items in falling order of count.
+
+        Rounds  Two at most, as the first item of a new batch is left.
+        """
         while True:
             for level, position in self._batch:
                 if position not in self._taken:

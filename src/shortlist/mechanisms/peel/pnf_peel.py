@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.thinning import kept, kept_by_sums, surely_kept
+from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept_by_sums
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
 _PRECISION = 128
@@ -22,23 +25,42 @@ _PRECISION = 128
 class PNFPeel(Mechanism):
     """Choose k items one after another, each the one left with the largest count + exponential noise of mean Δk/ε.
 
-    Claim  epsilon-DP and (epsilon²/2k)-zCDP when one person raises each count by 0 or 1.
+    Claim  epsilon-DP and (epsilon tanh(epsilon/2k))-zCDP when one person raises each count by 0 or 1.
     Proof  pnf_peel.proof.md.
     Cost   one pass over the profile, then for each item one over the levels within reach.
 
-    >>> PNFPeel(k=10, epsilon=1).guarantee.rho
-    Fraction(1, 20)
+    >>> float(PNFPeel(k=10, epsilon=1).guarantee.rho)
+    0.049958375
     """
 
     name: ClassVar[str] = "pnf-peel"
+    summary: ClassVar[str] = "k rounds of permute-and-flip, one item each"
+    when: ClassVar[str] = "counts lie close together and δ must be 0"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2k)"
+    colour: ClassVar[str] = "#8073ac"
+    marker: ClassVar[str] = "o"
+    in_experiment: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / (2 * self.k), neighbours=self.neighbours)
+        rho = self.k * rho_of_pure(self.epsilon / self.k)
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
+
+    @property
+    def round_rate(self) -> Fraction:
+        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        return self.epsilon / (self.k * self.neighbours.sensitivity)
+
+    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(self.k * d, self.round_rate, failure)
 
     def _prepare(self, levels: Levels) -> ThinnedDraws:
-        return ThinnedDraws(levels, k=self.k, rate=self.epsilon / (self.k * self.neighbours.sensitivity))
+        return ThinnedDraws(levels, k=self.k, rate=self.round_rate)
 
 
 class ThinnedDraws:
@@ -66,8 +88,8 @@ class ThinnedDraws:
     def _keeps(self, peel: Peel, height: Uniform, coin: Uniform, x: Fraction) -> bool:
         first, second = peel.sums()
         surely = int(float(first.lower() * 0.999))  # less by far more than a float can round up
-        if surely_kept(height, coin, surely.bit_length() - 1):
+        if accept_by_integers(height, coin, surely.bit_length() - 1):
             return True
         with working_precision(_PRECISION):
-            quick = kept_by_sums(height, coin, exp_minus(x), first, second)
-        return kept(height, coin, x, [peel.left()]) if quick is None else quick
+            quick = accept_by_sums(height, coin, exp_minus(x), first, second)
+        return accept_by_balls(height, coin, x, [peel.left()]) if quick is None else quick

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.arrays import FloatArray
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot, uniform_floats
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
 
@@ -22,17 +24,25 @@ class Gamma(Mechanism):
     Proof  gamma.proof.md.
     Cost   O(d), less where many items have the same count; the noise grows with d, whatever k is.
 
-    >>> Gamma(k=10, epsilon=1, neighbours="replace").guarantee.rho
-    Fraction(1, 2)
+    >>> float(Gamma(k=10, epsilon=1, neighbours="replace").guarantee.rho)
+    0.462117158
     """
 
     name: ClassVar[str] = "gamma"
+    summary: ClassVar[str] = "the k largest counts after noise of one common radius"
+    when: ClassVar[str] = "you do research: noise in floating point, refused for a secure release"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+    colour: ClassVar[str] = "#636363"
     research: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises; rho is what any epsilon-DP mechanism has."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 2, neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> OneShot:
         shape, scale = levels.d + 1, float(1 / self.epsilon)

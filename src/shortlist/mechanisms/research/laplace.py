@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
 
@@ -23,17 +25,25 @@ class Laplace(Mechanism):
     Proof  laplace.proof.md.
     Cost   O(d), less where many items have the same count.
 
-    >>> Laplace(k=10, epsilon=1).guarantee.rho
-    Fraction(1, 2)
+    >>> float(Laplace(k=10, epsilon=1).guarantee.rho)
+    0.462117158
     """
 
     name: ClassVar[str] = "laplace"
+    summary: ClassVar[str] = "the k largest counts after Laplace noise on each"
+    when: ClassVar[str] = "you do research: noise in floating point, refused for a secure release"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+    colour: ClassVar[str] = "#969696"
     research: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises; rho is what any epsilon-DP mechanism has."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 2, neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> OneShot:
         scale = float(self.neighbours.sensitivity * self.k / self.epsilon)

@@ -7,7 +7,7 @@ repeated; the operating system's randomness costs the same within a few per cent
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import SeededBits
+from shortlist.mechanisms import MECHANISMS, Mechanism
 from shortlist.paper.published import PUBLISHED
 from shortlist.paper.published.fastjoint import truncation
 from shortlist.paper.published.inputs import checked
@@ -113,6 +114,11 @@ def _delta(setting: Setting) -> dict[str, Any]:
     return {"delta": DELTA}
 
 
+def _parameters(kind: type[Mechanism]) -> Callable[[Setting], dict[str, Any]]:
+    names = {field.name for field in fields(kind)}
+    return _beta if "beta" in names else _delta if "delta" in names else _none
+
+
 def _pruned_classes(d: int, setting: Setting) -> float:
     return 2.0e-7 * setting.k * truncation(d, setting.k, setting.epsilon) + 5.0e-7 * d
 
@@ -127,14 +133,9 @@ CONTENDERS = {
         Contender(law="pnf-peel", ours=False, draw=_published("pnf-peel", _none), cost=lambda d, at: 1.0e-8 * at.k * d),
         Contender(law="cdp-peel", ours=False, draw=_published("cdp-peel", _delta), cost=lambda d, at: 4.0e-8 * d),
         *(
-            Contender(law=law, ours=True, draw=_ours(law, parameters), cost=lambda d, at: 2.0e-3)
-            for law, parameters in (
-                ("joint", _none),
-                ("fastjoint", _beta),
-                ("pnf-joint", _none),
-                ("pnf-peel", _none),
-                ("cdp-peel", _delta),
-            )
+            Contender(law=kind.name, ours=True, draw=_ours(kind.name, _parameters(kind)), cost=lambda d, at: 2.0e-3)
+            for kind in MECHANISMS.values()
+            if kind.in_experiment
         ),
     )
 }

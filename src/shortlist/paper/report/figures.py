@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import MissingExtraError
+from shortlist.mechanisms import MECHANISMS
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender
 from shortlist.paper.experiment.results import Results
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOP = 300
-COLOURS = {
-    "fastjoint": "#1b7837",
-    "joint": "#e08214",
-    "pnf-peel": "#8073ac",
-    "cdp-peel": "#2b8cbe",
-    "pnf-joint": "#8c510a",
-}
-_MARKS = {"fastjoint": "p", "joint": "*", "pnf-peel": "o", "cdp-peel": "P"}
 AXES = {"k": "k", "epsilon": "ε", "beta": "β"}
 MEASURES = {"seconds": "time (s)", "linf": "ℓ∞ error + 1", "l1": "ℓ1 error + 1"}
 WITHOUT = "Joint without sequence step"
@@ -103,10 +96,10 @@ def draw_without_sequence_step(panel: Axes, results: Results, dataset: str, vary
 
 def style(contender: Contender) -> dict[str, Any]:
     """How a mechanism's line looks, and what the legend calls it."""
-    look: dict[str, Any] = {"color": COLOURS[contender.law], "label": contender.label}
+    look: dict[str, Any] = {"color": MECHANISMS[contender.law].colour, "label": contender.label}
     if contender.ours:
         return {**look, "linestyle": "-", "linewidth": 1.4}
-    return {**look, "linestyle": ":", "linewidth": 1.4, "marker": _MARKS[contender.law], "markersize": 5}
+    return {**look, "linestyle": ":", "linewidth": 1.4, "marker": MECHANISMS[contender.law].marker, "markersize": 5}
 
 
 def drawing() -> Any:

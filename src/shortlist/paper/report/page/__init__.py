@@ -12,6 +12,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
+from shortlist.mechanisms import MECHANISMS
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS
 from shortlist.paper.experiment.grid import Grid
@@ -73,7 +74,9 @@ def _legend(results: Results) -> str:
     entries = []
     for contender in (CONTENDERS[name] for name in results.contenders):
         dash = "" if contender.ours else ' stroke-dasharray="2 4"'
-        line = f'<line x1="0" y1="6" x2="34" y2="6" stroke="{figures.COLOURS[contender.law]}" stroke-width="3"{dash}/>'
+        line = (
+            f'<line x1="0" y1="6" x2="34" y2="6" stroke="{MECHANISMS[contender.law].colour}" stroke-width="3"{dash}/>'
+        )
         swatch = f'<svg width="34" height="12" aria-hidden="true">{line}</svg>'
         entries.append(f"<li>{swatch} {escape(contender.label)}</li>")
     return f'<ul class="legend">{"".join(entries)}</ul>'

@@ -1,0 +1,166 @@
+"""Which of very many independent events happen, exactly, at a cost that grows with those that do.
+
+An event of probability p happens if a Poisson process of rate λ = −ln(1 − p), its hazard, has a point. The points of
+all events together are a Poisson number of points, each on an event with probability ∝ its hazard. So a number is
+drawn, then as many events, and events that are drawn twice count once. Events come in groups of equal probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from flint import arb, ctx
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import Table, quantile
+from shortlist.exact.scaled import Scaled
+from shortlist.exact.uniform import Uniform, below_each, leading_words
+
+_SERIES = 20
+_SERIES_ROUNDINGS = 2 * _SERIES + 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Groups of independent events: `sizes[i]` events of probability `chance(i)` each, which falls with i."""
+
+    sizes: IntArray
+    chance: Callable[[int], arb]
+
+    def hazard(self, index: int) -> arb:
+        """Enclose −ln(1 − p) of a group at the working precision."""
+        return -(-self.chance(index)).log1p()
+
+
+class Crossings:
+    """The first groups of independent events, prepared for drawing which of them happen.
+
+    `chances` are the probabilities of the first groups as floats with a proven error, none above 1/2. The hazards of
+    all other events sum to `omitted` at most. `all_groups` gives all groups, for the draws that floats cannot decide.
+    """
+
+    def __init__(self, sizes: IntArray, chances: Scaled, *, omitted: float, all_groups: Callable[[], Groups]) -> None:
+        self._sizes = sizes
+        self._find_groups = all_groups
+        weights = sizes * enclose_hazards(chances.align(0))
+        # If p is off by e of itself, and p ≤ 1/2, −ln(1 − p) is off by 3e/2 of itself at most.
+        error = 1.5 * chances.error + 2.0**-52 * _SERIES_ROUNDINGS
+        omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
+        self._levels = Table(weights, error=error, omitted=omitted) if weights.any() else None
+        total = float(weights.sum())
+        self._numbers = _tabulate_poisson(total, error + 2.0**-52 * (len(weights) + 2), omitted)
+
+    def draw(self, bits: Bits) -> list[tuple[int, int]]:
+        """Draw the events that happen, as a group and an index inside the group."""
+        number = Uniform(bits)
+        count = self._numbers.locate(number)
+        if count is None:
+            count = quantile(number, self._poisson_cells()).first
+        if not count:
+            return []
+        words = leading_words(count, bits)
+        groups = self._levels.locate_each(words) if self._levels else np.full(count, -1)
+        for i in np.flatnonzero(groups < 0).tolist():
+            cell = GroupCell(groups=self._groups, first=0, last=len(self._groups.sizes) - 1)
+            groups[i] = quantile(Uniform(bits, int(words[i])), [cell]).first
+        sizes = self._sizes if int(groups.max()) < len(self._sizes) else self._groups.sizes
+        indices = below_each(sizes[groups], bits)
+        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return self._find_groups()
+
+    @cached_property
+    def _hazards(self) -> dict[int, arb]:
+        """The sum of all hazards by working precision."""
+        return {}
+
+    def _enclose_total(self) -> arb:
+        if ctx.prec not in self._hazards:
+            groups = self._groups
+            terms = (size * groups.hazard(i) for i, size in enumerate(groups.sizes.tolist()))
+            self._hazards[ctx.prec] = sum(terms, arb(0))
+        return self._hazards[ctx.prec]
+
+    def _poisson_cells(self) -> Sequence[PoissonCell]:
+        last = self._numbers.size
+        single = [PoissonCell(total=self._enclose_total, first=n, rest=False) for n in range(last)]
+        return [*single, PoissonCell(total=self._enclose_total, first=last, rest=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoissonCell:
+    """A number of points, or that number and all larger ones, with the weight Λ^n / n!."""
+
+    total: Callable[[], arb]
+    first: int
+    rest: bool
+
+    def weight(self) -> arb:
+        """Enclose the weight. From n > 2Λ on, weights halve at least, so they sum to less than twice the first."""
+        total = self.total()
+        weight = total**self.first / arb(math.factorial(self.first))
+        if not self.rest:
+            return weight
+        return weight.union(2 * weight) if 2 * total < self.first else weight.union(total.exp())
+
+    def split(self) -> Sequence[PoissonCell] | None:
+        """Split off the first number."""
+        return (replace(self, rest=False), replace(self, first=self.first + 1)) if self.rest else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCell:
+    """The events of the groups from `first` to `last`, with their hazards as weights."""
+
+    groups: Groups
+    first: int
+    last: int
+
+    def weight(self) -> arb:
+        """Enclose the sum of the hazards of all events."""
+        members = int(self.groups.sizes[self.first : self.last + 1].sum())
+        return members * self.groups.hazard(self.first).union(self.groups.hazard(self.last))
+
+    def split(self) -> Sequence[GroupCell] | None:
+        """Split into two halves, unless there is only one group."""
+        if self.first == self.last:
+            return None
+        middle = (self.first + self.last) // 2
+        return replace(self, last=middle), replace(self, first=middle + 1)
+
+
+def enclose_hazards(chances: FloatArray) -> FloatArray:
+    """Compute −ln(1 − p) for p ≤ 1/2, off by at most 48 roundings.
+
+    −ln(1 − p) = 2 artanh(z) = 2 Σ z^(2i+1) / (2i + 1) with z = p / (2 − p) ≤ 1/3. All terms are positive. Those from
+    i = 20 on are less than 9^(−20) of the sum.
+    """
+    z = chances / (2 - chances)
+    square = z * z
+    series = np.zeros_like(z)
+    for i in range(_SERIES - 1, -1, -1):
+        series = series * square + 1 / (2 * i + 1)
+    return 2 * z * series
+
+
+def _tabulate_poisson(total: float, error: float, omitted: float) -> Table:
+    """Tabulate Λ^n / n!, where Λ is off by `error` of itself, and by `omitted` more at most."""
+    count = int(total + 12 * math.sqrt(total) + 60)
+    mantissas, exponents = [0.5], [1]
+    for n in range(1, count):
+        mantissa, shift = math.frexp(mantissas[-1] * total / n)
+        mantissas.append(mantissa)
+        exponents.append(exponents[-1] + shift)
+    powers = np.array(exponents)
+    weights = np.ldexp(np.array(mantissas), np.maximum(powers - powers.max(), -2000).astype(np.int32))
+    # From n = count on, a weight is less than Λ / count times the one before. Adding o to Λ multiplies e^Λ by e^o.
+    ratio = total / count
+    rest = float(weights[-1]) * ratio / (1 - ratio) + 2 * omitted * float(weights.sum()) + count * 2.0**-1000
+    return Table(weights, error=count * (error + 2.0**-51), omitted=rest)

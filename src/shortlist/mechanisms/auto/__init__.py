@@ -1,0 +1,1 @@
+"""Auto: look privately which mechanism suits the data, then run it."""

@@ -1,0 +1,175 @@
+"""Auto: choose privately among the mechanisms that the user's constraints allow, then run the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, TypeVar
+
+from flint import arb
+
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import find_possible_hits
+from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
+from shortlist.mechanisms.joint.margin_joint import MarginJoint
+from shortlist.mechanisms.mechanism import Mechanism, Prepared
+from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+from shortlist.mechanisms.subset.subset import Subset
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import quote, read_probability
+from shortlist.profile import Levels, Picks
+
+SHARE = Fraction(1, 20)
+"""How much of epsilon the choice may spend."""
+HANDICAP = Fraction(0)
+"""What is added to the score of a peel, in units of 2Δ/ε votes: near-ties go to the other mechanisms."""
+_GAIN = Fraction(11, 10)
+"""How much more than ε/k a round of cdp-peel must be able to spend to be taken in place of pnf-peel."""
+
+_Candidate = TypeVar("_Candidate", MarginJoint, PNFPeel, Subset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auto(Mechanism):
+    """Choose k items by the mechanism that suits the data, which is chosen privately with a twentieth of epsilon.
+
+    The candidates are those that the constraints allow. `margin-joint` is always one. A peel is another: `cdp-peel` if
+    a delta is given and helps, else `pnf-peel`. With `ordered=False`, `subset` is a third, and the items are listed
+    in the order of the domain, whichever is chosen.
+
+    Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1; rho is that
+           of the choice and the largest of any candidate.
+    Proof  auto.proof.md.
+    Cost   that of all candidates together, without their draws.
+
+    >>> auto = Auto(k=10, epsilon=1)
+    >>> list(auto.candidates), str(auto.guarantee.epsilon)
+    (['margin-joint', 'pnf-peel'], '1')
+    """
+
+    name: ClassVar[str] = "auto"
+    summary: ClassVar[str] = "looks privately which of the others suits the data, then runs it"
+    when: ClassVar[str] = "always, to begin with: it is the default"
+    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
+    rho_in_words: ClassVar[str] = "that of the choice + the largest of a candidate"
+    colour: ClassVar[str] = "#000000"
+
+    delta: Fraction | None = None
+    ordered: bool = True
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        if self.delta is not None:
+            self._read(delta=read_probability(self.delta, name="delta"))
+        if not isinstance(self.ordered, bool):
+            raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
+
+    @property
+    def choice_epsilon(self) -> Fraction:
+        """The part of epsilon that the choice spends; the chosen mechanism spends the rest."""
+        return self.epsilon * SHARE
+
+    @property
+    def candidates(self) -> Mapping[str, Mechanism]:
+        """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
+        found: list[Mechanism] = [self._give_rest(MarginJoint), self._peel(self._give_rest(PNFPeel))]
+        if not self.ordered:
+            found.append(self._give_rest(Subset))
+        return {each.name: each for each in found}
+
+    @property
+    def unordered(self) -> bool:
+        """Whether the items have no order."""
+        return not self.ordered
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises, whichever mechanism is chosen."""
+        promises = [each.guarantee for each in self.candidates.values()]
+        rhos = [promise.rho for promise in promises if promise.rho is not None]
+        rho = self.choice_epsilon**2 / 8 + max(rhos) if len(rhos) == len(promises) else None
+        delta = max(promise.delta for promise in promises)
+        return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
+
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """The mechanism that was chosen."""
+        return self if chosen is None else self.candidates[chosen]
+
+    def _give_rest(self, kind: type[_Candidate]) -> _Candidate:
+        """A candidate that spends what the choice leaves."""
+        return kind(k=self.k, epsilon=self.epsilon - self.choice_epsilon, neighbours=self.neighbours)
+
+    def _peel(self, pure: PNFPeel) -> PNFPeel | CDPPeel:
+        """The peel that can spend more in a round; this depends on public numbers only."""
+        if self.delta is None:
+            return pure
+        spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=self.delta, neighbours=pure.neighbours)
+        return spread if spread.round_rate > _GAIN * pure.round_rate else pure
+
+    def _prepare(self, levels: Levels) -> Choice:
+        return Choice(levels, self)
+
+
+class Choice:
+    """The candidates' scores on given levels, and the candidates that have been chosen so far."""
+
+    def __init__(self, levels: Levels, auto: Auto) -> None:
+        self._levels = levels
+        self._auto = auto
+        self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
+        self._candidates = auto.candidates
+        self._prepared: dict[str, Prepared] = {}
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose a mechanism, and k items by it."""
+        name = self.choose(Uniform(bits))
+        if name not in self._prepared:
+            self._prepared[name] = self._candidates[name].prepare(self._levels)
+        return replace(self._prepared[name].draw(bits), chosen=name)
+
+    def choose(self, number: Uniform) -> str:
+        """Find the candidate that a number hits, where candidate c has the weight e^(−ε₁ score(c) / 2Δ).
+
+        Rounds  More effort and more bits shrink weights and number to points, which are equal with probability zero.
+        """
+        effort = 0
+        while True:
+            with working_precision(number.known + 64):
+                hits = find_possible_hits(number, self.enclose_weights(effort))
+            if len(hits) == 1:
+                return list(self._candidates)[hits[0]]
+            effort += 1
+            number.extend()
+
+    def enclose_weights(self, effort: int) -> list[arb]:
+        """Enclose the weights of all candidates, in order."""
+        scores = [score.enclose(effort) for score in self._scores] if effort else self._rough
+        return [
+            (-ball(self._rate) * (score + ball(self._handicap(each)))).exp()
+            for score, each in zip(scores, self._candidates.values(), strict=True)
+        ]
+
+    @cached_property
+    def _scores(self) -> list[Score]:
+        return [_score(each, self._levels) for each in self._candidates.values()]
+
+    @cached_property
+    def _rough(self) -> list[arb]:
+        return [score.enclose(0) for score in self._scores]
+
+    def _handicap(self, candidate: Mechanism) -> Fraction:
+        """A public number of votes."""
+        return HANDICAP / candidate.rate if isinstance(candidate, PNFPeel | CDPPeel) else Fraction(0)
+
+
+def _score(candidate: Mechanism, levels: Levels) -> Score:
+    if isinstance(candidate, PNFPeel | CDPPeel):
+        return RoundScore(levels, k=candidate.k, rate=candidate.round_rate)
+    kind = SetScore if isinstance(candidate, Subset) else ListScore
+    return kind(levels, k=candidate.k, rate=candidate.rate)

@@ -1,0 +1,161 @@
+"""How many votes a mechanism is expected to be wrong by, as a number that one person moves by at most Δ.
+
+A score is a logarithm of sums of exponentials, so it is irrational. It is enclosed in balls: first from floats with a
+proven error, then exactly, the more narrowly the more effort is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from flint import arb
+
+from shortlist.arrays import FloatArray
+from shortlist.exact.balls import ball, exp_minus
+from shortlist.exact.choice import AnyCell
+from shortlist.exact.scaled import product
+from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.mechanisms.peel.peeling import Peeling
+from shortlist.mechanisms.spans import count_bits
+from shortlist.mechanisms.subset.draws import count_set_bits
+from shortlist.mechanisms.subset.grid import Grid
+from shortlist.mechanisms.subset.sets import Sets
+from shortlist.mechanisms.weights import Weights
+from shortlist.profile import EVERY_LEVEL, Levels
+
+_BITS_PER_EFFORT = 24
+_REACH_BITS = 64
+
+
+class Score(Protocol):
+    """A score of one mechanism on given levels, in votes; less is better."""
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score: from floats without effort, and exactly with a radius that shrinks as effort rises."""
+
+
+class ListScore:
+    """(1/rate) · ln Z with Z = Σ_s e^(−rate · L(s)) over all lists: how spread the law of Joint is."""
+
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._rate = rate
+        self._mixture = Mixture(levels, k=k, rate=rate, tau=None)
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score."""
+        if not effort:
+            return self._mixture.total().log() / ball(self._rate)
+        cells = [replace(cell, even=False) for cell in self._mixture.cells()]
+        return enclose_sum(cells, _BITS_PER_EFFORT * effort).log() / ball(self._rate)
+
+
+class SetScore:
+    """(1/rate) · ln Σ_S e^(−rate · max(loss of S, 0)) over all sets of k items: how spread the law of Subset is.
+
+    The set of the k largest items counts 1. If it leads by the gap g > 0, all other sets have an upper and a lower
+    loss of g or more, and a loss of g or more. With W the sum of e^(−rate · (loss − g)) over all sets, where the two
+    losses of the leading set count as g, Z = 1 + e^(−rate · g) (W − 1). If g is 0, Z = W.
+    """
+
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._levels = levels
+        self._k = k
+        self._rate = rate
+        self._all_bits = count_set_bits(levels.d, range(k, k + 1))
+        nats = math.ceil((self._all_bits + _REACH_BITS) * math.log(2))
+        self._reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
+        sets = self._sets(self._reach)
+        self._gap = sets.gap
+        others = sets.without_leader()
+        self._grid = None if others is None else Grid(others, rate, offset=0, reach=self._reach)
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score."""
+        if self._grid is None:
+            return arb(0)
+        spread = self._enclose_exactly(self._grid, effort) if effort else self._enclose_roughly(self._grid)
+        return (1 + exp_minus(self._rate * self._gap) * (spread - 1)).log() / ball(self._rate)
+
+    def _enclose_roughly(self, grid: Grid) -> arb:
+        left_out = grid.left_out()
+        if not grid.whole:
+            left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
+        highest = Weights(grid.weights(), left_out).total()
+        return highest if grid.single else highest.union(Weights(grid.weights(lowest=True), left_out).total())
+
+    def _enclose_exactly(self, grid: Grid, effort: int) -> arb:
+        complete = self._sets(EVERY_LEVEL).without_leader()
+        assert complete is not None
+        cells = [*(replace(cell, even=False) for cell in grid.cells(complete)), *grid.rest(complete)]
+        return enclose_sum(cells, _BITS_PER_EFFORT * effort)
+
+    def _sets(self, depth: int) -> Sets:
+        return Sets(self._levels.above(min(self._k + 1, self._levels.d), depth), self._k, depth)
+
+
+class RoundScore:
+    """The mean over rounds j of (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i))): how spread the rounds are."""
+
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._peeling = Peeling(levels, k=k, rate=rate)
+        self._k = k
+        self._rate = rate
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score."""
+        logarithms = self._exact() if effort else self._rough.log()
+        return logarithms / (ball(self._rate) * self._k)
+
+    @cached_property
+    def _rough(self) -> arb:
+        """The product of the sums of all rounds, from floats."""
+        below, above = self._peeling.shown.enclose_totals()
+        return _multiply(below).union(_multiply(above))
+
+    def _exact(self) -> arb:
+        """The logarithm of the same product, exactly: each sum follows from that of the level below."""
+        profile = self._peeling.complete.profile
+        values, sizes, ends = profile.values.tolist(), profile.sizes.tolist(), profile.ends.tolist()
+        total, logarithms = arb(0), arb(0)
+        for index in reversed(range(len(values))):
+            if index + 1 < len(values):
+                total *= exp_minus(self._rate * (values[index] - values[index + 1]))
+            total += sizes[index]
+            taken = range(min(sizes[index], max(0, self._k - ends[index] + sizes[index])))
+            for earlier in taken:
+                logarithms += (total - earlier).log()
+        return logarithms
+
+
+def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
+    """Enclose the sum of the weights of some cells to that many bits, splitting cells that blur it most.
+
+    Rounds  Every round but the last splits a cell, and there are finitely many.
+    """
+    while True:
+        weights = [cell.weight() for cell in cells]
+        total = sum(weights, arb(0))
+        if total.rad() < total.lower() * arb(2) ** -bits:
+            return total
+        share = total.rad() / (2 * len(cells))
+        finer: list[AnyCell] = []
+        for cell, weight in zip(cells, weights, strict=True):
+            parts = None if weight.rad() < share else cell.split()
+            finer.extend([cell] if parts is None else parts)
+        if len(finer) == len(cells):
+            return total
+        cells = finer
+
+
+def _multiply(numbers: FloatArray) -> arb:
+    """Enclose the product of floats of 1 or more."""
+    group = 1000 // (int(numbers.max()).bit_length() + 1)
+    whole = product(numbers[start : start + group, None] for start in range(0, len(numbers), group))
+    value = float(whole.mantissa[0])
+    return arb(value, value * whole.error) * arb(2) ** int(whole.exponent[0])

@@ -1,0 +1,1 @@
+"""Noise on counts: the list of the largest noisy counts, and noisy counts of a list."""

@@ -1,0 +1,91 @@
+"""Margin-Joint: Joint, with a bonus for the true list where it leads clearly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from shortlist.arrays import IntArray
+from shortlist.exact.scaled import Scaled, concatenate, product
+from shortlist.mechanisms.joint.joint import Joint
+from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.mechanisms.joint.sequences import Sequences
+from shortlist.privacy.numbers import Real
+from shortlist.profile import Levels, Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginJoint(Joint):
+    """Choose k items in one draw, as Joint does; the true list has the loss −g if every place in it leads by g votes.
+
+    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1; never a smaller probability
+           of the true list than Joint.
+    Proof  margin_joint.proof.md.
+    Cost   that of Joint.
+
+    >>> MarginJoint(k=10, epsilon="0.5").guarantee.rho
+    Fraction(1, 32)
+    """
+
+    name: ClassVar[str] = "margin-joint"
+    summary: ClassVar[str] = "joint, with a bonus for the true list where it leads clearly"
+    when: ClassVar[str] = "joint suits you: the probability of the true list is larger, or the same"
+    colour: ClassVar[str] = "#b35806"
+    in_experiment: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
+
+    def _prepare(self, levels: Levels) -> Mixture:
+        return Mixture(levels, k=self.k, rate=self.rate, tau=None, kind=LeadingSequences)
+
+
+class LeadingSequences(Sequences):
+    """The sequences of k distinct items by the loss L(s) + g, where the loss of the true list is 0 instead of g.
+
+    The margin g is the smallest of h_(j) − h_(j+1) over j ≤ k. If it is above 0, the true list is unique. A loss
+    below g then allows the true list alone.
+
+    >>> sequences = LeadingSequences(Profile.of(np.array([9, 5, 3, 0])), k=2, reach=9)
+    >>> sequences.margin, [sequences.number(r) for r in range(6)]
+    (2, [1, 1, 1, 1, 2, 2])
+    """
+
+    def __init__(self, profile: Profile, k: int, reach: int) -> None:
+        super().__init__(profile, k, reach)
+        self.margin = _margin(profile, k, reach)
+        if profile.complete:
+            self.widest += self.margin
+
+    def allowed(self, r: int | None) -> IntArray:
+        """How many items position j may hold, for every j."""
+        if r is None:
+            return super().allowed(None)
+        return super().allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
+
+    def numbers(self, losses: IntArray) -> Scaled:
+        """N_r for rising losses r, as floats with a proven error."""
+        alone = int(np.searchsorted(losses, self.margin))
+        parts = [product([np.ones((1, alone))])] if alone else []
+        if alone < len(losses):
+            parts.append(super().numbers(losses[alone:] - self.margin))
+        return concatenate(parts)
+
+    def loss(self, positions: IntArray) -> int:
+        """The loss of the sequence whose items stand at these positions in falling order of count."""
+        if (positions == np.arange(self.k)).all():
+            return 0
+        return super().loss(positions) + self.margin
+
+
+def _margin(profile: Profile, k: int, reach: int) -> int:
+    """The margin g; where the profile stops before h_(k+1), that one is more than the reach below h_(k)."""
+    top = profile.top(min(k + 1, profile.d))
+    gaps = top[:-1] - top[1:]
+    smallest = int(gaps.min()) if len(gaps) else reach + 1
+    if len(top) <= k < profile.d:
+        return min(smallest, reach + 1)
+    return smallest if len(gaps) else 0

@@ -1,0 +1,125 @@
+"""Optimal composition of rounds of bounded range: the δ of k adaptive rounds, bounded by a dynamic programme.
+
+Let y = e^(ε − loss so far), and let V_j(y) be the largest δ that j more rounds of range ε′ can reach from there. Then
+
+    V_0(y) = max(0, 1 − y),     V_j(y) = max over y e^(−ε′) ≤ u ≤ y of the chord of V_(j−1) from u to u e^ε′, at y,
+
+and k rounds are (ε, V_k(e^ε))-DP (Dong, Durfee and Rogers 2020; cdp_peel.proof.md, Theorem 2). Every V_j is convex, and
+it falls in y. So chords between the points of a grid bound it from above, and a programme on the grid bounds V_k.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from flint import arb
+
+from shortlist.arrays import FloatArray
+from shortlist.exact.balls import ball, working_precision
+
+_PRECISION = 128
+_ROUNDED_UP = 1 + 2.0**-50
+_MARGIN = 1 + Fraction(1, 2**28)
+"""More than all roundings of 2^20 rounds together."""
+_TINY = Fraction(1, 2**1040)
+"""More than what numbers below the range of floats lose in 2^20 rounds."""
+_NEGLIGIBLE = 14.0
+"""States that add less than about e^(−14) of δ may lie outside the grid."""
+
+
+def bound_delta(k: int, epsilon: Fraction, round_epsilon: Fraction, *, cells: int, unlikely: float) -> Fraction:
+    """Bound from above the δ at which k adaptive rounds of range ε′ are (ε, δ)-DP.
+
+    A round moves ln y by ε′ at most, which is `cells` cells of the grid. `unlikely` is about ln(1/δ). It decides how
+    far the grid reaches. Both numbers change how close the bound is, and never whether it holds.
+    """
+    step = round_epsilon / cells
+    below, above = _extent(k, epsilon, round_epsilon, cells, unlikely)
+    with working_precision(_PRECISION):
+        values = _first_values(epsilon, step, below, above)
+        chords = [_chord(step, cells, offset) for offset in range(cells + 1)]
+        controls = [_control(step, cells, offset) for offset in range(cells)]
+        # Left of the grid, the chord from V(0) = 1 to the first point is a bound.
+        shares = np.array([_round_up((-ball(step) * n).exp()) for n in range(cells + 1, 0, -1)])
+        complements = np.array([_round_up(-(-ball(step) * n).expm1()) for n in range(cells + 1, 0, -1)])
+        curvature = _round_up(1 / (1 + 1 / (ball(step) / 2).cosh()))
+    for _ in range(k):
+        # Right of the grid, the last value is a bound, as V falls.
+        padded = np.concatenate([complements + shares * values[0], values, np.full(cells, values[-1])])
+        values = _advance(padded, chords, controls, curvature)
+    return Fraction(float(values[below])) * _MARGIN + _TINY
+
+
+def _extent(k: int, epsilon: Fraction, round_epsilon: Fraction, cells: int, unlikely: float) -> tuple[int, int]:
+    """Choose how many points the grid has left and right of ln y = ε.
+
+    The loss behaves like a normal variable of variance kε′²/4. A path that leaves the grid and comes back to ln y = 0
+    is as long as `spread`, which has a probability of about e^(−unlikely − 14).
+    """
+    spread = math.sqrt(k / 2 * (unlikely + _NEGLIGIBLE)) * cells
+    start = float(epsilon / round_epsilon) * cells
+    left, right = (spread + start) / 2, max(0.0, (spread - start) / 2)
+    most = k * cells + 1
+    return min(int(left), most) + cells, min(int(right), most) + cells
+
+
+def _first_values(epsilon: Fraction, step: Fraction, below: int, above: int) -> FloatArray:
+    """Bound V_0 from above at the points ln y = ε + i · step, for i from −below to above."""
+    points = (epsilon + i * step for i in range(-below, above + 1))
+    return np.array([_round_up(-ball(point).expm1()) if point < 0 else 0.0 for point in points])
+
+
+def _chord(step: Fraction, cells: int, offset: int) -> tuple[float, float]:
+    """Return the weights of u and of u e^ε′ in the chord at y, where ln u is `offset` points left of ln y."""
+    width = (ball(step) * cells).expm1()
+    upper = (ball(step) * offset).expm1() / width
+    lower = (ball(step) * offset).exp() * (ball(step) * (cells - offset)).expm1() / width
+    return _round_up(lower), _round_up(upper)
+
+
+def _control(step: Fraction, cells: int, offset: int) -> tuple[float, float, float, float]:
+    """Return the weights of four points in the control value of all chords between two neighbouring ones.
+
+    The chords start between u_0, which is offset + 1 points left of ln y, and u_1, the next point. The weights belong
+    to u_0, u_1, u_0 e^ε′ and u_1 e^ε′ (cdp_peel.proof.md, Theorem 2, Step 4).
+    """
+    nearer, farther = ball(step) * offset, ball(step) * (offset + 1)
+    total = ((-nearer).exp() + (-farther).exp()) * (ball(step) * cells).expm1()
+    reach_near = (ball(step) * (cells - offset)).expm1()  # u_1 e^ε′ / y − 1
+    reach_far = (ball(step) * (cells - offset - 1)).expm1()  # u_0 e^ε′ / y − 1
+    weights = (reach_near, reach_far, -(-nearer).expm1(), -(-farther).expm1())
+    first, second, third, fourth = (_round_up(weight / total) for weight in weights)
+    return first, second, third, fourth
+
+
+def _advance(
+    padded: FloatArray,
+    chords: list[tuple[float, float]],
+    controls: list[tuple[float, float, float, float]],
+    curvature: float,
+) -> FloatArray:
+    """Bound V_j from above on the grid, given bounds of V_(j−1) on the grid and `cells` points beyond it."""
+    cells = len(controls)
+    count = len(padded) - 2 * cells - 1
+    largest, control = np.zeros(count), np.zeros(count)
+    for offset, (lower, upper) in enumerate(chords):
+        near = cells + 1 - offset
+        value = lower * padded[near : near + count]
+        value += upper * padded[near + cells : near + cells + count]
+        np.maximum(largest, value, out=largest)
+    for offset, (first, second, third, fourth) in enumerate(controls):
+        near = cells + 1 - offset
+        value = first * padded[near - 1 : near - 1 + count]
+        value += second * padded[near : near + count]
+        value += third * padded[near + cells - 1 : near + cells - 1 + count]
+        value += fourth * padded[near + cells : near + cells + count]
+        np.maximum(control, value, out=control)
+    bound: FloatArray = largest + curvature * np.maximum(control - largest, 0)
+    return bound
+
+
+def _round_up(number: arb) -> float:
+    """Return a float that is not below a number in [0, 1]."""
+    return float(number.upper()) * _ROUNDED_UP

@@ -1,0 +1,63 @@
+"""Weights q^start − q^end of a range of losses, with q = e^(−rate): as balls, and as floats with a proven error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from flint import arb
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.exact.balls import exp_minus, round_to_float, shortfall
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import quantile
+from shortlist.exact.scaled import Scaled
+from shortlist.exact.uniform import Uniform
+
+_BITS_PER_NAT = 1.4426950408889634
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The weight q^start − q^end of the losses from start to end; no end means that all losses from start count."""
+
+    rate: Fraction
+    start: int
+    end: int | None
+
+    def weight(self) -> arb:
+        """Enclose the weight."""
+        length = arb(1) if self.end is None else shortfall(self.rate * (self.end - self.start))
+        return exp_minus(self.rate * self.start) * length
+
+    def split(self) -> None:
+        """Return None: there are no smaller parts."""
+
+
+def draw_reaches(span: Span, loss: int, bits: Bits) -> bool:
+    """Draw a loss r of a span with probability ∝ q^r, and say whether r is at least a given loss."""
+    if loss <= span.start:
+        return True
+    below = Span(rate=span.rate, start=span.start, end=loss)
+    above = Span(rate=span.rate, start=loss, end=span.end)
+    return quantile(Uniform(bits), [below, above]) is above
+
+
+def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
+    """How many bits q^r is below 1. Three roundings of at most `nats` put it off by far less than a bit."""
+    return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
+
+
+def lengths(rate: Fraction, widths: IntArray) -> Scaled:
+    """1 − q^width for every width."""
+    distinct = [int(widths[0])] if (widths == widths[0]).all() else np.unique(widths).tolist()
+    mantissa, exponent = np.array([_length(rate, width) for width in distinct]).T
+    place = np.searchsorted(distinct, widths) if len(distinct) > 1 else np.zeros(len(widths), dtype=np.int64)
+    return Scaled(mantissa=mantissa[place], exponent=exponent[place].astype(np.int64), roundings=2)
+
+
+@lru_cache(maxsize=4096)
+def _length(rate: Fraction, width: int) -> tuple[float, int]:
+    return round_to_float(lambda: shortfall(rate * width))

@@ -1,0 +1,1 @@
+"""Subset: one draw of a whole set of items, without their order."""

@@ -1,0 +1,151 @@
+"""The sampler behind Subset: a mixture over pairs of losses, evaluated only where its weight is.
+
+With q = e^(−rate) and a set S of n items with upper loss x, lower loss y and gap g (see `Sets`), the law is
+P(S) ∝ q^(x + y − g). It is the law of this procedure: draw a size n and two losses (X, Y) with probability ∝
+q^(−g) (1 − q)² q^(X + Y) C(r(X) + m(Y), r(X)), then draw S uniformly among the sets of n items with losses of at most X
+and Y. The proof is in subset.proof.md.
+
+Pairs are taken in blocks, as losses are in Joint: a block has the weight as if each of its pairs allowed what the
+last one does, and a set drawn from it is kept with the probability that makes up for that.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from shortlist.arrays import IntArray
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import Table, quantile
+from shortlist.exact.scaled import concatenate
+from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.mechanisms.spans import count_bits, draw_reaches
+from shortlist.mechanisms.subset.grid import Grid, SetCell
+from shortlist.mechanisms.subset.sets import Sets
+from shortlist.mechanisms.weights import Weights
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+
+_REACH_BITS = 64
+
+
+class SetMixture:
+    """The law of Subset on given levels, ready to be drawn from."""
+
+    def __init__(self, levels: Levels, *, sizes: range, rate: Fraction) -> None:
+        """Prepare P(S) ∝ e^(−rate · loss of S) over the sets of these sizes."""
+        self._levels = levels
+        self._sizes = sizes
+        self._rate = rate
+        # All sets together times q^reach weigh less than 2^-64 of the best set alone.
+        self._all_bits = count_set_bits(levels.d, sizes)
+        nats = math.ceil((self._all_bits + _REACH_BITS) * math.log(2))
+        self._reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
+        self._shown = self._profile(self._reach)
+        families = [Sets(self._shown, n, self._reach) for n in sizes]
+        self._widest = max(sets.gap for sets in families)
+        self._grids = [
+            Grid(sets, rate, offset=self._widest - sets.gap, reach=self._reach)
+            for sets in families
+            if self._widest - sets.gap <= self._reach
+        ]
+        self._table, self._ends = self._tabulate()
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose a set of items; they come in random order."""
+        while True:
+            cell = self._choose(Uniform(bits))
+            positions = _draw_positions(cell, bits)
+            if self._keeps(cell, np.sort(positions), bits):
+                shuffled = positions[distinct_below(np.full(len(positions), len(positions)), bits)]
+                return cell.sets.profile.picks(shuffled)
+
+    def cells(self) -> list[SetCell]:
+        """Cover all pairs of losses of all sizes with exact weights: the blocks of the table, and then the rest."""
+        complete = [Sets(self.complete, n, EVERY_LEVEL) for n in self._sizes]
+        tabulated = {grid.sets.n: grid for grid in self._grids}
+        pairs = [(sets, tabulated[sets.n]) for sets in complete if sets.n in tabulated]
+        listed = [cell for sets, grid in pairs for cell in grid.cells(sets)]
+        rest = [cell for sets, grid in pairs for cell in grid.rest(sets)]
+        others = [
+            SetCell(
+                rate=self._rate,
+                sets=sets,
+                offset=self._widest - sets.gap,
+                rows=(0, len(sets.upper)),
+                columns=(0, len(sets.lower)),
+            )
+            for sets in complete
+            if sets.n not in tabulated
+        ]
+        return [*listed, *rest, *others]
+
+    @property
+    def doubt(self) -> float:
+        """The largest probability that one choice among the blocks needs more than floats."""
+        return self._table.doubt
+
+    @cached_property
+    def complete(self) -> Profile:
+        """All levels, for the rare draws that what was tabulated cannot decide."""
+        return self._profile(EVERY_LEVEL)
+
+    def _profile(self, depth: int) -> Profile:
+        # One item more than the largest set: its count says by how much the set of the top items leads.
+        return self._levels.above(min(self._sizes[-1] + 1, self._levels.d), depth)
+
+    def _tabulate(self) -> tuple[Table, IntArray]:
+        """Tabulate all blocks, and say where the blocks of each size end in the table."""
+        parts = [grid.weights() for grid in self._grids]
+        left_out = np.concatenate([grid.left_out() for grid in self._grids])
+        if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
+            # Pairs with an upper or a lower loss beyond the reach, and the sizes without a place in the table.
+            left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
+        return Weights(concatenate(parts), left_out).table(), np.cumsum([len(part.mantissa) for part in parts])
+
+    def _choose(self, number: Uniform) -> SetCell:
+        """Find the block that a number hits."""
+        index = self._table.locate(number)
+        if index is None:
+            return quantile(number, self.cells())
+        place = int(np.searchsorted(self._ends, index, side="right"))
+        grid = self._grids[place]
+        row, column = divmod(index - (int(self._ends[place - 1]) if place else 0), len(grid.columns) - 1)
+        return SetCell(
+            rate=self._rate,
+            sets=grid.sets,
+            offset=grid.offset,
+            rows=(int(grid.rows[row]), int(grid.rows[row + 1])),
+            columns=(int(grid.columns[column]), int(grid.columns[column + 1])),
+            even=True,
+        )
+
+    def _keeps(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
+        """Draw a pair of losses of a block, and say whether it allows the set at some positions."""
+        if cell.rows[1] - cell.rows[0] == cell.columns[1] - cell.columns[0] == 1:
+            return True
+        pairs = zip(cell.spans(), cell.sets.losses(positions), strict=True)
+        return all(draw_reaches(span, loss, bits) for span, loss in pairs)
+
+
+def _draw_positions(cell: SetCell, bits: Bits) -> IntArray:
+    """Draw a uniform set among those that the last pair of a block allows, by positions in falling order of count."""
+    places = int(cell.sets.upper.sizes[cell.rows[1] - 1])
+    allowed = places + int(cell.sets.lower.sizes[cell.columns[1] - 1])
+    forced = cell.sets.n - places
+    if not places:
+        return np.arange(forced)
+    return np.concatenate([np.arange(forced), forced + distinct_below(np.full(places, allowed), bits)])
+
+
+def count_set_bits(d: int, sizes: range) -> float:
+    """An upper bound for the logarithm, to base 2, of the number of sets of these sizes among d items.
+
+    C(d, n) = C(d, m) ≤ (e d / m)^m with m = min(n, d − n), which grows with m.
+    """
+    nearest = min(max(d // 2, sizes[0]), sizes[-1])
+    m = min(nearest, d - nearest)
+    most = m * (math.log2(math.e) + math.log2(d / m)) if m else 0.0
+    return most * (1 + 2.0**-40) + math.log2(len(sizes)) + 1

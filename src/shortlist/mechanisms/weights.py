@@ -1,0 +1,37 @@
+"""Weights as floats with a proven error, and a bound for those that are left out: as a table, and as their sum."""
+
+from __future__ import annotations
+
+import numpy as np
+from flint import arb
+
+from shortlist.arrays import FloatArray
+from shortlist.exact.choice import Table
+from shortlist.exact.scaled import Scaled
+
+
+class Weights:
+    """The weights of the cells that are worth a place in a table."""
+
+    def __init__(self, numbers: Scaled, left_out: FloatArray) -> None:
+        """Take the weights, and upper bounds, in bits, for the weights of all other cells."""
+        self._unit = int(numbers.exponent.max())
+        self._numbers = numbers.align(self._unit)
+        self._error = numbers.error
+        # What `align` makes of numbers below 2^-1022 of the unit counts as left out, too.
+        self._omitted = float(np.exp2(np.maximum(left_out - self._unit, -1000.0)).sum())
+        self._omitted += len(self._numbers) * 2.0**-1000
+
+    def table(self) -> Table:
+        """Tabulate the weights, to choose among the cells."""
+        return Table(self._numbers, error=self._error, omitted=self._omitted)
+
+    def total(self) -> arb:
+        """Enclose the sum of all weights, those left out included.
+
+        The sum of n positive floats is off by at most 2^-52 n of itself.
+        """
+        computed = float(self._numbers.sum())
+        error = computed * (self._error + 2.0**-52 * len(self._numbers)) * 1.01
+        below, above = computed - error, computed + error + self._omitted * 1.01
+        return arb(below).union(arb(above)) * arb(2) ** self._unit

@@ -1,0 +1,305 @@
+"""Auto: the choice, and then the chosen mechanism, as one mechanism whose choice is visible."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from contract import RELATIONS, MechanismContract, item_names
+from flint import arb, ctx, fmpq
+from laws import (
+    exponential,
+    losses,
+    margin_losses,
+    neighbours,
+    p_value,
+    random_histograms,
+    sequences,
+    set_losses,
+    small_histograms,
+    subsets,
+)
+from peels import ball, exponential_round, flip_round, hockey_stick, peel_law, renyi
+
+from shortlist import Auto, CDPPeel, SeededBits, top_k
+from shortlist.errors import ParameterError
+from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.auto import auto, scores
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore, SetScore
+from shortlist.mechanisms.joint import blocks
+from shortlist.mechanisms.subset import grid
+from shortlist.profile import Profile
+
+
+def log_sum(numbers, rate):
+    """(1/rate) ln Σ e^(−rate · number)."""
+    return sum(((-ball(rate) * number).exp() for number in numbers), arb(0)).log() / ball(rate)
+
+
+def stated_score(mechanism, histogram):
+    """The score of a candidate by brute force."""
+    k, top = mechanism.k, sorted(histogram, reverse=True)
+    if mechanism.name == "margin-joint":
+        return log_sum(losses(histogram, k), mechanism.rate)
+    if mechanism.name == "subset":
+        return log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)
+    rounds = [log_sum([top[j] - count for count in top[j:]], mechanism.round_rate) for j in range(k)]
+    return sum(rounds, arb(0)) / k
+
+
+def candidate_law(mechanism, histogram):
+    """The stated law of a candidate, over `laws.sequences` or `laws.subsets`."""
+    k = mechanism.k
+    if mechanism.name == "margin-joint":
+        return exponential(margin_losses(histogram, k), mechanism.rate)
+    if mechanism.name == "subset":
+        return exponential(set_losses(histogram, [k]), mechanism.rate)
+    round_law = exponential_round if mechanism.name == "cdp-peel" else flip_round
+    return peel_law(histogram, k, mechanism.round_rate, round_law)
+
+
+def outputs(mechanism, d):
+    """What can be seen: the name of the choice, and the list or the set."""
+    return [
+        (name, each)
+        for name in mechanism.candidates
+        for each in (subsets(d, [mechanism.k]) if name == "subset" else sequences(d, mechanism.k))
+    ]
+
+
+def combined(mechanism, histogram, weights):
+    """The law of choice and output, given the weights of the candidates."""
+    total = sum(weights, arb(0))
+    laws = [candidate_law(each, histogram) for each in mechanism.candidates.values()]
+    return [weight / total * p for weight, law in zip(weights, laws, strict=True) for p in law]
+
+
+class TestAuto(MechanismContract):
+    delta = None
+    ordered = True
+    draws = 6_000
+    random_cases = (60, 5)
+    private_cases = (12, 4)
+
+    def make(self, k, epsilon, relation="add-remove"):
+        return Auto(k=k, epsilon=epsilon, delta=self.delta, ordered=self.ordered, neighbours=relation)
+
+    def law(self, histogram, k, epsilon, relation="add-remove"):
+        mechanism = self.make(k, epsilon, relation)
+        rate = mechanism.choice_epsilon / (2 if relation == "add-remove" else 4)
+        handicaps = [
+            auto.HANDICAP / each.rate if "peel" in name else Fraction(0) for name, each in mechanism.candidates.items()
+        ]
+        weights = [
+            (-ball(rate) * (stated_score(each, histogram) + ball(handicap))).exp()
+            for each, handicap in zip(mechanism.candidates.values(), handicaps, strict=True)
+        ]
+        return combined(mechanism, histogram, weights)
+
+    def implied_law(self, mechanism, histogram):
+        """The weights that the mechanism itself uses; the laws of the candidates are checked where they are made."""
+        return combined(
+            mechanism, histogram, mechanism.prepare(Profile.of(np.array(histogram))).enclose_weights(effort=8)
+        )
+
+    def check_pair(self, mechanism, here, there, factor):
+        """The hockey-stick divergence is at most delta, and Rényi divergences are at most rho times their order."""
+        guarantee = mechanism.guarantee
+        assert not hockey_stick(here, there, factor) > ball(guarantee.delta)
+        assert not hockey_stick(there, here, factor) > ball(guarantee.delta)
+        for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
+            assert not renyi(here, there, order) > ball(guarantee.rho) * order
+
+    def sampled_p_values(self, histogram, k):
+        mechanism = self.make(k, self.epsilon)
+        prepared = mechanism.prepare(Profile.of(np.array(histogram)))
+        bits, names = SeededBits(3), item_names(histogram)
+        drawn = Counter()
+        for _ in range(self.draws):
+            picks = prepared.draw(bits)
+            items = tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
+            drawn[picks.chosen, frozenset(items) if picks.chosen == "subset" else items] += 1
+        observed = []
+        for name, each in outputs(mechanism, len(histogram)):
+            items = tuple(names[item] for item in each)
+            observed.append(drawn[name, frozenset(items) if name == "subset" else items])
+        assert sum(observed) == self.draws
+        return tuple(
+            p_value(observed, [float(p.mid()) for p in self.law(histogram, k, self.epsilon * factor)])
+            for factor in (Fraction(1), Fraction(7, 10), Fraction(13, 10))
+        )
+
+
+class TestAutoThatSpendsHalfOnTheChoice(TestAuto):
+    """With half of epsilon for the choice, the choice itself differs visibly between neighbours."""
+
+    @pytest.fixture(autouse=True)
+    def half(self, monkeypatch):
+        monkeypatch.setattr(auto, "SHARE", Fraction(1, 2))
+
+
+class TestAutoWithDelta(TestAuto):
+    delta = Fraction(1, 5)
+
+
+class TestAutoWithoutOrder(TestAuto):
+    ordered = False
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("delta", [None, Fraction(1, 5)])
+def test_scores_move_by_the_sensitivity_at_most(relation, delta):
+    """The step of the proof that the choice stands on, for all neighbours and all candidates."""
+    sensitivity, largest = (1 if relation == "add-remove" else 2), 0.0
+    with ctx.workprec(128):
+        for here in [*small_histograms(), *random_histograms(12, 4, seed=37)]:
+            for k in range(1, min(3, len(here)) + 1):
+                mechanism = Auto(k=k, epsilon=2, delta=delta, ordered=False, neighbours=relation)
+                for each in mechanism.candidates.values():
+                    ours = stated_score(each, here)
+                    for there in neighbours(here, relation):
+                        move = abs(ours - stated_score(each, there))
+                        assert not move > sensitivity
+                        largest = max(largest, float(move))
+    assert largest > 0.6 * sensitivity
+
+
+HISTOGRAMS = [
+    np.arange(400) % 41,
+    (3000 / np.arange(1, 300)).astype(int),
+    np.array([900, 700, 500, 400, 300, 200, 5, 4, 3, 2, 1, 0, 0]),
+    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
+    np.zeros(30, dtype=int),
+    np.array([7, 7, 7, 1, 1, 0]),
+]
+every_score = pytest.mark.parametrize("kind", [ListScore, SetScore, RoundScore])
+
+
+class UpperLevels:
+    """Levels that show no more than they are asked for."""
+
+    def __init__(self, counts):
+        self.counts = counts
+        self.d = len(counts)
+
+    def above(self, k, depth):
+        floor = int(np.sort(self.counts)[-k]) - depth
+        return Profile.of(self.counts[self.counts >= floor], d=self.d)
+
+
+@every_score
+@pytest.mark.parametrize("wide", [False, True], ids=["single", "blocks"])
+@pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 2), Fraction(5)])
+def test_floats_enclose_what_balls_enclose(kind, rate, wide, monkeypatch):
+    """The rough score contains the exact one; with single losses it is narrow."""
+    if wide:
+        monkeypatch.setattr(blocks, "_MOST_BLOCKS", 3)
+        monkeypatch.setattr(grid, "_MOST_PAIRS", 2)
+        monkeypatch.setattr(grid, "_FEW_PAIRS", 1)
+    with ctx.workprec(192):
+        for counts in HISTOGRAMS:
+            for k in (1, 3, 6):
+                for levels in (Profile.of(counts), UpperLevels(counts)):
+                    score = kind(levels, k=k, rate=rate)
+                    rough, exact = score.enclose(0), score.enclose(2)
+                    assert rough.overlaps(exact)
+                    assert exact.rad() < 1e-9
+                    assert wide or rate < Fraction(1, 2) or rough.rad() < 1e-6
+                    assert abs(rough - exact) < rough.rad() * 2 + 1e-9
+
+
+@every_score
+def test_scores_are_those_of_enumeration(kind):
+    """Exact scores overlap brute force, on small histograms with ties and gaps."""
+    with ctx.workprec(192):
+        for histogram in [*small_histograms(), *random_histograms(60, 6, seed=41)]:
+            for k in range(1, min(3, len(histogram)) + 1):
+                mechanism = Auto(k=k, epsilon=1, ordered=False)
+                name = {ListScore: "margin-joint", SetScore: "subset", RoundScore: "pnf-peel"}[kind]
+                each = mechanism.candidates[name]
+                rate = each.round_rate if kind is RoundScore else each.rate
+                ours = kind(Profile.of(np.array(histogram)), k=k, rate=rate).enclose(3)
+                assert ours.rad() < 1e-15
+                assert abs(ours - stated_score(each, histogram)) < 1e-15, (histogram, k)
+
+
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "gaps", "giant", "zero", "ties"])
+def test_balls_choose_what_floats_choose(counts, monkeypatch):
+    """Which candidate a number hits is a fact: without floats, the same numbers choose the same candidates."""
+    mechanism = Auto(k=5, epsilon=20, ordered=False)
+
+    def choices():
+        prepared = mechanism.prepare(Profile.of(counts))
+        return [prepared.choose(Uniform(SeededBits(seed))) for seed in range(12)]
+
+    answers = choices()
+    for kind in (ListScore, SetScore, RoundScore):
+        enclose = kind.enclose
+        monkeypatch.setattr(
+            kind, "enclose", lambda self, effort, enclose=enclose: enclose(self, effort) if effort else arb(0, 10**9)
+        )
+    assert choices() == answers
+
+
+def test_floats_decide_almost_every_choice(monkeypatch):
+    """In normal use no choice of thousands needs more effort."""
+    prepared = Auto(k=20, epsilon=1, ordered=False).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
+    monkeypatch.setattr(scores, "enclose_sum", None)
+    bits = SeededBits(8)
+    assert {prepared.choose(Uniform(bits)) for _ in range(1000)} == {"margin-joint", "pnf-peel", "subset"}
+
+
+def test_the_better_mechanism_is_chosen():
+    """Wide gaps choose margin-joint, a dense histogram a peel, and with delta the peel with delta."""
+    far, dense = np.array([10**6, 10**5, 10**4, 10]), np.arange(10_000)
+    for counts, k, options, wanted in (
+        (dense, 100, {}, "pnf-peel"),
+        (dense, 100, {"delta": "1e-6"}, "cdp-peel"),
+        (dense, 100, {"ordered": False}, "subset"),
+    ):
+        prepared = Auto(k=k, epsilon=1, **options).prepare(Profile.of(counts))
+        chosen = Counter(prepared.draw(SeededBits(seed)).chosen for seed in range(30))
+        assert chosen[wanted] > 25, (wanted, chosen)
+    assert Auto(k=2, epsilon=1).prepare(Profile.of(far)).draw(SeededBits(1)).chosen in {"margin-joint", "pnf-peel"}
+
+
+def test_the_guarantee_is_fixed_beforehand():
+    """Epsilon is the whole, delta appears only where a candidate needs it, and rho is the sum of both parts."""
+    pure = Auto(k=10, epsilon=1)
+    largest = max(each.guarantee.rho for each in pure.candidates.values())
+    assert (pure.guarantee.epsilon, pure.guarantee.delta) == (1, 0)
+    assert pure.guarantee.rho == Fraction(1, 20) ** 2 / 8 + largest
+    mixed = Auto(k=100, epsilon=1, delta="1e-6")
+    assert (mixed.guarantee.epsilon, mixed.guarantee.delta) == (1, Fraction(1, 10**6))
+    assert all(each.epsilon == Fraction(19, 20) for each in mixed.candidates.values())
+    # At k = 1 a delta buys nothing, so none is spent.
+    assert Auto(k=1, epsilon=1, delta="1e-6").guarantee.delta == 0
+
+
+def test_the_chosen_mechanism_can_be_asked():
+    """The record names the choice; the bound on the error is that of the mechanism chosen."""
+    mechanism = Auto(k=5, epsilon=1, delta="1e-3")
+    picks = mechanism.prepare(Profile.of(np.arange(50))).draw(SeededBits(1))
+    chosen = mechanism.resolve(picks.chosen)
+    assert chosen.name == picks.chosen
+    assert isinstance(mechanism.resolve("cdp-peel"), CDPPeel)
+    assert chosen.error_bound(50) > 0
+    assert mechanism.error_bound(50) is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"), [({"delta": 2}, "delta must be above 0"), ({"ordered": "no"}, "ordered must be True or")]
+)
+def test_refuses_wrong_parameters(parameters, text):
+    """Every wrong parameter is named."""
+    with pytest.raises(ParameterError, match=text):
+        Auto(k=1, epsilon=1, **parameters)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", "100", "1e6"])
+def test_extreme_epsilons_work(epsilon):
+    """Tiny and huge epsilons give a list, on wide and on narrow counts."""
+    for counts in (np.array([2**62, 2**40, 10**6, 5, 5, 0]), np.arange(500), np.zeros(10, dtype=int)):
+        for options in ({}, {"delta": "1e-6"}, {"ordered": False}):
+            chosen = top_k(counts, k=4, epsilon=epsilon, mechanism="auto", bits=SeededBits(1), **options)
+            assert len(set(chosen.tolist())) == 4

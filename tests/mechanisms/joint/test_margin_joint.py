@@ -1,0 +1,120 @@
+"""Margin-Joint: the true list has a bonus, and every other list is treated as Joint does."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from contract import RELATIONS, MechanismContract
+from flint import ctx
+from laws import exponential, losses, margin, margin_losses, neighbours, random_histograms, small_histograms
+from mixtures import mixture_law, rate
+
+from shortlist import Joint, MarginJoint, SeededBits, top_k
+from shortlist.exact.choice import Table
+from shortlist.mechanisms.joint import blocks
+from shortlist.mechanisms.joint.margin_joint import LeadingSequences
+from shortlist.profile import Profile
+
+
+class TestMarginJoint(MechanismContract):
+    sampled = (((5, 3, 3, 0), 2), ((9, 6, 4, 1, 0), 3), ((4, 2, 1), 3), ((7, 4), 1))
+
+    def make(self, k, epsilon, relation="add-remove"):
+        return MarginJoint(k=k, epsilon=epsilon, neighbours=relation)
+
+    def law(self, histogram, k, epsilon, relation="add-remove"):
+        return exponential(margin_losses(histogram, k), rate(epsilon, relation))
+
+    def implied_law(self, mechanism, histogram):
+        g = margin(histogram, mechanism.k)
+        shifted = [loss + g for loss in margin_losses(histogram, mechanism.k)]
+        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), shifted)
+
+
+class TestMarginJointInWideBlocks(TestMarginJoint):
+    """With at most three blocks almost all of them hold several losses, so sequences are rejected."""
+
+    @pytest.fixture(autouse=True)
+    def few_blocks(self, monkeypatch):
+        monkeypatch.setattr(blocks, "_MOST_BLOCKS", 3)
+        monkeypatch.setattr(blocks, "_STEEP_BITS", 5)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_the_loss_of_a_list_moves_by_the_sensitivity_at_most(relation):
+    """The step of the proof that the guarantee stands on, for all neighbours; the largest change occurs."""
+    moves = set()
+    for here in [*small_histograms(), *random_histograms(60, 5, seed=23)]:
+        for k in range(1, min(3, len(here)) + 1):
+            ours = margin_losses(here, k)
+            for there in neighbours(here, relation):
+                moves |= {abs(a - b) for a, b in zip(ours, margin_losses(there, k), strict=True)}
+    assert max(moves) == (1 if relation == "add-remove" else 2)
+
+
+def test_the_true_list_gains_and_every_other_loses():
+    """Joint is dominated: no other list is likelier than with Joint, and the true list is not less likely."""
+    gained = 0
+    with ctx.workprec(200):
+        for histogram in [*small_histograms(), *random_histograms(100, 5, seed=29)]:
+            for k in range(1, min(3, len(histogram)) + 1):
+                ours = exponential(margin_losses(histogram, k), Fraction(1, 2))
+                joint = exponential(losses(histogram, k), Fraction(1, 2))
+                true = [loss == 0 for loss in losses(histogram, k)]
+                gained += any(p > q for p, q in zip(ours, joint, strict=True))
+                assert not any(p > q for p, q, best in zip(ours, joint, true, strict=True) if not best)
+                assert not any(p < q for p, q, best in zip(ours, joint, true, strict=True) if best)
+    assert gained > 100
+
+
+HISTOGRAMS = [
+    np.arange(400) * 3,
+    (3000 / np.arange(1, 300)).astype(int),
+    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
+    np.array([2**63 - 1, 2**62, 2**61, 2**60, 2**59, 2**58, 0]),
+]
+
+
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["gaps", "zipf", "giant", "far"])
+@pytest.mark.parametrize("k", [1, 6])
+@pytest.mark.parametrize("doubt", [1e-3, 1e9])
+def test_a_wide_error_bound_changes_no_answer(counts, k, doubt, monkeypatch):
+    """Balls find the block that floats find, for the same bits."""
+
+    def lists():
+        return [top_k(counts, k=k, epsilon=1, mechanism="margin-joint", bits=SeededBits(s)).tolist() for s in range(20)]
+
+    answers = lists()
+    build = Table.__init__
+
+    def doubtful(self, weights, *, error, omitted):
+        build(self, weights, error=error + doubt, omitted=omitted)
+
+    monkeypatch.setattr(Table, "__init__", doubtful)
+    assert lists() == answers
+
+
+def test_without_a_lead_it_is_joint():
+    """With a tie among the top k + 1 counts, the same bits give the list of Joint."""
+    counts = np.arange(100) // 2
+    for seed in range(10):
+        ours = top_k(counts, k=4, epsilon=1, mechanism="margin-joint", bits=SeededBits(seed))
+        assert (ours == top_k(counts, mechanism=Joint(k=4, epsilon=1), bits=SeededBits(seed))).all()
+
+
+def test_a_profile_that_stops_early_shows_the_same_numbers():
+    """Where h_(k+1) is out of reach, losses within reach allow the true list alone, as with the whole profile."""
+    counts = np.array([900, 700, 100, 3, 2, 0])
+    whole = LeadingSequences(Profile.of(counts), 2, reach=1000)
+    part = LeadingSequences(Profile.of(counts[:2], d=6), 2, reach=50)
+    assert whole.margin == 200
+    assert part.margin == 51
+    assert [part.number(r) for r in range(51)] == [whole.number(r) for r in range(51)] == [1] * 51
+
+
+@pytest.mark.parametrize("epsilon", ["1e-12", "1e-3", "100", "1e6"])
+def test_extreme_epsilons_work(epsilon):
+    """Tiny and huge epsilons give a list, on wide and on narrow counts."""
+    for counts in (np.array([2**62, 2**40, 10**6, 5, 3, 0]), 2 * np.arange(3000), np.zeros(10, dtype=int)):
+        chosen = top_k(counts, k=4, epsilon=epsilon, mechanism="margin-joint", bits=SeededBits(1))
+        assert len(set(chosen.tolist())) == 4

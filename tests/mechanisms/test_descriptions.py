@@ -1,0 +1,70 @@
+"""What is said about a mechanism is true, and is said everywhere in the same words."""
+
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, write_table
+from shortlist.privacy.zcdp import rho_of_pure
+
+every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=list(MECHANISMS))
+K, EPSILON = 10, Fraction(1, 3)
+RHO = {
+    "ε²/8": lambda mechanism: EPSILON**2 / 8,
+    "ε·tanh(ε/2)": lambda mechanism: rho_of_pure(EPSILON),
+    "ε·tanh(ε/2k)": lambda mechanism: K * rho_of_pure(EPSILON / K),
+    "kε′²/8": lambda mechanism: K * mechanism.round_epsilon**2 / 8,
+    "that of the choice + the largest of a candidate": lambda mechanism: (
+        mechanism.choice_epsilon**2 / 8 + max(each.guarantee.rho for each in mechanism.candidates.values())
+    ),
+}
+
+
+def build(kind):
+    """The mechanism with its needed parameters only."""
+    return kind(k=K, epsilon=EPSILON, **({"delta": "1e-6"} if "δ" in kind.guarantee_in_words else {}))
+
+
+@every_mechanism
+def test_the_rho_in_words_is_the_one_of_the_guarantee(kind):
+    """The formula in the tables gives the rho that a release states."""
+    mechanism = build(kind)
+    assert mechanism.guarantee.rho == RHO[kind.rho_in_words](mechanism)
+
+
+@every_mechanism
+def test_the_guarantee_in_words_says_whether_there_is_a_delta(kind):
+    """A mechanism that can have a delta says so, and no other."""
+    assert ("δ" in kind.guarantee_in_words) == any(field.name == "delta" for field in fields(kind))
+
+
+@every_mechanism
+def test_a_description_is_complete(kind):
+    """Everything is said about every mechanism, in its own words and its own colour."""
+    assert kind.summary
+    assert kind.when
+    assert not kind.summary.endswith(".")
+    assert [other.colour for other in MECHANISMS.values()].count(kind.colour) == 1
+    assert [other.summary for other in MECHANISMS.values()].count(kind.summary) == 1
+
+
+@every_mechanism
+def test_the_front_door_exports_every_mechanism(kind):
+    """`shortlist.<Class>` is the class in the registry."""
+    assert getattr(shortlist, kind.__name__) is kind
+    assert kind.__name__ in shortlist.__all__
+
+
+def test_the_readme_has_the_table_of_the_classes():
+    """The table in the README is the one that the classes write."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    table = text.partition("<!-- mechanisms -->\n")[2].partition("\n<!-- end of mechanisms -->")[0]
+    assert table == write_table(), "run: python -c 'from shortlist.mechanisms import write_table; print(write_table())'"
+
+
+def test_the_default_is_a_secure_mechanism():
+    """Who names no mechanism gets one that may make a secure release."""
+    assert not MECHANISMS[DEFAULT_MECHANISM].research
