@@ -1,33 +1,39 @@
 # Every target sets up what it needs; nothing has to be installed by hand but Python 3.11+ and make.
-PYTHON ?= python3
+export PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test fast check bench mutations clean
+.NOTPARALLEL:
 
 help: ## Say what the targets do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Release the top 10 of a vote log made on the spot
+demo: .venv/.demo-ready ## Release the top 10 of a vote log made on the spot
 	@$(BIN)/shortlist demo
 
-test: $(READY) ## Run the tests and the examples in the documentation
+test: .venv/.ready ## Run the tests and the examples in the documentation
 	@$(BIN)/pytest -q -n auto
 
-check: $(READY) ## Lint, check the format and the types
+fast: .venv/.ready ## Run the tests that take no longer than a moment
+	@$(BIN)/pytest -q -n auto -m fast
+
+check: .venv/.ready ## Lint, check the format and the types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: $(READY) ## Measure the speed of selection, as ratios inside one run
+bench: .venv/.ready ## Measure the speed of selection, as ratios inside one run
 	@$(BIN)/python benchmarks/selection.py
+
+mutations: .venv/.ready ## Break decisive lines one at a time, and see that a test fails each time
+	@$(BIN)/python tests/support/mutations.py
 
 clean: ## Remove the environment and the caches
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "shortlist needs Python 3.11 or later; say make PYTHON=python3.11")'
-	@echo "Setting up .venv (once; a few minutes on a slow network) ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+# The demo needs few packages and the tests need many. Both live in .venv, each with its own stamp.
+.venv/.demo-ready: pyproject.toml
+	@.ci/setup cli
+
+.venv/.ready: pyproject.toml
+	@.ci/setup dev

@@ -4,9 +4,11 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from mutations import MUTATIONS, mutate
 
 import shortlist
 from shortlist import errors
@@ -14,22 +16,26 @@ from shortlist.errors import ShortlistError
 
 ROOT = Path(shortlist.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
+TESTS = Path(__file__).parent
+PAGE = TESTS.parent / "docs" / "architecture.md"
 
-# The order of the rooms: a room may import the rooms above it and none below.
+# The order of the rooms: a room imports only rooms of earlier lines.
+# docs/architecture.md says the same in words.
 ROOMS = [
-    {"arrays", "errors", "near_names", "text", "version"},
-    {"exact", "writing"},
-    {"privacy"},
-    {"accuracy", "profile"},
-    {"votes", "mechanisms"},
-    {"consistency", "record"},
-    {"columns"},
-    {"release"},
-    {"ledger"},
-    {"selection", "selector"},
-    {"demo", "paper"},
-    {"cli"},
-    {"__main__"},
+    ("arrays", "errors", "near_names", "text", "version"),
+    ("exact", "writing"),
+    ("privacy",),
+    ("accuracy", "profile"),
+    ("votes", "mechanisms"),
+    ("consistency", "record"),
+    ("columns",),
+    ("release",),
+    ("ledger",),
+    ("selection", "selector"),
+    ("plan", "audit"),
+    ("demo", "paper"),
+    ("cli",),
+    ("__main__",),
 ]
 
 # Files and folders whose errors may still hold data in their templates. To be emptied.
@@ -59,14 +65,26 @@ def rank(name: str) -> int:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
-def test_nothing_imports_rightwards(module):
-    """Traffic runs one way: errors ← exact ← privacy ← profile ← votes, mechanisms ← record ← release ← cli."""
+def test_a_room_imports_only_earlier_rooms(module):
+    """The order is that of `ROOMS`, also for imports inside functions."""
     if room(module) == "__init__":
         return
     for name in imports(module):
         parts = name.split(".")
         if parts[0] == "shortlist" and len(parts) > 1 and any(parts[1] == room(other) for other in MODULES):
             assert parts[1] == room(module) or rank(parts[1]) < rank(room(module)), name
+
+
+def test_the_architecture_page_states_the_same_order():
+    """The page lists the rooms line by line as `ROOMS` does, and the picture shows every one of them."""
+    listed = re.search(r"```rooms\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert listed is not None
+    lines = [tuple(line.split("#")[0].replace(",", " ").split()) for line in listed[1].splitlines()]
+    assert lines == ROOMS
+    picture = PAGE.with_suffix(".svg").read_text(encoding="utf-8")
+    existing = {room(module) for module in MODULES} - {"__init__"}
+    assert existing - {"__main__"} <= set(re.findall(r"[\w-]+", picture))
+    assert existing <= {name for line in ROOMS for name in line}
 
 
 def test_votes_know_no_mechanism_and_mechanisms_no_engine():
@@ -203,12 +221,50 @@ def test_data_in_templates_is_found(call, right):
 
 
 def test_every_mechanism_has_its_proof_beside_it():
-    """A mechanism, its claim and its proof are neighbours, and the proof names tests that exist."""
+    """A mechanism names its claim, and its proof is in the same folder."""
     from shortlist.mechanisms import MECHANISMS
 
     for kind in MECHANISMS.values():
         source = Path(sys.modules[kind.__module__].__file__)
-        proof = source.with_name(f"{source.stem}.proof.md")
-        assert proof.exists(), proof.name
+        assert source.with_name(f"{source.stem}.proof.md").exists(), kind.name
         assert "Claim" in kind.__doc__
-        assert "test_" in proof.read_text()
+
+
+@pytest.mark.parametrize("proof", sorted(ROOT.rglob("*.proof.md")), ids=lambda path: path.name)
+def test_every_proof_names_tests_that_exist(proof):
+    """Every file, class and function of tests that a proof names exists; a name with … at its start may be a part."""
+    text = proof.read_text(encoding="utf-8")
+    named = set(re.findall(r"\btest_\w+(?!\w*\.py)", text))
+    assert named, "a proof names the tests that check it"
+    assert named <= names_of_tests()
+    assert set(re.findall(r"\bTest[A-Z]\w+", text)) <= names_of_tests()
+    for part in re.findall(r"…(_\w+)", text):
+        assert any(name.endswith(part) for name in names_of_tests()), part
+    for path in re.findall(r"\btests/[\w/]+\.py\b", text):
+        assert (TESTS.parent / path).is_file(), path
+
+
+@cache
+def names_of_tests() -> set[str]:
+    """Collect the names of all functions and classes in tests, methods of contracts included."""
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")]
+    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def test_slow_tests_exist():
+    """Every line of slow.txt names a test that exists, or a file with examples."""
+    for line in (TESTS / "slow.txt").read_text(encoding="utf-8").split():
+        path, *names = line.split("::")
+        assert (TESTS.parent / path).is_file(), line
+        assert not path.startswith("tests/") or set(names) <= names_of_tests(), line
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: f"{mutation.path}: {mutation.after}")
+def test_mutations_apply(mutation):
+    """Every line that `tests/support/mutations.py` breaks is there once, and the test that must notice exists."""
+    text = (ROOT / mutation.path).read_text(encoding="utf-8")
+    assert mutate(text, mutation) != text
+    path, *names = mutation.test.partition("[")[0].split("::")
+    assert (TESTS.parent / path).is_file()
+    assert set(names) <= names_of_tests()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from real_data import find_real_data
 
 from shortlist.exact.bits import SeededBits
 from shortlist.release import Release
@@ -111,10 +112,7 @@ def test_database_is_queried(run: Run, folder: Path) -> None:
 
 def test_games_are_released_with_their_own_items_as_domain(run: Run, folder: Path) -> None:
     """A real log of games is released from the command line; the list of games is public for Steam."""
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    votes = Path(os.environ.get("SHORTLIST_DATA", beside)) / "games.votes.csv.gz"
-    if not votes.exists():
-        pytest.skip(f"no {votes.name} here: set SHORTLIST_DATA to the folder of real votes")
+    votes = find_real_data("games.votes.csv.gz")
     import gzip
 
     with gzip.open(votes, "rt", newline="") as file:

@@ -1,11 +1,11 @@
 """Histograms for the experiments: real ones where the machine has them, small ones, and rows that are made up."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import find_real_data
 
 from shortlist.paper.data.datasets import DATASETS, Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
@@ -18,20 +18,8 @@ Curve = Callable[[Contender, int, Setting], float]
 
 @pytest.fixture(scope="session")
 def real_counts() -> Callable[[str], np.ndarray]:
-    """Load a real histogram by name; they are for measuring and stay out of the repository.
-
-    They come from SHORTLIST_DATA or the folder `shared/data` beside the repository.
-    """
-    beside = Path(__file__).resolve().parents[3] / "shared" / "data"
-    folder = Path(os.environ.get("SHORTLIST_DATA", beside))
-
-    def load(name: str) -> np.ndarray:
-        path = folder / f"{name}.counts.npy"
-        if not path.exists():
-            pytest.skip(f"no {path.name} here: set SHORTLIST_DATA to the folder of real histograms")
-        return np.load(path)
-
-    return load
+    """Load a real histogram by name."""
+    return lambda name: np.load(find_real_data(f"{name}.counts.npy"))
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from laws import Histogram, sequences
 
 from shortlist import SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.peeling import Peel
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
@@ -38,7 +38,7 @@ class PeelContract(MechanismContract):
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
         """Peel along every sequence, and ask the run itself how much what is left weighs."""
         profile = Profile.of(np.array(histogram))
-        peeling = Peeling(profile, k=mechanism.k, rate=self.rate(mechanism))
+        peeling = mechanism.prepare(profile)._peeling
         order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
         law = []
         for sequence in sequences(len(histogram), mechanism.k):

@@ -3,14 +3,13 @@
 import csv
 import gzip
 import random
-from pathlib import Path
 
 import pytest
+from real_data import find_real_data
 
 from shortlist.exact.bits import SeededBits
 from shortlist.selection import select
 
-GAMES = Path(__file__).parents[3] / "shared" / "data" / "games.votes.csv.gz"
 DOMAIN = [f"track {number}" for number in range(60)]
 
 
@@ -42,14 +41,14 @@ def test_releases_the_whole_domain(hold, votes):
     assert sorted(release(hold(votes), k=62, domain=domain, epsilon="0.01").items) == sorted(domain)
 
 
-@pytest.mark.skipif(not GAMES.exists(), reason="the shared folder with games.votes.csv.gz is absent")
 def test_real_votes_agree(hold):
     """The games log, 129,511 votes for 5,155 games, gives one and the same top 10."""
-    with gzip.open(GAMES, "rt", encoding="utf-8", newline="") as file:
+    games = find_real_data("games.votes.csv.gz")
+    with gzip.open(games, "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     person, item = rows[0]
     columns = {"user": [row[person] for row in rows], "track": [row[item] for row in rows]}
     domain = sorted(set(columns["track"]))
-    expected = select(GAMES, person=person, item=item, domain=domain, k=10, epsilon=1, bits=SeededBits(7))
+    expected = select(games, person=person, item=item, domain=domain, k=10, epsilon=1, bits=SeededBits(7))
     assert release(hold(columns), k=10, domain=domain) == expected
     assert expected.d == 5_155

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from browser import open_page
 
 from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.results import Results
@@ -29,8 +30,8 @@ def report(invented, small, tmp_path_factory):
 @pytest.fixture(params=WIDTHS)
 def opened(request, browser, report):
     """The report, loaded at a width."""
-    browser.open(report, width=request.param)
-    return browser
+    with open_page(browser, report, width=request.param) as opened:
+        yield opened
 
 
 def test_it_loads_without_complaints_and_without_network(opened, report):
@@ -70,23 +71,19 @@ def test_nothing_overflows(opened):
 def test_a_touch_on_a_head_sorts(opened):
     """Once rising, twice falling; numbers by value, words by letter; other tables stay."""
     opened.value("document.querySelectorAll('details').forEach(each => each.open = true)")
-    shown = "[...document.querySelectorAll('details')][0].querySelectorAll('tbody tr td:nth-child(COLUMN)')"
-    head = "[...document.querySelectorAll('details')][0].querySelectorAll('th button')[INDEX]"
+    phone = opened.page.viewport_size["width"] < 600
+    tables = opened.page.locator("details")
 
     def column(index):
-        return opened.value(f"[...{shown.replace('COLUMN', str(index + 1))}].map(each => each.dataset.value)")
+        cells = tables.first.locator(f"tbody tr td:nth-child({index + 1})")
+        return cells.evaluate_all("cells => cells.map(each => each.dataset.value)")
 
     def touch(index):
-        place = opened.value(
-            f"(() => {{ const head = {head.replace('INDEX', str(index))}; head.scrollIntoView({{block: 'center', "
-            "inline: 'center'}); const at = head.getBoundingClientRect(); "
-            "return [at.x + at.width / 2, at.y + at.height / 2]; })()"
-        )
-        for kind in ("mousePressed", "mouseReleased"):
-            opened.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+        head = tables.first.locator("th button").nth(index)
+        head.tap() if phone else head.click()
 
     before = column(1)
-    other = opened.value("[...document.querySelectorAll('details')][1].textContent")
+    other = tables.nth(1).text_content()
     touch(1)
     assert [float(each) for each in column(1)] == sorted(map(float, before))
     touch(1)
@@ -94,9 +91,8 @@ def test_a_touch_on_a_head_sorts(opened):
     touch(0)
     labels = column(0)
     assert labels == opened.value(f"{labels}.sort((one, other) => one.localeCompare(other))")
-    sorts = opened.value("[...document.querySelectorAll('details')][0].querySelectorAll('th')[0].ariaSort")
-    assert sorts == "ascending"
-    assert opened.value("[...document.querySelectorAll('details')][1].textContent") == other
+    assert tables.first.locator("th").first.get_attribute("aria-sort") == "ascending"
+    assert tables.nth(1).text_content() == other
 
 
 def test_what_must_be_said_is_said(opened):
@@ -113,8 +109,18 @@ def test_what_must_be_said_is_said(opened):
 
 def test_it_can_be_printed(browser, report):
     """The print is a PDF of some pages, with the verdict as a table."""
-    browser.open(report, width=1400)
-    assert browser.call("Page.printToPDF", preferCSSPageSize=True)["data"].startswith("JVBERi0")  # %PDF-
-    browser.call("Emulation.setEmulatedMedia", media="print")
-    assert browser.value("getComputedStyle(document.querySelector('.cards tr')).display") == "table-row"
-    browser.call("Emulation.setEmulatedMedia", media="")
+    with open_page(browser, report, width=1400) as opened:
+        assert opened.page.pdf(prefer_css_page_size=True).startswith(b"%PDF-")
+        opened.page.emulate_media(media="print")
+        assert opened.value("getComputedStyle(document.querySelector('.cards tr')).display") == "table-row"
+
+
+def test_the_browser_notices_complaints_and_requests(browser, tmp_path):
+    """A page that warns, throws and asks for a picture is seen to do so: the checks above can fail."""
+    path = tmp_path / "bad.html"
+    path.write_text("<script>console.warn('careful'); absent()</script><img src='http://127.0.0.1:9/picture.png'>")
+    with open_page(browser, path, width=390) as opened:
+        said = " ".join(opened.complaints)
+        assert "careful" in said
+        assert "absent is not defined" in said
+        assert opened.requests == [path.as_uri(), "http://127.0.0.1:9/picture.png"]

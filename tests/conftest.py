@@ -1,0 +1,97 @@
+"""What holds for every test: which tests share a worker, and which are fast."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+# Each of these is started once. Tests that use it run on one worker, one after the other.
+SHARED = ("spark", "postgres", "browser")
+
+# Tests that used the processor for a second or more, all parameters together. `pytest --write-slow` measures again.
+SLOW = Path(__file__).with_name("slow.txt")
+SLOW_SECONDS = 1.0
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium, driven by Playwright."""
+    from browser import open_browser
+
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Group the tests that share a component, and mark every test as slow or fast."""
+    measured = set(SLOW.read_text(encoding="utf-8").split())
+    for item in items:
+        shared = shared_component(item)
+        if shared is not None:
+            item.add_marker(pytest.mark.xdist_group(shared))
+        if shared is not None or name_of(item.nodeid) in measured:
+            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow") is None:
+            item.add_marker(pytest.mark.fast)
+
+
+def shared_component(item: pytest.Item) -> str | None:
+    """Name the component that a test uses: by a fixture of that name, or by a parameter that begins with it."""
+    callspec = getattr(item, "callspec", None)
+    values = [value for value in callspec.params.values() if isinstance(value, str)] if callspec else []
+    for name in SHARED:
+        if name in getattr(item, "fixturenames", ()) or any(value.startswith(name) for value in values):
+            return name
+    return None
+
+
+def name_of(nodeid: str) -> str:
+    """Take the name of a test without its parameters and its group."""
+    return nodeid.partition("[")[0].partition("@")[0]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that measures."""
+    parser.addoption("--write-slow", action="store_true", help=f"write {SLOW.name}: which tests are slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add up on the process that gathers the reports."""
+    if config.getoption("--write-slow") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Stopwatch())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note the processor time of a test and of the programs it ran: unlike the clock, it ignores the machine's load."""
+    before = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("processor seconds", sum(os.times()[:4]) - before))
+
+
+class Stopwatch:
+    """Adds up how long each test took, and writes the slow ones."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add the call; fixtures are often shared with other tests."""
+        if report.when == "call":
+            self.seconds[name_of(report.nodeid)] += float(dict(report.user_properties)["processor seconds"])
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the names of the slow tests."""
+        slow = sorted(name for name, seconds in self.seconds.items() if seconds >= SLOW_SECONDS)
+        SLOW.write_text("".join(f"{name}\n" for name in slow), encoding="utf-8")

@@ -1,0 +1,213 @@
+"""Break decisive lines one at a time, and see that the tests notice.
+
+Each mutation changes one line in a copy of the tree: a sign, a factor 2, ≤ for <. The test named beside it must pass
+before the change and fail after it. Run `make mutations`, or this file with parts of paths to choose some.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = "src/shortlist"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One line of a file before and after, and the test that must notice."""
+
+    path: str
+    before: str
+    after: str
+    test: str
+
+
+MUTATIONS = (
+    Mutation(  # twice the rate, half the noise
+        "mechanisms/mechanism.py",
+        "return self.epsilon / (2 * self.neighbours.sensitivity)",
+        "return self.epsilon / self.neighbours.sensitivity",
+        "tests/mechanisms/joint/test_joint.py::TestJoint::test_no_neighbour_is_told_apart[add-remove]",
+    ),
+    Mutation(  # the replace relation gets the noise of add-remove
+        "privacy/guarantee.py",
+        "return 1 if self is Neighbours.ADD_REMOVE else 2",
+        "return 1 if self is Neighbours.ADD_REMOVE else 1",
+        "tests/mechanisms/joint/test_joint.py::TestJoint::test_no_neighbour_is_told_apart[replace]",
+    ),
+    Mutation(
+        "mechanisms/peel/pnf_peel.py",
+        "return self.epsilon / (self.k * self.neighbours.sensitivity)",
+        "return 2 * self.epsilon / (self.k * self.neighbours.sensitivity)",
+        "tests/mechanisms/peel/test_pnf_peel.py::TestPNFPeel::test_no_neighbour_is_told_apart[add-remove]",
+    ),
+    Mutation(
+        "mechanisms/peel/cdp_peel.py",
+        "return self.round_epsilon / self.neighbours.sensitivity",
+        "return 2 * self.round_epsilon / self.neighbours.sensitivity",
+        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[add-remove]",
+    ),
+    Mutation(  # a rho that is too small
+        "mechanisms/peel/cdp_peel.py",
+        "rho=self.k * share**2 / 8",
+        "rho=self.k * share**2 / 16",
+        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[replace]",
+    ),
+    Mutation(  # earlier places do not use items up: exact numbers
+        "mechanisms/joint/sequences.py",
+        "math.prod((self.allowed(r) - np.arange(self.k)).tolist())",
+        "math.prod((self.allowed(r)).tolist())",
+        "tests/mechanisms/joint/test_joint.py::TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
+    ),
+    Mutation(  # earlier places do not use items up: floats
+        "mechanisms/joint/sequences.py",
+        "factors -= self._earlier[positions, None]",
+        "factors += self._earlier[positions, None]",
+        "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
+    ),
+    Mutation(  # one loss too many is allowed
+        "mechanisms/joint/mixture.py",
+        "sequences.allowed(None if end is None else end - 1)",
+        "sequences.allowed(None if end is None else end)",
+        "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
+    ),
+    Mutation(  # the margin counts twice
+        "mechanisms/joint/margin_joint.py",
+        "return super().allowed(r - self.margin) if r >= self.margin",
+        "return super().allowed(r - self.margin) if r >= 2 * self.margin",
+        "tests/mechanisms/joint/test_margin_joint.py::TestMarginJoint::test_names_k_distinct_items",
+    ),
+    Mutation(  # the sign of a gap
+        "mechanisms/subset/sets.py",
+        "self.gap = self.lowest - self.next",
+        "self.gap = self.next - self.lowest",
+        "tests/mechanisms/subset/test_subset.py",
+    ),
+    Mutation(  # an item that was taken stays
+        "mechanisms/peel/peeling.py",
+        "self._left[level] -= 1",
+        "self._left[level] -= 0",
+        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_law_is_the_stated_one_on_every_small_histogram[replace]",
+    ),
+    Mutation(  # a bound is included
+        "exact/uniform.py",
+        "if candidate < bound:",
+        "if candidate <= bound:",
+        "tests/exact/test_uniform.py::test_below_is_uniform",
+    ),
+    Mutation(  # the incomplete last cycle is kept: small residues are too likely
+        "exact/uniform.py",
+        "last = ~(cycle % divisors)",
+        "last = ~(cycle * np.uint64(0))",
+        "tests/exact/test_uniform.py::test_the_incomplete_last_cycle_is_rejected",
+    ),
+    Mutation(  # the shuffle forgets what it moved
+        "exact/uniform.py",
+        "moved[place] = moved.get(j, j)",
+        "moved[place] = moved.get(place, j)",
+        "tests/exact/test_uniform.py::test_distinct_below_is_uniform_over_all_that_fit",
+    ),
+    Mutation(  # floats decide although their error forbids it
+        "exact/choice.py",
+        "certain = self._borders[index] + margin < target < self._borders[index + 1] - margin",
+        "certain = self._borders[index] - margin < target < self._borders[index + 1] + margin",
+        "tests/exact/test_choice.py::test_table_agrees_with_quantile_or_says_nothing",
+    ),
+    Mutation(  # the sign of an acceptance threshold
+        "exact/thinning.py",
+        "threshold = (1 - chance) / (1 - exp_minus(x) * chance)",
+        "threshold = (1 - chance) / (1 + exp_minus(x) * chance)",
+        "tests/mechanisms/joint/test_pnf_joint.py::TestPNFJoint::test_sampling_follows_the_law_and_no_other",
+    ),
+    Mutation(  # the sign of ln(α) in the conversion from zCDP
+        "privacy/zcdp.py",
+        "(ball(delta).log() + a.log1p()) / a",
+        "(ball(delta).log() - a.log1p()) / a",
+        "tests/privacy/test_privacy.py::test_conversion_is_safe_and_near_the_best",
+    ),
+    Mutation(  # a person who adds up to N has N² times the rho
+        "privacy/guarantee.py",
+        "self.rho * sensitivity**2",
+        "self.rho * sensitivity",
+        "src/shortlist/privacy/guarantee.py",
+    ),
+    Mutation(  # the last item of a level gets the rank of the next
+        "profile.py",
+        'level = np.searchsorted(self.ends, positions, side="right")',
+        'level = np.searchsorted(self.ends, positions, side="left")',
+        "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
+    ),
+    Mutation(  # items on the floor of the view are lost
+        "votes/views.py",
+        "np.flatnonzero(counts >= floor)",
+        "np.flatnonzero(counts > floor)",
+        "tests/votes/test_arrays.py",
+    ),
+    Mutation(  # ranks inside a level run backwards
+        "votes/views.py",
+        "np.searchsorted(values, picks.levels) + picks.ranks",
+        "np.searchsorted(values, picks.levels) - picks.ranks",
+        "tests/votes/test_arrays.py",
+    ),
+)
+
+
+def main(words: list[str]) -> int:
+    """Try the mutations whose path has one of the words, or all of them; return how many were not noticed."""
+    chosen = [each for each in MUTATIONS if not words or any(word in each.path for word in words)]
+    with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+        copy = copy_tree(Path(folder))
+        before = run_tests(copy, sorted({each.test for each in chosen}))
+        if before.returncode:
+            sys.exit(f"These tests must pass before anything is broken:\n{before.stdout}")
+        survived = sum([not try_mutation(copy, each) for each in chosen])
+    print(f"{len(chosen) - survived} of {len(chosen)} mutations were noticed.")
+    return survived
+
+
+def copy_tree(folder: Path) -> Path:
+    """Copy what the tests need."""
+    for name in ("src", "tests", "docs"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def try_mutation(copy: Path, mutation: Mutation) -> bool:
+    """Apply a mutation, run its test, undo it, and say whether the test failed."""
+    path, started = copy / SOURCE / mutation.path, time.monotonic()
+    text = path.read_text(encoding="utf-8")
+    path.write_text(mutate(text, mutation), encoding="utf-8")
+    done = run_tests(copy, [mutation.test])
+    path.write_text(text, encoding="utf-8")
+    # pytest ends with 1 if tests ran and some failed.
+    verdict = {0: "SURVIVED", 1: "caught"}.get(done.returncode, f"NOT RUN (pytest ended with {done.returncode})")
+    print(f"{verdict:8} {mutation.path}: {mutation.after}\n         by {mutation.test}", end="")
+    print(f" ({time.monotonic() - started:.0f} s)", flush=True)
+    return done.returncode == 1
+
+
+def mutate(text: str, mutation: Mutation) -> str:
+    """Apply a mutation to the text of a file, in which its line occurs once."""
+    if text.count(mutation.before) != 1:
+        raise ValueError(f"{mutation.path} must hold this once: {mutation.before}")
+    return text.replace(mutation.before, mutation.after)
+
+
+def run_tests(copy: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run tests of the copy, until one fails."""
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    environment = os.environ | {"PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy / 'tests' / 'support'}"}
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+
+
+if __name__ == "__main__":
+    sys.exit(bool(main(sys.argv[1:])))

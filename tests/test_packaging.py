@@ -1,0 +1,86 @@
+"""The package as others get it: built, installed where nothing else is, and used."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from shortlist.version import __version__
+
+ROOT = Path(__file__).parents[1]
+# Other places to import from would hide what the package lacks.
+CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+PROGRAM = """
+import shortlist, sys
+assert shortlist.top_k({"a": 10**6, "b": 0, "c": 10**5}, k=2, epsilon=1) == ["a", "c"]
+assert sys.prefix in shortlist.__file__
+print(shortlist.__version__)
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The sdist, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
+    return folder
+
+
+@pytest.fixture
+def clean(tmp_path):
+    """The Python of an environment with nothing in it but pip."""
+    venv.create(tmp_path / "clean", with_pip=True)
+    return tmp_path / "clean" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(built):
+    """All modules, their proofs and the mark of types are in it; tests and documents are not."""
+    (wheel,) = built.glob("*.whl")
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    source = ROOT / "src"
+    files = (path for path in (source / "shortlist").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert held == {str(path.relative_to(source)) for path in files}
+    assert "shortlist/py.typed" in held
+    assert "shortlist/mechanisms/joint/joint.proof.md" in held
+
+
+def test_the_sdist_holds_what_a_packager_needs(built):
+    """The tests and the documents are in it, an environment is not."""
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "tests/conftest.py", "docs/privacy.md"} <= names
+    assert not any(name.startswith((".venv", "dist", ".git/")) for name in names)
+
+
+@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
+def test_it_installs_where_nothing_else_is(built, clean, kind, tmp_path):
+    """Both forms install with their dependencies, and select."""
+    (package,) = built.glob(kind)
+    run(clean, "-m", "pip", "install", "--quiet", "--no-compile", package)
+    assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__
+
+
+def test_the_command_line_says_which_extra_it_needs(built, clean, tmp_path):
+    """Without the extra, the command says what to install; no traceback."""
+    (wheel,) = built.glob("*.whl")
+    run(clean, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps", wheel)
+    said = subprocess.run(
+        [clean.with_name("shortlist"), "demo"], capture_output=True, text=True, env=CLEAN, cwd=tmp_path
+    )
+    assert said.returncode == 1
+    assert "shortlist[cli]" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def run(*command, cwd=None):
+    done = subprocess.run(command, capture_output=True, text=True, env=CLEAN, cwd=cwd)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
