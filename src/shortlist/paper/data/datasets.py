@@ -41,8 +41,8 @@ class DataSet:
     least: int
 
 
-# The largest count, the hundredth, the total and the least shape a stand-in, and nothing else. Those of games, books and
-# news are known; for movies the largest and the total are; the others are guesses.
+# The largest count, the hundredth, the total and the least shape a stand-in, and nothing else. Those of games, books
+# and news are known; for movies the largest and the total are; the others are guesses.
 DATASETS = {
     each.name: each
     for each in (

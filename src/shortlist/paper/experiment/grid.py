@@ -60,6 +60,8 @@ class Grid:
     rounds: int = 20
     seconds: float = 30.0
     seed: int = 0
+    coarse: bool = False
+    """Whether Joint is timed at five k only on all data, not only on large data."""
 
     def __post_init__(self) -> None:
         chosen(self.datasets)
@@ -87,7 +89,7 @@ class Grid:
     def time_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
         """The cells that are timed in every round, those of one setting beside each other."""
         cells = self._cells({name: each for name, each in contenders.items() if each.timed})
-        return [cell for cell in cells if _is_timed(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
+        return [cell for cell in cells if self._is_timed(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
 
     def memory_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
         """The cells whose memory is measured once: FastJoint and Joint at three k, where one list is not too slow."""
@@ -122,15 +124,14 @@ class Grid:
         )
         return list(dict.fromkeys(found))
 
+    def _is_timed(self, contender: Contender, setting: Setting, d: int) -> bool:
+        if contender.law != "joint" or contender.maker is Maker.OURS or (d < _LARGE and not self.coarse):
+            return True
+        if setting.epsilon != DEFAULT.epsilon:
+            return d < _VERY_LARGE
+        return setting.k in _FEWER_KS
+
 
 def present(*, released: bool) -> dict[str, Contender]:
     """The programs that can run: the released ones only where their folder was given."""
     return {name: each for name, each in CONTENDERS.items() if released or each.maker is not Maker.RELEASED}
-
-
-def _is_timed(contender: Contender, setting: Setting, d: int) -> bool:
-    if contender.law != "joint" or contender.maker is Maker.OURS or d < _LARGE:
-        return True
-    if setting.epsilon != DEFAULT.epsilon:
-        return d < _VERY_LARGE
-    return setting.k in _FEWER_KS
