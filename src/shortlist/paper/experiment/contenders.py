@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -70,12 +70,22 @@ class Contender:
         >>> Contender(law="joint", maker=Maker.RELEASED).label, Contender(law="joint", maker=Maker.OURS).label
         ('Joint (released)', 'joint (ours)')
         """
-        return f"{self.law} (ours)" if self.maker is Maker.OURS else f"{_SPELLING[self.law]} ({self.maker})"
+        return f"{self.law} (ours)" if self.maker is Maker.OURS else f"{self.spelling} ({self.maker})"
+
+    @property
+    def spelling(self) -> str:
+        """The law as the paper spells it."""
+        return _SPELLING.get(self.law, self.law)
 
     @property
     def has_beta(self) -> bool:
         """Whether the failure probability of the pruning is a parameter."""
         return self.law == "fastjoint"
+
+    @property
+    def unordered(self) -> bool:
+        """Whether its lists have no order; they are compared as if sorted by their counts."""
+        return self.law == "subset"
 
     @property
     def timed(self) -> bool:
@@ -120,7 +130,7 @@ def write_beta(beta: float) -> str:
 
 
 def _needs_delta(law: str) -> bool:
-    return any(each.name == "delta" for each in fields(MECHANISMS[law]))
+    return any(each.name == "delta" and each.default is MISSING for each in fields(MECHANISMS[law]))
 
 
 TODAY = ("auto", "margin-joint", "subset")

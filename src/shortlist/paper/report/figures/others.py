@@ -40,12 +40,14 @@ _SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
 def draw_speed_ups(results: Results) -> Figure:
     """How many times as fast FastJoint is as Joint, against k, a panel for each data set."""
     columns = min(3, len(results.datasets))
-    title = "Joint's time over FastJoint's in the same round, against k (Figure 1 of the paper, first column)"
-    figure, panels = make_panels(-(-len(results.datasets) // columns), columns, title=title, legend=0.6)
+    title = "Joint's time over FastJoint's, against k (Figure 1 of the paper, first column)"
+    figure, panels = make_panels(
+        -(-len(results.datasets) // columns), columns, title=title, legend=0.6 if columns > 2 else 1.0
+    )
     for panel, dataset in zip(panels, results.datasets, strict=False):
         draw_speed_up(panel, results, dataset)
     _hide(panels[len(results.datasets) :])
-    return add_legend(figure, panels, columns=2)
+    return add_legend(figure, panels, columns=2 if columns > 2 else 1)
 
 
 def draw_speed_up(panel: Axes, results: Results, dataset: str) -> None:

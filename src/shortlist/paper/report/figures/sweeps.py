@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shortlist.paper.experiment.contenders import CONTENDERS, PAPER_LAWS, Maker
 from shortlist.paper.experiment.results import Results
@@ -40,7 +40,7 @@ def draw_panel(panel: Axes, results: Results, dataset: str, vary: str, measure: 
             cells = [(at, getattr(cell, measure) + 1) for at, cell in results.errors_along(dataset, name, vary)]
         if cells:
             draw_line(
-                panel, [getattr(at, vary) for at, _ in cells], [values for _, values in cells], **look(CONTENDERS[name])
+                panel, [getattr(at, vary) for at, _ in cells], [values for _, values in cells], **_look(name, row)
             )
     # Errors hardly change with β, and a log axis would show noise as slabs.
     log = measure == "time" or vary != "beta"
@@ -62,7 +62,7 @@ def count_trials(results: Results, dataset: str) -> str:
     """
     lists = {len(cell.linf) for key, cell in results.errors.items() if key[0] == dataset}
     rounds = {len(cell.cpu) for key, cell in results.times.items() if key[0] == dataset}
-    return f"{_range(lists)} lists for each error, {_range(rounds)} rounds for each time"
+    return f"lists for each error: {_range(lists)}; rounds for each time: {_range(rounds)}"
 
 
 def share_scale(one: Axes, other: Axes) -> None:
@@ -71,6 +71,12 @@ def share_scale(one: Axes, other: Axes) -> None:
     high = max(one.get_ylim()[1], other.get_ylim()[1])
     one.set_ylim(low, high)
     other.set_ylim(low, high)
+
+
+def _look(name: str, row: str) -> dict[str, Any]:
+    """In the first row a method has one name, whoever wrote the program of a measure."""
+    line = look(CONTENDERS[name])
+    return line if row == "ours" else {**line, "label": CONTENDERS[name].spelling}
 
 
 def _range(numbers: set[int]) -> str:

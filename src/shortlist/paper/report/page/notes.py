@@ -33,19 +33,19 @@ DEVIATIONS = (
     Deviation(
         point="Repetitions of a time",
         paper="200, all programs in turn at one setting; 5 for Joint without its sequence step",
-        here="20 rounds over all settings, programs and data sets; a cell that takes long stops after 30 s, but not "
+        here="by default 20 rounds over all settings, programs and data sets; a cell that takes long stops after 30 s, but not "
         "before 4 rounds; the tables give the number",
     ),
     Deviation(
         point="Errors of Joint, PNF-Peel and CDP-Peel",
         paper="of the 200 timed lists",
-        here="of 200 lists drawn in a batch from the same law, with the subset sizes computed once; the lists that "
+        here="by default of 200 lists drawn in a batch from the same law, with the subset sizes computed once; the lists that "
         "were timed are compared with them below",
     ),
     Deviation(
         point="Errors of FastJoint",
         paper="of the 200 timed lists",
-        here="of 200 lists from the authors' own functions, with their subset sizes computed once",
+        here="by default of 200 lists from the authors' own functions, with their subset sizes computed once",
     ),
     Deviation(
         point="Joint on large data",
@@ -71,13 +71,11 @@ THREATS = (
     "CPU time leaves out waiting, but a busy neighbour also slows caches and memory. The load is given below; a run "
     "at a load above the number of cores should be repeated.",
     "Seeds are fixed, so a second run repeats the errors exactly. Another seed is another sample.",
-    "The rules of the verdicts were written before this run. Thresholds such as 10 for “order of magnitude” are "
-    "readings of the paper's words, and another reader may choose others.",
+    "Thresholds such as 10 for “order of magnitude” are readings of the paper's words. Another reader may choose "
+    "others; the rules are part of the code, whose version is given below.",
     "A verdict covers the settings that were measured. “Holds” is not a proof.",
     "Stand-ins have the right size and an invented shape. Times of FastJoint depend on the number of distinct counts, "
     "which a stand-in only imitates.",
-    "The mechanisms of this package were written by people who had read the released programs. Only their laws were "
-    "taken over, and tests compare these.",
 )
 
 ERRATA = (

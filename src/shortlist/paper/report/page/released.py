@@ -50,12 +50,11 @@ def _repeats(results: Results) -> str:
     said = f"<p>No list with a repeat was drawn on {escape(', '.join(clean))}.</p>" if clean else ""
     if not found:
         return said
-    rows = []
+    rows: list[list[Entry]] = []
     for (dataset, k, epsilon), (lists, total, most) in found.items():
         title = results.title(dataset)
-        entries: list[Entry] = [(title, title), (str(k), k), (f"{epsilon:g}", epsilon)]
-        entries += [(f"{lists} of {total}", lists / total), (str(most), most)]
-        rows.append("".join(f'<td class="number" data-value="{value}">{escape(text)}</td>' for text, value in entries))
+        share = (f"{lists} of {total}", lists / total)
+        rows.append([(title, title), (str(k), k), (f"{epsilon:g}", epsilon), share, (str(most), most)])
     heads = ("data set", "k", "ε", "lists with a repeat", "most repeats in one list")
     return said + f"<details open><summary>Lists with repeats</summary>{sortable(heads, rows)}</details>"
 

@@ -58,7 +58,7 @@ def verdict(findings: Sequence[Finding]) -> str:
 def beside(results: Results) -> str:
     """Ours beside the released and the published program of the same law, at the default setting."""
     heads = ("data set", "law", "released, ms", "published, ms", "ours, ms", "ℓ∞ published", "ℓ∞ ours")
-    rows = []
+    rows: list[list[Entry]] = []
     for dataset in results.datasets:
         for law in PAPER_LAWS:
             names = (f"released-{law}", f"published-{law}", law)
@@ -67,7 +67,7 @@ def beside(results: Results) -> str:
             if times[2] is not None:
                 entries = [_number(None if each is None else 1e3 * each) for each in times]
                 title = results.title(dataset)
-                rows.append(_fields([(title, title), (law, law), *entries, *map(_number, losses)]))
+                rows.append([(title, title), (law, law), *entries, *map(_number, losses)])
     return sortable(heads, rows) if rows else "<p>The default setting was not timed.</p>"
 
 
@@ -77,14 +77,14 @@ def today(results: Results) -> str:
     if not extra:
         return ""
     heads = ("data set", "mechanism", "time, ms", "median ℓ∞", "median ℓ1")
-    rows = []
+    rows: list[list[Entry]] = []
     for dataset in results.datasets:
         for name in ("joint", "cdp-peel", *extra):
             found, time = results.errors.get(results.key(dataset, name, DEFAULT)), _time(results, dataset, name)
             if found is not None:
                 title = results.title(dataset)
                 numbers = (None if time is None else 1e3 * time, *(float(np.median(x)) for x in (found.linf, found.l1)))
-                rows.append(_fields([(title, title), (name, name), *map(_number, numbers)]))
+                rows.append([(title, title), (name, name), *map(_number, numbers)])
     return sortable(heads, rows)
 
 
@@ -93,7 +93,7 @@ def cells(results: Results, dataset: str) -> str:
     heads = ["program", "k", "ε", "β", "lists", "ℓ∞", "quartiles", "ℓ1", "quartiles"]
     heads += ["rounds", "CPU, ms", "quartiles", "wall, ms", "versions"]
     keys = [key for key in dict.fromkeys((*results.errors, *results.times)) if key[0] == dataset]
-    rows = [_fields(_cell(results, key)) for key in keys]
+    rows = [_cell(results, key) for key in keys]
     summary = f"{escape(results.title(dataset))}: {len(rows)} cells"
     return f"<details><summary>{summary}</summary>{sortable(heads, rows)}</details>"
 
@@ -102,8 +102,8 @@ def failures(results: Results) -> str:
     """The cells that failed, and why."""
     if not results.tables.failures:
         return ""
-    rows = [
-        _fields([(results.title(key[0]), key[0]), *_where(key), (failure, failure)])
+    rows: list[list[Entry]] = [
+        [(results.title(key[0]), key[0]), *_where(key), (failure, failure)]
         for key, failure in results.tables.failures.items()
     ]
     return f"<h2>Cells that failed</h2>{sortable(('data set', 'program', 'k', 'ε', 'β', 'failure'), rows)}"
@@ -121,10 +121,16 @@ def errata() -> str:
     return _prose(heads, [(each.place, each.printed, each.correct, each.derivation) for each in ERRATA])
 
 
-def sortable(heads: Sequence[str], rows: Sequence[str]) -> str:
-    """A table that the script of the page sorts by a touch on a head; it scrolls by itself where it is too wide."""
-    buttons = (f'<th aria-sort="none"><button type="button">{escape(head)}</button></th>' for head in heads)
-    return f'<div class="wide">{_table("sortable", buttons, rows)}</div>'
+def sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
+    """A table that the script of the page sorts by a touch on a head; it scrolls by itself where it is too wide.
+
+    Columns of numbers are aligned to the right.
+    """
+    buttons = []
+    for place, head in enumerate(heads):
+        kind = "" if rows and isinstance(rows[0][place][1], str) else ' class="number"'
+        buttons.append(f'<th{kind} aria-sort="none"><button type="button">{escape(head)}</button></th>')
+    return f'<div class="wide">{_table("sortable", buttons, [_fields(row) for row in rows])}</div>'
 
 
 def plain(value: float) -> str:
