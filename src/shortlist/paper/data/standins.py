@@ -14,8 +14,8 @@ def stand_in(name: str, *, d: int, largest: int, hundredth: int, total: int, lea
     """Make up d counts in falling order, each `least` plus a Poisson number.
 
     The rates fall by the law of Zipf and Mandelbrot, c·(rank + q)^(−a). Its three numbers are chosen so that the
-    largest count, the hundredth and the sum are about the given ones. `least` is 1 where items are known because
-    somebody voted for them. The same name gives the same counts.
+    largest count and the sum are about the given ones, and the hundredth as near as they allow. `least` is 1 where
+    items are known because somebody voted for them. The same name gives the same counts.
 
     >>> counts = stand_in("food", d=166_049, largest=11_500, hundredth=2_300, total=1_297_156, least=1)
     >>> len(counts), int(counts[-1]), bool(abs(counts[99] - 2_300) < 50), bool(abs(counts.sum() - 1_297_156) < 9_999)
@@ -40,7 +40,7 @@ def _fit(d: int, hundredth: float, total: float) -> tuple[float, float]:
     middles, widths = (edges[:-1] + edges[1:] - 1) / 2, np.diff(edges).astype(np.float64)
 
     def exponent_for(shift: float) -> float:
-        return _halve(lambda a: float((widths * _fall(middles, shift, a)).sum()) - total, 0.0, 50.0)
+        return _halve(lambda a: float((widths * _fall(middles, shift, a)).sum()) - total, 0.0, 1e4)
 
     def excess(shift: float) -> float:
         return hundredth - float(_fall(np.array([100.0]), shift, exponent_for(shift))[0])
@@ -52,7 +52,7 @@ def _fit(d: int, hundredth: float, total: float) -> tuple[float, float]:
 
 def _halve(falling: Callable[[float], float], low: float, high: float) -> float:
     """Find where a falling function crosses 0, or the nearer end."""
-    for _ in range(50):
+    for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
     return high
