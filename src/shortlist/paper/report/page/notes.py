@@ -39,8 +39,8 @@ DEVIATIONS = (
     Deviation(
         point="Errors of Joint, PNF-Peel and CDP-Peel",
         paper="of the 200 timed lists",
-        here="by default of 200 lists drawn in a batch from the same law, with the subset sizes computed once; the lists that "
-        "were timed are compared with them below",
+        here="by default of 200 lists drawn in a batch from the same law, with the subset sizes computed once; the "
+        "lists that were timed are compared with them below",
     ),
     Deviation(
         point="Errors of FastJoint",

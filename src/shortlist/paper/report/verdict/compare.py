@@ -26,13 +26,17 @@ Ratios = list[tuple[Setting, FloatArray]]
 def ratios(
     results: Results, dataset: str, one: str, other: str, vary: str = "k", *, before_sequence: bool = False
 ) -> Ratios:
-    """Divide the processor's times of two programs in the same rounds; of the first perhaps without its last step."""
+    """Divide the processor's times of two programs in the same rounds; of the first perhaps without its last step.
+
+    One setting is not a sweep, so nothing is returned for it.
+    """
     found = []
     for at in SWEEPS[vary]:
         pair = [results.times.get(results.key(dataset, name, at)) for name in (one, other)]
         if pair[0] is not None and pair[1] is not None:
             found.append((at, _divide(pair[0], pair[1], before_sequence=before_sequence)))
-    return [(at, values) for at, values in found if len(values)]
+    found = [(at, values) for at, values in found if len(values)]
+    return found if len(found) > 1 else []
 
 
 def compare_times(results: Results, dataset: str, found: Ratios, vary: str, least: float) -> Iterator[Comparison]:
