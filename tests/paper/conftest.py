@@ -9,7 +9,7 @@ import pytest
 
 from shortlist.paper.data.datasets import DATASETS, Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
-from shortlist.paper.experiment.grid import Grid, present
+from shortlist.paper.experiment.grid import Grid, list_programs
 from shortlist.paper.experiment.results import DataInfo, Errors, Results, Tables, Times
 from shortlist.paper.experiment.store import RunInfo
 
@@ -67,7 +67,7 @@ def invented() -> Callable[..., Results]:
         sizes = {name: DATASETS[name].d for name in names}
         for name in names:
             tables.data[name] = DataInfo(d=sizes[name], fingerprint="c", stand_in=name in stand_ins)
-        grid, programs = Grid(datasets=names, vary=vary), present(released=released)
+        grid, programs = Grid(datasets=names, vary=vary), list_programs(released=released)
         wave = np.resize([0, 1, 2, 3, 4], trials)
         for cell in grid.error_cells(programs) if trials else []:
             loss = int(error(CONTENDERS[cell.contender], sizes[cell.dataset], cell.setting))

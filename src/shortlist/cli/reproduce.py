@@ -75,7 +75,7 @@ def reproduce(
     if report_only:
         outcome = library.report_only(grid, data=data, output=output)
     else:
-        with _shown(output) as watch:
+        with _show_progress(output) as watch:
             outcome = library.reproduce(
                 grid,
                 data=data,
@@ -124,7 +124,7 @@ def _command() -> str:
 
 
 @contextmanager
-def _shown(output: Path) -> Iterator[Watch]:
+def _show_progress(output: Path) -> Iterator[Watch]:
     """Show how far the run is, on stderr; say how to continue after Ctrl-C."""
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -207,9 +207,9 @@ def _print(outcome: Outcome, output: Path) -> None:
 
 def _list_data(data: Path | None) -> None:
     """Print plain lines, so that addresses and paths can be copied whole."""
-    from shortlist.paper.data.datasets import DATASETS, VARIABLE, given_folder, locate
+    from shortlist.paper.data.datasets import DATASETS, VARIABLE, find_folder, locate
 
-    folder = given_folder(data)
+    folder = find_folder(data)
     for each in DATASETS.values():
         found = locate(each, folder)
         place = f"stand-in; get {each.file} from {each.source}" if found is None else f"found: {found}"

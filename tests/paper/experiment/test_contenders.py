@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from shortlist.paper.experiment.contenders import CONTENDERS, Maker, Setting
-from shortlist.paper.experiment.grid import present
+from shortlist.paper.experiment.grid import list_programs
 from shortlist.paper.experiment.timing import peak_memory, permute, time_list
 from shortlist.paper.published import PUBLISHED
 
 AT = Setting(k=4, epsilon=0.5, beta=2.0**-10)
-HERE = [name for name, each in present(released=False).items() if each.timed]
+HERE = [name for name, each in list_programs(released=False).items() if each.timed]
 
 
 def test_all_programs_of_the_evaluation_are_there():
@@ -25,8 +25,8 @@ def test_all_programs_of_the_evaluation_are_there():
 
 def test_released_programs_need_their_folder():
     """Without it none of them runs, and nothing else is missing."""
-    assert {each.maker for each in present(released=False).values()} == {Maker.PUBLISHED, Maker.OURS}
-    assert present(released=True) == CONTENDERS
+    assert {each.maker for each in list_programs(released=False).values()} == {Maker.PUBLISHED, Maker.OURS}
+    assert list_programs(released=True) == CONTENDERS
 
 
 @pytest.mark.parametrize("name", HERE)

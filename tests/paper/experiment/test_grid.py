@@ -5,7 +5,7 @@ import pytest
 from shortlist.errors import ParameterError
 from shortlist.paper.data.datasets import DATASETS
 from shortlist.paper.experiment.contenders import CONTENDERS, Setting
-from shortlist.paper.experiment.grid import BETAS, DEFAULT, EPSILONS, KS, SWEEPS, Grid, present
+from shortlist.paper.experiment.grid import BETAS, DEFAULT, EPSILONS, KS, SWEEPS, Grid, list_programs
 
 SIZES = {name: each.d for name, each in DATASETS.items()}
 
@@ -22,7 +22,7 @@ def test_the_grid_is_the_papers():
 
 def test_a_cell_is_measured_once_for_all_sweeps():
     """Every program at 20 k and 4 further ε; β is varied for those that have it."""
-    programs = present(released=False)
+    programs = list_programs(released=False)
     cells = Grid(datasets=("games",)).error_cells(programs)
     assert len(cells) == 24 * len(programs) + 4 * 2
     assert len(set(cells)) == len(cells)
@@ -30,7 +30,7 @@ def test_a_cell_is_measured_once_for_all_sweeps():
 
 def test_cells_of_one_k_are_neighbours_for_errors():
     """The subset sizes of Joint are then computed once for each data set and k."""
-    cells = Grid(datasets=("games", "books")).error_cells(present(released=False))
+    cells = Grid(datasets=("games", "books")).error_cells(list_programs(released=False))
     places = [(cell.dataset, cell.setting.k) for cell in cells]
     assert places == sorted(places, key=lambda place: (place[0] != "games", place[1]))
 
@@ -61,10 +61,10 @@ def test_memory_is_measured_for_both_algorithms_at_three_k():
 
 def test_every_trial_has_a_seed_of_its_own():
     """Seeds differ between cells, runs and trials, and do not depend on which other cells there are."""
-    cells = Grid(datasets=("games", "books")).error_cells(present(released=False))
+    cells = Grid(datasets=("games", "books")).error_cells(list_programs(released=False))
     assert len({cell.seed(0, trial) for cell in cells for trial in (0, 1)}) == 2 * len(cells)
     assert cells[0].seed(0, 0) != cells[0].seed(1, 0)
-    alone = Grid(datasets=("books",), vary=("beta",)).error_cells(present(released=False))[0]
+    alone = Grid(datasets=("books",), vary=("beta",)).error_cells(list_programs(released=False))[0]
     assert alone.seed(0, 5) == next(cell for cell in cells if cell == alone).seed(0, 5)
 
 

@@ -160,9 +160,9 @@ def test_a_foreign_file_is_refused(tmp_path):
 def test_the_plan_knows_how_long_the_rest_takes():
     """A cell goes on as it began; one without a round costs as much for each item and place as its program."""
     grid = Grid(datasets=("games",), vary=("k",), rounds=10, seconds=30)
-    from shortlist.paper.experiment.grid import present
+    from shortlist.paper.experiment.grid import list_programs
 
-    cells = grid.time_cells(present(released=False), {"games": 100})
+    cells = grid.time_cells(list_programs(released=False), {"games": 100})
     joint = [cell for cell in cells if cell.contender == "published-joint"][:2]
     plan = Plan(grid, {"games": 100})
     plan.start(joint[0], [1.0, 1.0])

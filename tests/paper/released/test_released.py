@@ -50,4 +50,4 @@ def test_released_programs_have_the_published_laws(released, law):
     law_of = CONTENDERS[f"published-{law}"]
     expected = errors(COUNTS, draw_lists(law_of, _histogram(COUNTS), law_of.own(AT), range(2000))[0])[1]
     assert mannwhitneyu(found, expected).pvalue > 1e-9
-    assert all(0 < each.cpu and each.wall > 0 for each in timed)
+    assert all(each.cpu > 0 and each.wall > 0 for each in timed)

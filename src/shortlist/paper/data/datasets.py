@@ -151,7 +151,7 @@ class Histogram:
     @property
     def title(self) -> str:
         """The name as tables and figures show it."""
-        return titled(self.dataset.name, stand_in=self.origin is None)
+        return write_title(self.dataset.name, stand_in=self.origin is None)
 
     @property
     def fingerprint(self) -> str:
@@ -159,19 +159,19 @@ class Histogram:
         return hashlib.sha256(self.counts.tobytes()).hexdigest()[:16]
 
 
-def titled(name: str, *, stand_in: bool) -> str:
+def write_title(name: str, *, stand_in: bool) -> str:
     """Write a data set's name, and beside it whether it is a stand-in.
 
-    >>> titled("food", stand_in=True)
+    >>> write_title("food", stand_in=True)
     'food (stand-in)'
     """
     return f"{name} (stand-in)" if stand_in else name
 
 
-def chosen(names: Sequence[str]) -> tuple[DataSet, ...]:
+def choose_datasets(names: Sequence[str]) -> tuple[DataSet, ...]:
     """Take data sets by their names.
 
-    >>> [each.d for each in chosen(["games", "food"])]
+    >>> [each.d for each in choose_datasets(["games", "food"])]
     [5155, 166049]
     """
     for name in names:
@@ -187,7 +187,7 @@ def chosen(names: Sequence[str]) -> tuple[DataSet, ...]:
     return tuple(DATASETS[name] for name in dict.fromkeys(names))
 
 
-def given_folder(given: Path | None) -> Path | None:
+def find_folder(given: Path | None) -> Path | None:
     """The folder that was given, or else the one that the environment names."""
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
@@ -196,9 +196,9 @@ def given_folder(given: Path | None) -> Path | None:
     return folder
 
 
-def data_folder(given: Path | None) -> Path | None:
+def require_folder(given: Path | None) -> Path | None:
     """The same folder, which must hold a data set: one without any was named by mistake."""
-    folder = given_folder(given)
+    folder = find_folder(given)
     if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(
             _WHENCE[given is None] + " must name a folder with a data set",

@@ -68,11 +68,11 @@ def counts_vector(path: Path) -> IntArray:
             shape=counts.ndim,
             type=counts.dtype,
         )
-    return _checked(path, counts.astype(np.int64))
+    return _check(path, counts.astype(np.int64))
 
 
 def _occurrences(path: Path, items: Iterable[str]) -> IntArray:
-    return _checked(path, np.fromiter(Counter(items).values(), dtype=np.int64))
+    return _check(path, np.fromiter(Counter(items).values(), dtype=np.int64))
 
 
 def _column(path: Path, name: str) -> IntArray:
@@ -92,7 +92,7 @@ def _column(path: Path, name: str) -> IntArray:
         raise DataError(
             "{file} must hold a number in the column {column} of every row", file=path.name, column=quote(name)
         ) from None
-    return _checked(path, counts)
+    return _check(path, counts)
 
 
 def _rows(path: Path, *, columns: int) -> Iterator[list[str]]:
@@ -113,7 +113,7 @@ def _rows(path: Path, *, columns: int) -> Iterator[list[str]]:
         ) from None
 
 
-def _checked(path: Path, counts: IntArray) -> IntArray:
+def _check(path: Path, counts: IntArray) -> IntArray:
     if not len(counts) or counts.min() < 0:
         raise DataError("{file} must hold at least one count, and no count below 0", file=path.name)
     return counts

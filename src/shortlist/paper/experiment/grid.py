@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from shortlist.errors import ParameterError
-from shortlist.paper.data.datasets import chosen
+from shortlist.paper.data.datasets import choose_datasets
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Maker, Setting
 from shortlist.privacy.numbers import quote
 
@@ -26,6 +26,7 @@ MEMORY_KS = (10, 50, 100)
 _FEWER_KS = (10, 50, 100, 150, 200)
 _LARGE, _VERY_LARGE = 30_000, 100_000
 FEWEST_ROUNDS = 4
+_WATCHED_PLACES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Grid:
     """Whether Joint is timed at five k only on all data, not only on large data."""
 
     def __post_init__(self) -> None:
-        chosen(self.datasets)
+        choose_datasets(self.datasets)
         for name in self.vary:
             if name not in SWEEPS:
                 raise ParameterError(
@@ -93,14 +94,8 @@ class Grid:
 
     def memory_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
         """The cells whose memory is measured once: FastJoint and Joint at three k, where one list is not too slow."""
-        return [
-            cell
-            for cell in self.time_cells(contenders, sizes)
-            if cell.setting == CONTENDERS[cell.contender].own(Setting(k=cell.setting.k, epsilon=1.0, beta=DEFAULT.beta))
-            and cell.setting.k in MEMORY_KS
-            and CONTENDERS[cell.contender].law in ("fastjoint", "joint")
-            and not (CONTENDERS[cell.contender].name == "released-joint" and sizes[cell.dataset] * cell.setting.k > 4e6)
-        ]
+        cells = self.time_cells(contenders, sizes)
+        return [cell for cell in cells if _has_memory(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
 
     def wants_round(self, rounds: int, spent: float) -> bool:
         """Whether a cell with so many rounds and so many seconds is timed once more.
@@ -132,6 +127,15 @@ class Grid:
         return setting.k in _FEWER_KS
 
 
-def present(*, released: bool) -> dict[str, Contender]:
+def list_programs(*, released: bool) -> dict[str, Contender]:
     """The programs that can run: the released ones only where their folder was given."""
     return {name: each for name, each in CONTENDERS.items() if released or each.maker is not Maker.RELEASED}
+
+
+def _has_memory(contender: Contender, setting: Setting, d: int) -> bool:
+    if contender.law not in ("fastjoint", "joint") or setting.k not in MEMORY_KS:
+        return False
+    at_default = setting == contender.own(Setting(k=setting.k, epsilon=DEFAULT.epsilon, beta=DEFAULT.beta))
+    # Watching the memory of a program slows it down several times.
+    slow = contender.law == "joint" and contender.maker is not Maker.OURS and d * setting.k > _WATCHED_PLACES
+    return at_default and not slow

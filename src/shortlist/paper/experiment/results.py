@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import FloatArray, IntArray
-from shortlist.paper.data.datasets import titled
+from shortlist.paper.data.datasets import write_title
 from shortlist.paper.experiment.contenders import CONTENDERS, Setting
 from shortlist.paper.experiment.grid import SWEEPS
 from shortlist.paper.experiment.store import NO_BETA, RunInfo, Store
@@ -99,7 +99,7 @@ class Results:
 
     def title(self, dataset: str) -> str:
         """The name of a data set, and beside it whether it is a stand-in."""
-        return titled(dataset, stand_in=dataset not in self.real)
+        return write_title(dataset, stand_in=dataset not in self.real)
 
     def d(self, dataset: str) -> int:
         """The number of items of a data set."""

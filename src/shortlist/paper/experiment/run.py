@@ -12,9 +12,9 @@ from time import monotonic
 import numpy as np
 
 from shortlist.arrays import IntArray
-from shortlist.paper.data.datasets import Histogram, chosen, data_folder, load
+from shortlist.paper.data.datasets import Histogram, choose_datasets, load, require_folder
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
-from shortlist.paper.experiment.grid import DEFAULT, Cell, Grid, present
+from shortlist.paper.experiment.grid import DEFAULT, Cell, Grid, list_programs
 from shortlist.paper.experiment.lists import draw_lists, tail_probability
 from shortlist.paper.experiment.machine import load as machine_load
 from shortlist.paper.experiment.results import Results, read_results
@@ -39,8 +39,8 @@ Watch = Callable[[Progress], None]
 
 def load_all(grid: Grid, data: Path | None) -> list[Histogram]:
     """Read the data sets of a grid from a folder; what is not there is a stand-in."""
-    folder = data_folder(data)
-    return [load(each, folder) for each in chosen(grid.datasets)]
+    folder = require_folder(data)
+    return [load(each, folder) for each in choose_datasets(grid.datasets)]
 
 
 class Run:
@@ -58,7 +58,7 @@ class Run:
         self._grid, self._store, self._released, self._watch = grid, store, released, watch
         self._histograms = {each.dataset.name: each for each in histograms}
         self._sizes = {name: len(each.counts) for name, each in self._histograms.items()}
-        self._contenders: Mapping[str, Contender] = present(released=released is not None)
+        self._contenders: Mapping[str, Contender] = list_programs(released=released is not None)
         self._failures = 0
         self._failed: set[Cell] = set()
 
@@ -79,7 +79,7 @@ class Run:
         missing = [(cell, trials) for cell, trials in missing if trials]
         for done, (cell, trials) in enumerate(missing):
             self._show("errors", done, len(missing), str(cell))
-            with self._keeping(cell):
+            with self._record_failure(cell):
                 histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
                 seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
                 counts, repeats = draw_lists(contender, histogram, cell.setting, seeds, self._released)
@@ -96,7 +96,7 @@ class Run:
         missing = [cell for cell in cells if _key(cell) not in held]
         for done, cell in enumerate(missing):
             self._show("memory", done, len(missing), str(cell))
-            with self._keeping(cell):
+            with self._record_failure(cell):
                 at, histogram = CONTENDERS[cell.contender], self._histograms[cell.dataset]
                 peak = peak_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
                 self._store.add("memory", cell, [(0, peak)])
@@ -115,7 +115,7 @@ class Run:
             for cell in cells:
                 if plan.rounds(cell) == round_number and plan.wants(cell) and cell not in self._failed:
                     self._show("times", plan.spent, plan.spent + plan.left, f"round {round_number + 1}, {cell}")
-                    with self._keeping(cell):
+                    with self._record_failure(cell):
                         plan.add(cell, self._time(cell, round_number))
         self._show("times", plan.spent, plan.spent, "")
 
@@ -138,7 +138,7 @@ class Run:
                     time_list(contender, smallest, at, 0, self._released)
 
     @contextmanager
-    def _keeping(self, cell: Cell) -> Iterator[None]:
+    def _record_failure(self, cell: Cell) -> Iterator[None]:
         """Keep the reason when a cell fails: one broken cell must not cost the others."""
         self._store.clear_failure(cell)
         try:

@@ -19,7 +19,7 @@ from shortlist.exact.bits import SeededBits
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.contenders import DELTA, Contender, Maker, Setting
 from shortlist.paper.published import PUBLISHED
-from shortlist.paper.published.inputs import checked
+from shortlist.paper.published.inputs import read_arguments
 from shortlist.paper.published.joint import draw_sequence, draw_subset
 from shortlist.paper.released.process import Released
 from shortlist.selector import top_k
@@ -102,7 +102,7 @@ def _draw(contender: Contender, counts: IntArray, setting: Setting, seed: int) -
 
 def _joint(counts: IntArray, setting: Setting, rng: np.random.Generator) -> tuple[IntArray, float]:
     """The published Joint in its two steps; a test says that it is the same draw."""
-    histogram, k, epsilon = checked(counts, setting.k, setting.epsilon)
+    histogram, k, epsilon = read_arguments(counts, setting.k, setting.epsilon)
     order = np.argsort(-histogram, kind="stable")
     decreasing = histogram[order]
     i, j = draw_subset(decreasing, k, epsilon, rng)

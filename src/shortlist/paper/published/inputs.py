@@ -13,10 +13,10 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote, read_positive, read_rational
 
 
-def checked(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, float]:
+def read_arguments(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, float]:
     """Read the three arguments that all the algorithms share.
 
-    >>> checked([3, 1, 2], 2, 1)
+    >>> read_arguments([3, 1, 2], 2, 1)
     (array([3, 1, 2]), 2, 1.0)
     """
     histogram = _histogram(counts)
@@ -32,10 +32,10 @@ def checked(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, f
     return histogram, number, float(read_positive(epsilon, name="epsilon"))
 
 
-def fraction(value: float, *, name: str) -> float:
+def read_fraction(value: float, *, name: str) -> float:
     """Read a probability strictly between 0 and 1.
 
-    >>> fraction("1/4", name="beta")
+    >>> read_fraction("1/4", name="beta")
     0.25
     """
     number = float(read_rational(value, name=name))

@@ -18,7 +18,7 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.paper.published.fastjoint import take
-from shortlist.paper.published.inputs import checked
+from shortlist.paper.published.inputs import read_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,7 @@ def joint(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator
     Claim  epsilon-DP when one person raises each count by 0 or 1.
     Cost   O(dk log k + d log d) time and O(dk) space.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     order = np.argsort(-histogram, kind="stable")
     decreasing = histogram[order]
     i, j = draw_subset(decreasing, k, epsilon, rng)

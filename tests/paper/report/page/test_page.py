@@ -21,7 +21,8 @@ def test_it_loads_without_complaints_and_without_network(opened, report):
 def test_every_figure_is_visible(opened):
     """Each picture is decoded, has a size on the page and says what it shows."""
     pictures = opened.value(
-        "[...document.querySelectorAll('main img')].map(each => ({natural: each.naturalWidth, width: each.getBoundingClientRect().width,"
+        "[...document.querySelectorAll('main img')].map(each => ("
+        "{natural: each.naturalWidth, width: each.getBoundingClientRect().width,"
         " right: each.getBoundingClientRect().right, alt: each.alt, complete: each.complete}))"
     )
     # Three sweeps of six panels, speed-ups, three panels without the sequence step, and the gaps: for two data sets.

@@ -33,8 +33,8 @@ DEVIATIONS = (
     Deviation(
         point="Repetitions of a time",
         paper="200, all programs in turn at one setting; 5 for Joint without its sequence step",
-        here="by default 20 rounds over all settings, programs and data sets; a cell that takes long stops after 30 s, but not "
-        "before 4 rounds; the tables give the number",
+        here="by default 20 rounds over all settings, programs and data sets; a cell that takes long stops after 30 s, "
+        "but not before 4 rounds; the tables give the number",
     ),
     Deviation(
         point="Errors of Joint, PNF-Peel and CDP-Peel",
