@@ -195,3 +195,9 @@ def test_a_sweep_that_was_not_run_is_not_judged(judged):
     """Only the claims that a sweep bears on are judged."""
     assert judged("faster", vary=("beta",)).holding is Holding.UNTESTED
     assert judged("epsilon", vary=("k",)).holding is Holding.UNTESTED
+
+
+def test_errors_alone_are_judged(judged):
+    """A run without rounds says something about errors, and nothing about times."""
+    assert judged("joint", rounds=0).holding is Holding.YES
+    assert judged("faster", rounds=0).holding is Holding.UNTESTED

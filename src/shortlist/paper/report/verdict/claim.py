@@ -33,7 +33,7 @@ class Side:
 
     def present(self, results: Results) -> bool:
         """Whether the programs were run."""
-        return bool({*self.times.values()} & {key[1] for key in results.times})
+        return bool({*self.times.values()} & {key[1] for key in (*results.times, *results.errors)})
 
 
 _PUBLISHED = {law: f"published-{law}" for law in (*PAPER_LAWS, "laplace", "gamma")}
