@@ -1,4 +1,4 @@
-"""Histograms for the experiments: real ones where the machine has them, small ones, and rows that are made up."""
+"""Histograms for the experiments: real ones where the machine has them, small ones, and results that are made up."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +9,9 @@ from real_data import find_real_data
 
 from shortlist.paper.data.datasets import DATASETS, Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
-from shortlist.paper.experiment.grid import Grid
-from shortlist.paper.experiment.measure import Row
-from shortlist.paper.experiment.results import Results
+from shortlist.paper.experiment.grid import Grid, list_programs
+from shortlist.paper.experiment.results import DataInfo, Errors, Results, Tables, Times
+from shortlist.paper.experiment.store import RunInfo
 
 Curve = Callable[[Contender, int, Setting], float]
 
@@ -26,7 +26,7 @@ def real_counts() -> Callable[[str], np.ndarray]:
 def small() -> Callable[..., Histogram]:
     """Make a small histogram under the name of a data set."""
 
-    def make(name: str = "games", *, d: int = 150, stand_in: bool = True) -> Histogram:
+    def make(name: str = "games", *, d: int = 250, stand_in: bool = True) -> Histogram:
         counts = np.sort(np.random.default_rng(5).integers(0, 400, d))[::-1].copy()
         return Histogram(dataset=DATASETS[name], counts=counts, origin=None if stand_in else Path(f"{name}.counts.npy"))
 
@@ -39,39 +39,53 @@ def invented() -> Callable[..., Results]:
 
     def make(
         *names: str,
-        seconds: Curve = lambda contender, d, at: 1e-3,
+        seconds: Curve = lambda contender, d, at: 1e-2,
         error: Curve = lambda contender, d, at: 10.0,
         part: Curve = lambda contender, d, at: 0.99,
-        trials: int = 5,
+        memory: Curve = lambda contender, d, at: 1e6 if contender.law == "joint" else 1e5,
+        trials: int = 200,
+        rounds: int = 20,
         stand_ins: tuple[str, ...] = (),
         vary: tuple[str, ...] = ("k", "epsilon", "beta"),
+        released: bool = False,
     ) -> Results:
+        tables = Tables()
+        info = RunInfo(started="now", command="shortlist", code="a", release="b", machine="2 cores", released="")
+        tables.runs[1] = info
         sizes = {name: DATASETS[name].d for name in names}
-        cells = Grid(datasets=names, vary=vary, trials=trials).cells(sizes)
-        rows = []
-        for cell in cells:
-            contender, at = CONTENDERS[cell.contender], cell.setting
-            time = seconds(contender, sizes[cell.dataset], at)
-            loss = int(error(contender, sizes[cell.dataset], at))
-            share = part(contender, sizes[cell.dataset], at)
-            wobble = [time * (1 + trial / 100) for trial in range(cell.trials)]
-            row = Row(
-                dataset=cell.dataset,
-                stand_in=cell.dataset in stand_ins,
-                d=sizes[cell.dataset],
-                contender=cell.contender,
-                k=at.k,
-                epsilon=at.epsilon,
-                beta=at.beta,
-                asked=trials,
-                seed=cell.seed(0),
-                machine="2 cores",
-                seconds=wobble,
-                before_sequence=[share * each for each in wobble] if cell.contender == "published-joint" else [],
-                linf=[loss] * cell.trials,
-                l1=[at.k * loss] * cell.trials,
+        for name in names:
+            tables.data[name] = DataInfo(d=sizes[name], fingerprint="c", stand_in=name in stand_ins)
+        grid, programs = Grid(datasets=names, vary=vary), list_programs(released=released)
+        wave = np.resize([0, 1, 2, 3, 4], trials)
+        for cell in grid.error_cells(programs) if trials else []:
+            loss = int(error(CONTENDERS[cell.contender], sizes[cell.dataset], cell.setting))
+            found = np.maximum(loss + wave, 0)
+            tables.errors[cell.dataset, cell.contender, cell.setting] = Errors(
+                linf=found, l1=cell.setting.k * found, repeats=np.zeros(trials, dtype=np.int64), runs=frozenset({1})
             )
-            rows.append(row)
-        return Results(rows)
+        for cell in grid.time_cells(programs, sizes) if rounds else []:
+            program = CONTENDERS[cell.contender]
+            time = seconds(program, sizes[cell.dataset], cell.setting)
+            wobble = time * (1 + np.arange(rounds) % 5 / 100)
+            share = part(program, sizes[cell.dataset], cell.setting) if program.law == "joint" else np.nan
+            none = np.zeros(rounds, dtype=np.int64)
+            tables.times[cell.dataset, cell.contender, cell.setting] = Times(
+                rounds=np.arange(rounds),
+                wall=wobble,
+                cpu=wobble,
+                before_cpu=share * wobble,
+                linf=none,
+                l1=none,
+                repeats=none,
+                load=np.ones(rounds),
+                runs=frozenset({1}),
+            )
+        for cell in grid.memory_cells(programs, sizes) if rounds else []:
+            held = memory(CONTENDERS[cell.contender], sizes[cell.dataset], cell.setting)
+            tables.memory[cell.dataset, cell.contender, cell.setting] = int(held)
+        for key in tables.errors:
+            if key[1] == "published-fastjoint":
+                tables.tails[key] = (1000, -20.0)
+        return Results(tables)
 
     return make

@@ -7,16 +7,17 @@ import sys
 import time
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from shortlist.cli.app import app
 from shortlist.paper.data.datasets import DATASETS, load
 from shortlist.paper.experiment.grid import Grid
+from shortlist.paper.experiment.results import read_results
+from shortlist.paper.experiment.store import count_trials, open_store
 from shortlist.paper.reproduce import QUICK
 
-SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--joint-trials", "1")
+SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--rounds", "1")
 
 
 @pytest.fixture
@@ -40,34 +41,51 @@ def folder(tmp_path):
     return data
 
 
-def test_a_run_leaves_rows_figures_verdict_and_report(answer, folder, tmp_path):
-    """And the same command again measures nothing, and says the same."""
+def _results(output):
+    with open_store(output, new=False) as store:
+        return read_results(store)
+
+
+def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path):
+    """And the same command again measures nothing; more trials add to those that are there."""
     output = tmp_path / "results"
     words = ("--data", folder, *SMALL, "--output", output)
-    code, out, _ = answer(*words)
+    code, out, err = answer(*words)
     assert code == 0
-    assert "β hardly matters" in out
+    assert "concerning" in out
     assert "not tested here" in out
     assert str(output / "report.html") in out
-    assert pq.read_metadata(output / "results.parquet").num_rows == 17
+    assert err.splitlines()[0] == "reading the data"
+    assert "errors: 0 %" in err
+    before = count_trials(output)
     drawn = {path.name for path in (output / "figures").iterdir()}
-    stems = ("games-against-beta", "games-without-sequence-step", "gaps")
+    stems = ("games-against-beta", "games-without-sequence-step", "gaps", "speed-ups")
     assert drawn == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
-    assert (output / "verdict.md").read_text().count("\n") == 12
+    assert "| claim of the paper |" in (output / "verdict.md").read_text()
     assert "<h2>Verdict</h2>" in (output / "report.html").read_text()
-    rows = (output / "results.parquet").read_bytes()
-    assert answer(*words)[:2] == (code, out)
-    assert (output / "results.parquet").read_bytes() == rows
+    assert answer(*words, "--report-only")[:2] == (code, out)
+    assert count_trials(output) == before
+    assert answer(*words, "--rounds", "2")[0] == 0
+    assert {len(found.cpu) for found in _results(output).times.values()} == {2}
+    assert {len(found.linf) for found in _results(output).errors.values()} == {5}
 
 
 def test_data_that_is_absent_is_a_stand_in_everywhere(answer, tmp_path):
-    """In the verdict, in the report and in the rows."""
+    """In the report and in the results; and without released programs the report says so."""
     output = tmp_path / "results"
-    code, out, _ = answer(*SMALL, "--output", output)
+    code, _, _ = answer(*SMALL, "--output", output)
     assert code == 0
-    assert "(stand-in)" in out
-    assert "games (stand-in)" in (output / "report.html").read_text()
-    assert pq.read_table(output / "results.parquet")["stand_in"].to_pylist() == [True] * 17
+    page = (output / "report.html").read_text()
+    assert "games (stand-in)" in page
+    assert "no folder was given with <code>--released</code>" in page
+    assert _results(output).real == ()
+
+
+def test_a_report_needs_results(answer, tmp_path):
+    """There is nothing to report in an empty folder."""
+    code, _, err = answer("--report-only", "--output", tmp_path)
+    assert code == 1
+    assert "must be a folder with results" in err
 
 
 def test_the_data_are_listed(answer, folder):
@@ -93,16 +111,17 @@ def test_an_empty_folder_can_be_listed(answer, tmp_path):
         (("--datasets", "games,shoes"), 2, "'shoes' is not one of them"),
         (("--datasets", ""), 2, "none was given"),
         (("--vary", "delta"), 2, "vary must be some of k, epsilon, beta"),
-        (("--trials", "0"), 2, "trials must be at least 1"),
-        (("--joint-trials", "0"), 2, "joint-trials must be at least 1"),
-        (("--data", "no/such"), 1, "--data must name a folder"),
+        (("--trials", "-1"), 2, "trials must be at least 0"),
+        (("--rounds", "-1"), 2, "rounds must be at least 0"),
+        (("--data", "no/such"), 1, "data must name a folder"),
+        (("--released", "no/such"), 1, "released must name a folder"),
     ],
 )
-def test_wrong_words_are_told_before_any_work(answer, tmp_path, words, code, expected):
+def test_wrong_words_are_reported_before_any_work(answer, tmp_path, words, code, expected):
     """In one sentence on stderr, and nothing is written."""
     found = answer(*words, "--output", tmp_path / "results")
     assert found[0] == code
-    assert found[2].startswith("error: ")
+    assert found[2].splitlines()[-1].startswith("error: ")
     assert expected in found[2]
     assert not (tmp_path / "results").exists()
 
@@ -114,14 +133,14 @@ def test_a_folder_without_data_is_told(answer, tmp_path):
     assert "has none" in err
 
 
-def test_results_of_another_grid_stay(answer, tmp_path):
+def test_results_of_another_seed_stay(answer, tmp_path):
     """The folder is refused, and loses nothing."""
     output = tmp_path / "results"
     answer(*SMALL, "--output", output)
     before = {path.name: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     code, _, err = answer(*SMALL, "--seed", "4", "--output", output)
     assert code == 1
-    assert "another grid (differing in seed)" in err
+    assert "another seed" in err
     assert {path.name: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
 
 
@@ -135,14 +154,14 @@ def test_without_matplotlib_it_is_told_at_once(answer, tmp_path, monkeypatch):
 
 
 def test_quick_is_the_same_grid_on_small_data():
-    """All sweeps, the two small data sets, and just enough trials for a verdict."""
+    """All sweeps, the two small data sets, and fewer trials."""
     assert QUICK.vary == Grid(datasets=("games",)).vary
     assert QUICK.datasets == ("games", "books")
-    assert QUICK.trials == 5
+    assert QUICK.trials < 200
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path):
-    """A signal ends the run with code 130; finished cells stay, and it is said how to go on."""
+    """A signal ends the run with code 130; all trials so far stay, and it is said how to continue."""
     output = tmp_path / "results"
     words = ["reproduce", "--datasets", "books", "--vary", "k", "--trials", "3", "--output", str(output)]
     environment = {name: value for name, value in os.environ.items() if name != "SHORTLIST_DATA"}
@@ -150,21 +169,29 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
         [sys.executable, "-m", "shortlist.cli", *words], stderr=subprocess.PIPE, text=True, env=environment
     )
     deadline = time.monotonic() + 60
-    while not (output / "results.parquet").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
+    while not count_trials(output) and time.monotonic() < deadline:
+        time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
-    kept = pq.read_metadata(output / "results.parquet").num_rows
+    kept = count_trials(output)
     assert process.returncode == 130
-    assert 0 < kept < 180
-    assert f"{kept} cells are kept in {output}; the same command goes on from there." in said
-    assert [path.name for path in output.iterdir() if path.name.endswith(".tmp")] == []
+    assert kept > 0
+    assert f"{kept:,} trials are kept in {output}; the same command continues from there." in said
+    assert (output / "results.sqlite").is_file()
 
 
 def test_help_shows_the_options(answer):
     """Every option of the issue is there, and an example."""
     text = answer("--help")[1]
-    for option in ("--quick", "--data", "--datasets", "--vary", "--trials", "--output", "--list-data", "--seed"):
+    for option in (
+        "--quick",
+        "--data",
+        "--released",
+        "--trials",
+        "--rounds",
+        "--output",
+        "--report-only",
+        "--list-data",
+    ):
         assert option in text
     assert "shortlist reproduce --quick" in text

@@ -1,13 +1,14 @@
-"""`shortlist reproduce`: the paper's evaluation again, with our mechanisms beside the published ones."""
+"""`shortlist reproduce`: the paper's evaluation again, with the released programs and our mechanisms."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,51 +19,83 @@ if TYPE_CHECKING:
 
 EXAMPLE = """\
 shortlist reproduce --quick
-shortlist reproduce --data DIR --datasets games,books,news --vary k,epsilon,beta --trials 200 --output results/
+shortlist reproduce --data DIR --released DIR --output results/
+shortlist reproduce --output results/ --report-only
 shortlist reproduce --list-data"""
+
+_EVERY = 30.0
+"""Off a terminal, seconds between two lines about the progress of one step."""
 
 
 def reproduce(
     quick: Annotated[
-        bool, typer.Option("--quick", help="The same grid with few trials on small data: minutes, not hours.")
+        bool, typer.Option("--quick", help="The same sweeps with fewer trials on small data: minutes, not hours.")
     ] = False,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder of the data sets. [default: $SHORTLIST_DATA, or stand-ins]"),
     ] = None,
+    released: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder with the programs that the paper timed; they are run as well."),
+    ] = None,
     datasets: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Which data sets, by commas. [default: all six]")
     ] = None,
     vary: Annotated[str, typer.Option(metavar="NAMES", help="What to vary, by commas.")] = "k,epsilon,beta",
-    trials: Annotated[int | None, typer.Option(metavar="N", help="Trials of each cell. [default: 200]")] = None,
-    joint_trials: Annotated[
-        int | None, typer.Option(metavar="N", help="At most so many for the published Joint, which is slow.")
+    trials: Annotated[int | None, typer.Option(metavar="N", help="Lists for each error. [default: 200]")] = None,
+    rounds: Annotated[int | None, typer.Option(metavar="N", help="Rounds for each time. [default: 20]")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 30]")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same errors.")] = 0,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go, and where a run continues.")
     ] = Path("results"),
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Measure nothing; write the report of what is there.")
+    ] = False,
+    remeasure: Annotated[
+        bool, typer.Option("--remeasure", help="Measure again what another version of the code measured.")
+    ] = False,
     list_data: Annotated[
         bool, typer.Option("--list-data", help="Show which data sets were found and where to get the rest.")
     ] = False,
 ) -> None:
     """Reproduce the paper: its experiments, its figures, and a verdict on each of its claims.
 
-    A run can be stopped at any time; the same command goes on where it stopped.
+    A run can be stopped at any time, and reported at any time. The same command continues it; more trials add to it.
     """
     if list_data:
         _list_data(data)
         return
     from shortlist.paper import reproduce as library
 
-    grid = _grid(quick, datasets, vary, trials, joint_trials, seed)
-    with _shown(output) as watch:
-        outcome = library.reproduce(grid, data=data, output=output, watch=watch)
-    _tell(outcome, output)
+    grid = _grid(quick, datasets, vary, trials, rounds, seconds, seed)
+    if report_only:
+        outcome = library.report_only(grid, data=data, output=output)
+    else:
+        with _show_progress(output) as watch:
+            outcome = library.reproduce(
+                grid,
+                data=data,
+                output=output,
+                released=released,
+                remeasure=remeasure,
+                command=_command(),
+                watch=watch,
+            )
+    _print(outcome, output)
 
 
 def _grid(
-    quick: bool, datasets: str | None, vary: str, trials: int | None, joint_trials: int | None, seed: int
+    quick: bool,
+    datasets: str | None,
+    vary: str,
+    trials: int | None,
+    rounds: int | None,
+    seconds: float | None,
+    seed: int,
 ) -> Grid:
     from shortlist.paper.data.datasets import DATASETS
     from shortlist.paper.experiment.grid import Grid
@@ -73,8 +106,10 @@ def _grid(
         datasets=defaults.datasets if datasets is None else _names(datasets),
         vary=_names(vary),
         trials=defaults.trials if trials is None else trials,
-        joint_trials=joint_trials,
+        rounds=defaults.rounds if rounds is None else rounds,
+        seconds=defaults.seconds if seconds is None else seconds,
         seed=seed,
+        coarse=quick,
     )
 
 
@@ -82,79 +117,89 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-@contextmanager
-def _shown(output: Path) -> Iterator[Watch]:
-    """Show how far the run is, on stderr; say how to go on after Ctrl-C."""
-    try:
-        with _display() as watch:
-            yield watch
-    except KeyboardInterrupt:
-        from shortlist.paper.experiment.store import kept
+def _command() -> str:
+    """The command as it was typed, with folders by their last name only: the report may be published."""
+    words = [word if word.startswith("-") or "/" not in word else f"…/{Path(word).name}" for word in sys.argv[1:]]
+    return shlex.join(["shortlist", *words]).replace("'", "")
 
-        # Counted in the file: a cell may have been kept just before the signal came.
-        print(f"{kept(output)} cells are kept in {output}; the same command goes on from there.", file=sys.stderr)
+
+@contextmanager
+def _show_progress(output: Path) -> Iterator[Watch]:
+    """Show how far the run is, on stderr; say how to continue after Ctrl-C."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.fields[step]}"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.description}", markup=False),
+    )
+    bar = Bar(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
+    try:
+        if sys.stderr.isatty():
+            with bar:
+                yield _Display(bar, lines=False).show
+        else:
+            print("reading the data", file=sys.stderr, flush=True)
+            yield _Display(bar, lines=True).show
+    except KeyboardInterrupt:
+        from shortlist.paper.experiment.store import count_trials
+
+        kept = count_trials(output)
+        print(f"{kept:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
         raise
 
 
-@contextmanager
-def _display() -> Iterator[Watch]:
-    """A bar with cells done, time left and the current cell; where nobody looks on, a line now and then."""
-    if not sys.stderr.isatty():
-        yield _Log().show
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+class _Display:
+    """A bar for each step on a terminal; elsewhere a line at the start of each step and twice a minute."""
 
-    columns = (BarColumn(), TextColumn("{task.description}", markup=False))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading the data", total=1.0)
-        yield lambda progress: bar.update(task, completed=progress.share, description=_line(progress))
-
-
-class _Log:
-    """A line for every minute, for a run whose stderr goes to a file."""
-
-    def __init__(self) -> None:
-        self._next = monotonic() + 60
+    def __init__(self, bar: Any, *, lines: bool) -> None:
+        self._bar, self._lines = bar, lines
+        self._tasks: dict[str, Any] = {}
+        self._next = 0.0
 
     def show(self, progress: Progress) -> None:
-        if monotonic() >= self._next:
-            self._next = monotonic() + 60
-            print(_line(progress), file=sys.stderr, flush=True)
+        if not progress.total:
+            return
+        if progress.step not in self._tasks:
+            self._tasks[progress.step] = self._bar.add_task("", total=progress.total, step=progress.step)
+            self._next = 0.0
+        task = self._tasks[progress.step]
+        failed = f"{progress.failures} failed; " if progress.failures else ""
+        text = failed + progress.current
+        self._bar.update(task, completed=progress.done, total=progress.total, description=text)
+        if self._lines and monotonic() >= self._next:
+            self._next = monotonic() + _EVERY
+            print(self._line(progress.step, self._bar.tasks[task], text), file=sys.stderr, flush=True)
+
+    def _line(self, step: str, task: Any, text: str) -> str:
+        left = "" if task.time_remaining is None else f", about {_minutes(task.time_remaining)} left"
+        return f"{step}: {task.percentage:.0f} %{left}; {text}"
 
 
-def _line(progress: Progress) -> str:
-    current = "drawing the figures and the report" if progress.current is None else str(progress.current)
-    failed = f", {progress.failures} failed" if progress.failures else ""
-    return f"{progress.done}/{progress.cells} cells{failed}{_left(progress)}; {current}"
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def _left(progress: Progress) -> str:
-    """Write the time left in the unit that suits it."""
-    if progress.seconds_left is None or progress.current is None:
-        return ""
-    seconds = int(progress.seconds_left)
-    if seconds < 90:
-        return f", {seconds} s left"
-    return f", {seconds // 60} min left" if seconds < 5400 else f", {seconds / 3600:.1f} h left"
-
-
-def _tell(outcome: Outcome, output: Path) -> None:
+def _print(outcome: Outcome, output: Path) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, title="Verdict on the paper's claims", title_justify="left")
-    for head, ratio in (("claim", 3), ("verdict", 1), ("measured here", 4)):
+    sides = list(outcome.findings[0].judgements) if outcome.findings else []
+    for head, ratio in (("claim", 4), *((side, 1) for side in sides)):
         table.add_column(head, ratio=ratio, overflow="fold")
     for each in outcome.findings:
-        table.add_row(Text(each.claim), Text(str(each.holding), style="bold"), Text(each.measured))
-    console = Console()
-    console.print(table)
+        verdicts = (Text(str(each.judgements[side].holding), style="bold") for side in sides)
+        table.add_row(Text(each.claim.text), *verdicts)
+    Console().print(table)
     print(f"The report is {output / 'report.html'}; the figures are in {output / 'figures'}.")
-    failures = outcome.results.failures
+    failures = outcome.results.tables.failures
     if failures:
         print(f"{len(failures)} cells failed; the report says why, and the same command tries them again.")
         raise typer.Exit(1)
@@ -162,9 +207,9 @@ def _tell(outcome: Outcome, output: Path) -> None:
 
 def _list_data(data: Path | None) -> None:
     """Print plain lines, so that addresses and paths can be copied whole."""
-    from shortlist.paper.data.datasets import DATASETS, VARIABLE, given_folder, locate
+    from shortlist.paper.data.datasets import DATASETS, VARIABLE, find_folder, locate
 
-    folder = given_folder(data)
+    folder = find_folder(data)
     for each in DATASETS.values():
         found = locate(each, folder)
         place = f"stand-in; get {each.file} from {each.source}" if found is None else f"found: {found}"

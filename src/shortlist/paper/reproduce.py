@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.grid import Grid
-from shortlist.paper.experiment.results import Results
-from shortlist.paper.experiment.run import Watch, load_all, run
-from shortlist.paper.experiment.store import arrow
-from shortlist.paper.report.figures import drawing
+from shortlist.paper.experiment.machine import code_version, commit, machine
+from shortlist.paper.experiment.results import Results, read_results
+from shortlist.paper.experiment.run import Run, Watch, load_all
+from shortlist.paper.experiment.store import RunInfo, describe_released, lock_folder, open_store
+from shortlist.paper.released.process import Released
+from shortlist.paper.report.figures.style import drawing
 from shortlist.paper.report.publish import publish
 from shortlist.paper.report.verdict import Finding
 
-QUICK = Grid(datasets=("games", "books"), trials=5)
-"""The same grid in minutes: the two small data sets, and as many trials as a verdict needs."""
+QUICK = Grid(datasets=("games", "books"), trials=50, rounds=5, seconds=4.0, coarse=True)
+"""The same sweeps in some minutes: the two small data sets, fewer lists and fewer rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +30,48 @@ class Outcome:
     findings: list[Finding]
 
 
-def reproduce(grid: Grid, *, data: Path | None = None, output: Path, watch: Watch = lambda progress: None) -> Outcome:
+def reproduce(
+    grid: Grid,
+    *,
+    data: Path | None = None,
+    output: Path,
+    released: Path | None = None,
+    remeasure: bool = False,
+    command: str = "",
+    watch: Watch = lambda progress: None,
+) -> Outcome:
     """Measure a grid into a folder and write the figures, the verdict and `report.html` there.
 
-    A run that was interrupted continues: only cells that are not in the folder yet are measured.
+    Only trials that are not in the folder yet are measured, so an interrupted run continues and a finished one can
+    grow. With `remeasure`, trials that another version of the code measured are made again; without, they are marked.
     """
-    # What is missing is said now, not after hours.
-    drawing()
-    arrow()
+    drawing()  # A missing optional part is reported now, not after hours.
     histograms = load_all(grid, data)
-    results = run(grid, histograms, output, watch)
-    return Outcome(results=results, findings=publish(grid, results, histograms, output))
+    programs = None if released is None else Released(released)
+    with lock_folder(output), open_store(output) as store, programs or nullcontext():
+        info = RunInfo(
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=command,
+            code=code_version(),
+            release=commit(),
+            machine=machine(),
+            released="" if programs is None else describe_released(programs.programs.hashes, programs.versions),
+        )
+        if remeasure:
+            store.forget_other_versions(info.code)
+        store.begin(info, histograms, grid.seed)
+        results = Run(grid, histograms, store, released=programs, watch=watch).measure()
+    return _report(results, histograms, output)
+
+
+def report_only(grid: Grid, *, data: Path | None = None, output: Path) -> Outcome:
+    """Write the report of the trials that a folder holds, also while a run goes on."""
+    drawing()
+    with open_store(output, new=False) as store:
+        results = read_results(store)
+    return _report(results, load_all(grid, data), output)
+
+
+def _report(results: Results, histograms: list[Histogram], output: Path) -> Outcome:
+    shown = [each for each in histograms if each.dataset.name in results.tables.data]
+    return Outcome(results=results, findings=publish(results, shown, output))

@@ -81,8 +81,8 @@ def test_a_vector_of_counts_is_read_as_it_is(tmp_path):
         (formats.news, "url,likes\na,3\n", "must have the column 'shares'"),
         (formats.news, "", "must have the column 'shares'"),
         (formats.news, "url, shares\na,many\n", "must hold a number in the column 'shares'"),
-        (formats.news, "url, shares\na,-1\n", "must hold counts of at least 0"),
-        (formats.games, "", "and some for a start"),
+        (formats.news, "url, shares\na,-1\n", "no count below 0"),
+        (formats.games, "", "must hold at least one count"),
         (formats.games, "a,b\n", "must have at least 3 columns"),
     ],
 )

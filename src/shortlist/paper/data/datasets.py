@@ -12,8 +12,11 @@ from shortlist.arrays import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.paper.data import formats
 from shortlist.paper.data.standins import stand_in
+from shortlist.privacy.numbers import quote
 
 VARIABLE = "SHORTLIST_DATA"
+_WHENCE = {True: VARIABLE, False: "{data}"}
+"""What named the folder: the variable or the parameter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,15 +29,20 @@ class DataSet:
     file: str
     inside: str
     """The folder that the owner's archive puts the file into."""
+    authors_file: str
+    """What the paper's authors rename the file to."""
     source: str
     read: Callable[[Path], IntArray]
     wide_gaps: bool
     """Whether the paper counts it among those with large gaps between the top scores."""
     largest: int
+    hundredth: int
     total: int
+    least: int
 
 
-# The largest count and the total shape a stand-in, and nothing else. Those of tweets and food are guesses.
+# The largest count, the hundredth, the total and the least shape a stand-in, and nothing else. Those of games, books
+# and news are known; for movies the largest and the total are; the others are guesses.
 DATASETS = {
     each.name: each
     for each in (
@@ -44,11 +52,14 @@ DATASETS = {
             d=5_155,
             file="steam-200k.csv",
             inside="archive",
+            authors_file="games.csv",
             source="https://www.kaggle.com/datasets/tamber/steam-video-games",
             read=formats.games,
             wide_gaps=False,
             largest=4_841,
+            hundredth=214,
             total=129_511,
+            least=1,
         ),
         DataSet(
             name="books",
@@ -56,11 +67,14 @@ DATASETS = {
             d=11_126,
             file="books.csv",
             inside="archive",
+            authors_file="books.csv",
             source="https://www.kaggle.com/datasets/jealousleopard/goodreadsbooks",
             read=formats.books,
             wide_gaps=True,
             largest=4_597_666,
+            hundredth=335_477,
             total=197_483_636,
+            least=0,
         ),
         DataSet(
             name="news",
@@ -68,11 +82,14 @@ DATASETS = {
             d=39_644,
             file="OnlineNewsPopularity.csv",
             inside="OnlineNewsPopularity",
+            authors_file="news.csv",
             source="https://archive.ics.uci.edu/dataset/332",
             read=formats.news,
             wide_gaps=True,
             largest=843_300,
+            hundredth=74_100,
             total=134_606_452,
+            least=1,
         ),
         DataSet(
             name="tweets",
@@ -80,11 +97,14 @@ DATASETS = {
             d=52_542,
             file="tweets.csv",
             inside="dataverse_files",
+            authors_file="tweets.csv",
             source="https://doi.org/10.7910/DVN/JBXKFD",
             read=formats.tweets,
             wide_gaps=True,
             largest=600_000,
+            hundredth=55_000,
             total=250_000_000,
+            least=0,
         ),
         DataSet(
             name="movies",
@@ -92,11 +112,14 @@ DATASETS = {
             d=59_047,
             file="ratings.csv",
             inside="ml-25m",
+            authors_file="movies.csv",
             source="https://grouplens.org/datasets/movielens/25m/",
             read=formats.movies,
             wide_gaps=True,
             largest=81_491,
+            hundredth=38_000,
             total=25_000_095,
+            least=1,
         ),
         DataSet(
             name="food",
@@ -104,11 +127,14 @@ DATASETS = {
             d=166_049,
             file="ratings_Grocery_and_Gourmet_Food.csv",
             inside="amazon",
+            authors_file="foods.csv",
             source="https://jmcauley.ucsd.edu/data/amazon/",
             read=formats.food,
             wide_gaps=False,
             largest=11_500,
+            hundredth=2_300,
             total=1_297_156,
+            least=1,
         ),
     )
 }
@@ -125,7 +151,7 @@ class Histogram:
     @property
     def title(self) -> str:
         """The name as tables and figures show it."""
-        return titled(self.dataset.name, stand_in=self.origin is None)
+        return write_title(self.dataset.name, stand_in=self.origin is None)
 
     @property
     def fingerprint(self) -> str:
@@ -133,46 +159,54 @@ class Histogram:
         return hashlib.sha256(self.counts.tobytes()).hexdigest()[:16]
 
 
-def titled(name: str, *, stand_in: bool) -> str:
+def write_title(name: str, *, stand_in: bool) -> str:
     """Write a data set's name, and beside it whether it is a stand-in.
 
-    >>> titled("food", stand_in=True)
+    >>> write_title("food", stand_in=True)
     'food (stand-in)'
     """
     return f"{name} (stand-in)" if stand_in else name
 
 
-def chosen(names: Sequence[str]) -> tuple[DataSet, ...]:
+def choose_datasets(names: Sequence[str]) -> tuple[DataSet, ...]:
     """Take data sets by their names.
 
-    >>> [each.d for each in chosen(["games", "food"])]
+    >>> [each.d for each in choose_datasets(["games", "food"])]
     [5155, 166049]
     """
     for name in names:
         if name not in DATASETS:
-            raise ParameterError(f"datasets must be some of {', '.join(DATASETS)}; {name!r} is not one of them.")
+            raise ParameterError(
+                "{datasets} must be some of {known}",
+                "{name} is not one of them",
+                known=", ".join(DATASETS),
+                name=quote(name),
+            )
     if not names:
-        raise ParameterError(f"datasets must be some of {', '.join(DATASETS)}; none was given.")
+        raise ParameterError("{datasets} must be some of {known}", "none was given", known=", ".join(DATASETS))
     return tuple(DATASETS[name] for name in dict.fromkeys(names))
 
 
-def given_folder(given: Path | None) -> Path | None:
+def find_folder(given: Path | None) -> Path | None:
     """The folder that was given, or else the one that the environment names."""
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
     if folder is not None and not folder.is_dir():
-        raise DataError(f"{_whence(given)} must name a folder; {folder} is not one.")
+        raise DataError(_WHENCE[given is None] + " must name a folder", "{folder} is not one", folder=folder)
     return folder
 
 
-def data_folder(given: Path | None) -> Path | None:
+def require_folder(given: Path | None) -> Path | None:
     """The same folder, which must hold a data set: one without any was named by mistake."""
-    folder = given_folder(given)
+    folder = find_folder(given)
     if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(
-            f"{_whence(given)} must name a folder with a data set; {folder} has none.",
-            hint=f"a data set is NAME.counts.npy or its owner's file, say {DATASETS['games'].file}; "
-            "`shortlist reproduce --list-data` tells where to get them",
+            _WHENCE[given is None] + " must name a folder with a data set",
+            "{folder} has none",
+            hint="a data set is NAME.counts.npy or a file like {example}; "
+            "`shortlist reproduce --list-data` says where to get them",
+            folder=folder,
+            example=DATASETS["games"].file,
         )
     return folder
 
@@ -181,7 +215,13 @@ def locate(dataset: DataSet, folder: Path | None) -> Path | None:
     """Find a data set's file: a vector of counts first, for it is read at once."""
     if folder is None:
         return None
-    places = (f"{dataset.name}.counts.npy", dataset.file, f"{dataset.inside}/{dataset.file}")
+    places = (
+        f"{dataset.name}.counts.npy",
+        dataset.file,
+        f"{dataset.inside}/{dataset.file}",
+        dataset.authors_file,
+        f"datasets/{dataset.authors_file}",
+    )
     return next((path for place in places if (path := folder / place).is_file()), None)
 
 
@@ -189,17 +229,26 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
     """Read a data set and check its size; without a file, make a stand-in of that size."""
     path = locate(dataset, folder)
     if path is None:
-        counts = stand_in(dataset.name, d=dataset.d, largest=dataset.largest, total=dataset.total)
+        counts = stand_in(
+            dataset.name,
+            d=dataset.d,
+            largest=dataset.largest,
+            hundredth=dataset.hundredth,
+            total=dataset.total,
+            least=dataset.least,
+        )
         return Histogram(dataset=dataset, counts=counts, origin=None)
     counts = formats.counts_vector(path) if path.suffix == ".npy" else dataset.read(path)
     if len(counts) != dataset.d:
         raise DataError(
-            f"{path.name} must hold the {dataset.d:,} items of the paper's {dataset.name}; it holds {len(counts):,}.",
-            hint=f"get it from {dataset.source}, or move it away to use a stand-in",
+            "{file} must hold the {size:,} items of the paper's {name}",
+            "it holds {held:,}",
+            hint="get it from {source}, or move it away to use a stand-in",
+            file=path.name,
+            size=dataset.d,
+            name=dataset.name,
+            held=len(counts),
+            source=dataset.source,
         )
     counts.sort()
     return Histogram(dataset=dataset, counts=counts[::-1].copy(), origin=path)
-
-
-def _whence(given: Path | None) -> str:
-    return VARIABLE if given is None else "--data"

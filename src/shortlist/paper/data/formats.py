@@ -15,6 +15,7 @@ import numpy as np
 
 from shortlist.arrays import IntArray
 from shortlist.errors import DataError
+from shortlist.privacy.numbers import quote
 
 
 def games(path: Path) -> IntArray:
@@ -58,14 +59,20 @@ def counts_vector(path: Path) -> IntArray:
     try:
         counts = np.load(path, allow_pickle=False)
     except (OSError, ValueError):
-        raise DataError(f"{path.name} must be a NumPy array file, and cannot be read as one.") from None
+        raise DataError("{file} must be a NumPy array file, and cannot be read as one", file=path.name) from None
     if counts.ndim != 1 or counts.dtype.kind not in "iu":
-        raise DataError(f"{path.name} must hold one row of integers; it holds {counts.ndim}-d {counts.dtype}.")
-    return _checked(path, counts.astype(np.int64))
+        raise DataError(
+            "{file} must hold one row of integers",
+            "it holds {shape}-d {type}",
+            file=path.name,
+            shape=counts.ndim,
+            type=counts.dtype,
+        )
+    return _check(path, counts.astype(np.int64))
 
 
 def _occurrences(path: Path, items: Iterable[str]) -> IntArray:
-    return _checked(path, np.fromiter(Counter(items).values(), dtype=np.int64))
+    return _check(path, np.fromiter(Counter(items).values(), dtype=np.int64))
 
 
 def _column(path: Path, name: str) -> IntArray:
@@ -73,13 +80,19 @@ def _column(path: Path, name: str) -> IntArray:
     rows = _rows(path, columns=1)
     header = [column.strip() for column in next(rows, [])]
     if name not in header:
-        raise DataError(f"{path.name} must have the column {name!r}, and its first line does not name it.")
+        raise DataError(
+            "{file} must have the column {column}, and its first line does not name it",
+            file=path.name,
+            column=quote(name),
+        )
     position = header.index(name)
     try:
         counts = np.fromiter((int(float(row[position])) for row in rows), dtype=np.int64)
     except (ValueError, IndexError, OverflowError):
-        raise DataError(f"{path.name} must hold a number in the column {name!r} of every row.") from None
-    return _checked(path, counts)
+        raise DataError(
+            "{file} must hold a number in the column {column} of every row", file=path.name, column=quote(name)
+        ) from None
+    return _check(path, counts)
 
 
 def _rows(path: Path, *, columns: int) -> Iterator[list[str]]:
@@ -87,14 +100,20 @@ def _rows(path: Path, *, columns: int) -> Iterator[list[str]]:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
             for row in csv.reader(lines):
                 if 0 < len(row) < columns:
-                    raise DataError(f"{path.name} must have at least {columns} columns, and some line has fewer.")
+                    raise DataError(
+                        "{file} must have at least {columns} columns, and some line has fewer",
+                        file=path.name,
+                        columns=columns,
+                    )
                 if row:
                     yield row
     except (OSError, csv.Error) as error:
-        raise DataError(f"{path.name} cannot be read as CSV ({type(error).__name__}).") from None
+        raise DataError(
+            "{file} cannot be read as CSV ({reason})", file=path.name, reason=type(error).__name__
+        ) from None
 
 
-def _checked(path: Path, counts: IntArray) -> IntArray:
+def _check(path: Path, counts: IntArray) -> IntArray:
     if not len(counts) or counts.min() < 0:
-        raise DataError(f"{path.name} must hold counts of at least 0, and some for a start.")
+        raise DataError("{file} must hold at least one count, and no count below 0", file=path.name)
     return counts

@@ -1,28 +1,37 @@
-"""The mechanisms that the experiment compares: four as published, five of ours, each timed from counts to indices.
-
-Ours are timed as a user meets them: `top_k` with nothing prepared. They draw from a seeded stream so that a run can be
-repeated; the operating system's randomness costs the same within a few per cent.
-"""
+"""The programs that the experiment compares: the law that each draws from, and who wrote it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from time import perf_counter
+import math
+from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
-from shortlist.arrays import IntArray
-from shortlist.exact.bits import SeededBits
-from shortlist.mechanisms import MECHANISMS, Mechanism
-from shortlist.paper.published import PUBLISHED
-from shortlist.paper.published.fastjoint import truncation
-from shortlist.paper.published.inputs import checked
-from shortlist.paper.published.joint import draw_sequence, draw_subset
-from shortlist.selector import top_k
+from shortlist.mechanisms import MECHANISMS
 
 DELTA = 1e-6
+PAPER_LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel")
+"""The laws that the paper compares, in the order of its legend."""
+
+_SPELLING = {
+    "fastjoint": "FastJoint",
+    "joint": "Joint",
+    "pnf-peel": "PNF-Peel",
+    "cdp-peel": "CDP-Peel",
+    "laplace": "Laplace",
+    "gamma": "Gamma",
+}
+
+
+class Maker(StrEnum):
+    """Who wrote a program."""
+
+    RELEASED = "released"
+    """The program that the paper timed, from its authors or from Google."""
+    PUBLISHED = "published"
+    """The published algorithm, written anew here with NumPy in floating point."""
+    OURS = "ours"
+    """An exact mechanism of this package."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,109 +42,107 @@ class Setting:
     epsilon: float
     beta: float | None = None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """The chosen items and the time they took; for the published Joint also the time before its sequence step."""
-
-    items: IntArray
-    seconds: float
-    before_sequence: float | None = None
+    def __str__(self) -> str:
+        beta = "" if self.beta is None else f", β = {write_beta(self.beta)}"
+        return f"k = {self.k}, ε = {self.epsilon:g}{beta}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A mechanism in the experiment: `law` says what it draws, `ours` by whose code."""
+    """A program in the experiment."""
 
     law: str
-    ours: bool
-    draw: Callable[[IntArray, Setting, int], Drawn]
-    cost: Callable[[int, Setting], float]
-    """About how many seconds a selection takes; only the forecast of the time left uses it."""
+    maker: Maker
 
     @property
     def name(self) -> str:
-        """What tables and commands call it."""
-        return self.law if self.ours else f"published-{self.law}"
+        """What tables and commands call it.
+
+        >>> Contender(law="joint", maker=Maker.RELEASED).name, Contender(law="joint", maker=Maker.OURS).name
+        ('released-joint', 'joint')
+        """
+        return self.law if self.maker is Maker.OURS else f"{self.maker}-{self.law}"
 
     @property
     def label(self) -> str:
-        """What figures and pages call it: ours by name, the published ones as the paper spells them."""
-        return f"{self.law} (ours)" if self.ours else _SPELLING[self.law]
+        """What figures and pages call it.
+
+        >>> Contender(law="joint", maker=Maker.RELEASED).label, Contender(law="joint", maker=Maker.OURS).label
+        ('Joint (released)', 'joint (ours)')
+        """
+        return f"{self.law} (ours)" if self.maker is Maker.OURS else f"{self.spelling} ({self.maker})"
+
+    @property
+    def spelling(self) -> str:
+        """The law as the paper spells it."""
+        return _SPELLING.get(self.law, self.law)
 
     @property
     def has_beta(self) -> bool:
         """Whether the failure probability of the pruning is a parameter."""
         return self.law == "fastjoint"
 
+    @property
+    def unordered(self) -> bool:
+        """Whether its lists have no order; they are compared as if sorted by their counts."""
+        return self.law == "subset"
 
-def _published(law: str, parameters: Callable[[Setting], dict[str, Any]]) -> Callable[[IntArray, Setting, int], Drawn]:
-    def draw(counts: IntArray, setting: Setting, seed: int) -> Drawn:
-        rng = np.random.Generator(np.random.PCG64(seed))
-        start = perf_counter()
-        items = PUBLISHED[law](counts, setting.k, setting.epsilon, rng=rng, **parameters(setting))
-        return Drawn(items=items, seconds=perf_counter() - start)
+    @property
+    def timed(self) -> bool:
+        """Whether its time is measured; Laplace and Gamma are compared by their errors only."""
+        return self.law not in ("laplace", "gamma")
 
-    return draw
+    @property
+    def drawn(self) -> bool:
+        """Whether its errors are drawn in batches.
 
+        The laws of the released Joint, PNF-Peel and CDP-Peel are those of the published ones, which are much faster to
+        draw. The released FastJoint has errors of its own, because it repeats items.
+        """
+        return self.maker is not Maker.RELEASED or self.law == "fastjoint"
 
-def _published_joint(counts: IntArray, setting: Setting, seed: int) -> Drawn:
-    """The published Joint in its two steps, to see the time of the first; a test says that it is the same draw."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    start = perf_counter()
-    histogram, k, epsilon = checked(counts, setting.k, setting.epsilon)
-    order = np.argsort(-histogram, kind="stable")
-    decreasing = histogram[order]
-    i, j = draw_subset(decreasing, k, epsilon, rng)
-    between = perf_counter()
-    items = order[draw_sequence(decreasing, k, i, j, rng)]
-    return Drawn(items=items, seconds=perf_counter() - start, before_sequence=between - start)
+    def parameters(self, setting: Setting) -> dict[str, Any]:
+        """What the program is given besides k and epsilon."""
+        if self.has_beta:
+            return {"beta": setting.beta}
+        wants_delta = self.law == "cdp-peel" or (self.maker is Maker.OURS and _needs_delta(self.law))
+        return {"delta": DELTA} if wants_delta else {}
 
+    def own(self, setting: Setting) -> Setting:
+        """A setting as the program sees it: without beta, where it has none.
 
-def _ours(law: str, parameters: Callable[[Setting], dict[str, Any]]) -> Callable[[IntArray, Setting, int], Drawn]:
-    def draw(counts: IntArray, setting: Setting, seed: int) -> Drawn:
-        bits = SeededBits(seed)
-        start = perf_counter()
-        items = top_k(counts, setting.k, setting.epsilon, mechanism=law, bits=bits, **parameters(setting))
-        return Drawn(items=np.asarray(items), seconds=perf_counter() - start)
-
-    return draw
-
-
-def _none(setting: Setting) -> dict[str, Any]:
-    return {}
+        >>> Contender(law="joint", maker=Maker.OURS).own(Setting(k=3, epsilon=1.0, beta=0.5))
+        Setting(k=3, epsilon=1.0, beta=None)
+        """
+        return setting if self.has_beta else Setting(k=setting.k, epsilon=setting.epsilon)
 
 
-def _beta(setting: Setting) -> dict[str, Any]:
-    return {"beta": setting.beta}
+def write_beta(beta: float) -> str:
+    """Write a power of 2 as one.
+
+    >>> write_beta(2.0**-10), write_beta(0.3)
+    ('2⁻¹⁰', '0.3')
+    """
+    mantissa, exponent = math.frexp(beta)
+    exponent -= 1
+    digits = str(abs(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"2{'⁻' if exponent < 0 else ''}{digits}" if mantissa == 0.5 else f"{beta:g}"
 
 
-def _delta(setting: Setting) -> dict[str, Any]:
-    return {"delta": DELTA}
+def _needs_delta(law: str) -> bool:
+    return any(each.name == "delta" and each.default is MISSING for each in fields(MECHANISMS[law]))
 
 
-def _parameters(kind: type[Mechanism]) -> Callable[[Setting], dict[str, Any]]:
-    names = {field.name for field in fields(kind)}
-    return _beta if "beta" in names else _delta if "delta" in names else _none
+TODAY = ("auto", "margin-joint", "subset")
+"""What this package offers beyond the paper's laws; those that are installed get a section of their own."""
 
-
-def _pruned_classes(d: int, setting: Setting) -> float:
-    return 2.0e-7 * setting.k * truncation(d, setting.k, setting.epsilon) + 5.0e-7 * d
-
-
-_SPELLING = {"fastjoint": "FastJoint", "joint": "Joint", "pnf-peel": "PNF-Peel", "cdp-peel": "CDP-Peel"}
+_OURS = ("joint", "fastjoint", "pnf-joint", "pnf-peel", "cdp-peel", *TODAY)
 
 CONTENDERS = {
     each.name: each
     for each in (
-        Contender(law="fastjoint", ours=False, draw=_published("fastjoint", _beta), cost=_pruned_classes),
-        Contender(law="joint", ours=False, draw=_published_joint, cost=lambda d, at: 3.0e-7 * at.k * d),
-        Contender(law="pnf-peel", ours=False, draw=_published("pnf-peel", _none), cost=lambda d, at: 1.0e-8 * at.k * d),
-        Contender(law="cdp-peel", ours=False, draw=_published("cdp-peel", _delta), cost=lambda d, at: 4.0e-8 * d),
-        *(
-            Contender(law=kind.name, ours=True, draw=_ours(kind.name, _parameters(kind)), cost=lambda d, at: 2.0e-3)
-            for kind in MECHANISMS.values()
-            if kind.in_experiment
-        ),
+        *(Contender(law=law, maker=Maker.RELEASED) for law in PAPER_LAWS),
+        *(Contender(law=law, maker=Maker.PUBLISHED) for law in (*PAPER_LAWS, "laplace", "gamma")),
+        *(Contender(law=law, maker=Maker.OURS) for law in _OURS if law in MECHANISMS),
     )
 }

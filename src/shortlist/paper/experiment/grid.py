@@ -1,15 +1,15 @@
-"""What is measured: every cell of the paper's grid, in an order, each with its trials and its seed."""
+"""What is measured: every cell of the paper's grid, how many lists for its errors and how many rounds for its time."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from shortlist.errors import ParameterError
-from shortlist.paper.data.datasets import chosen
-from shortlist.paper.experiment.contenders import CONTENDERS, DELTA, Contender, Setting
+from shortlist.paper.data.datasets import choose_datasets
+from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Maker, Setting
+from shortlist.privacy.numbers import quote
 
 KS = tuple(range(10, 201, 10))
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -20,95 +20,122 @@ SWEEPS = {
     "epsilon": tuple(Setting(k=DEFAULT.k, epsilon=epsilon, beta=DEFAULT.beta) for epsilon in EPSILONS),
     "beta": tuple(Setting(k=DEFAULT.k, epsilon=DEFAULT.epsilon, beta=beta) for beta in BETAS),
 }
+MEMORY_KS = (10, 50, 100)
 
-# The published Joint holds k·d places in memory and sorts them: some minutes for so many places over all trials.
-_JOINT_PLACES = 4 * 10**8
-_FEWEST_JOINT_TRIALS = 5
+# Joint takes seconds to minutes on large data, so it is timed at fewer settings there; the report says so.
+_FEWER_KS = (10, 50, 100, 150, 200)
+_LARGE, _VERY_LARGE = 30_000, 100_000
+FEWEST_ROUNDS = 4
+_WATCHED_PLACES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One mechanism at one setting on one data set."""
+    """One program at one setting on one data set."""
 
     dataset: str
     contender: str
     setting: Setting
-    trials: int
 
-    def seed(self, run: int) -> int:
-        """A seed of its own, from the seed of the run; adding or leaving out other cells does not change it."""
+    def seed(self, run: int, trial: int) -> int:
+        """A seed for each trial, from the seed of the run; it depends on nothing else that is measured."""
         at = self.setting
         text = f"{run} {self.dataset} {self.contender} k={at.k} epsilon={at.epsilon!r} beta={at.beta!r}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
+        return (int.from_bytes(hashlib.sha256(text.encode()).digest()[:6]) << 32) + trial
 
     def __str__(self) -> str:
-        beta = "" if self.setting.beta is None else f", β = {self.setting.beta:g}"
-        label = CONTENDERS[self.contender].label
-        return f"{self.dataset}: {label}, k = {self.setting.k}, ε = {self.setting.epsilon:g}{beta}"
+        return f"{self.dataset}: {CONTENDERS[self.contender].label}, {self.setting}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Which data sets, which sweeps, how many trials.
+    """Which data sets and sweeps, how many lists for each error, and how many interleaved rounds for each time.
 
-    >>> len(Grid(datasets=("games",), vary=("beta",)).cells({"games": 5155}))
-    17
+    A cell is timed in `rounds` rounds. One that takes long stops earlier: after `seconds` seconds, but not before 4
+    rounds.
     """
 
     datasets: tuple[str, ...]
     vary: tuple[str, ...] = ("k", "epsilon", "beta")
     trials: int = 200
-    joint_trials: int | None = None
-    """At most this many trials for the published Joint, besides the cap that its size asks for."""
+    rounds: int = 20
+    seconds: float = 30.0
     seed: int = 0
+    coarse: bool = False
+    """Whether Joint is timed at five k only on all data, not only on large data."""
 
     def __post_init__(self) -> None:
-        chosen(self.datasets)
+        choose_datasets(self.datasets)
         for name in self.vary:
             if name not in SWEEPS:
-                raise ParameterError(f"vary must be some of {', '.join(SWEEPS)}; {name!r} is not one of them.")
+                raise ParameterError(
+                    "{vary} must be some of {known}",
+                    "{name} is not one of them",
+                    known=", ".join(SWEEPS),
+                    name=quote(name),
+                )
         if not self.vary:
-            raise ParameterError(f"vary must be some of {', '.join(SWEEPS)}; none was given.")
-        for name, number, least in (("trials", self.trials, 1), ("seed", self.seed, 0)):
+            raise ParameterError("{vary} must be some of {known}", "none was given", known=", ".join(SWEEPS))
+        for name, number, least in (("trials", self.trials, 0), ("rounds", self.rounds, 0), ("seed", self.seed, 0)):
             if number < least:
-                raise ParameterError(f"{name} must be at least {least}, not {number}.")
-        if self.joint_trials is not None and self.joint_trials < 1:
-            raise ParameterError(f"joint-trials must be at least 1, not {self.joint_trials}.")
+                raise ParameterError(
+                    "{" + name + "} must be at least {least}", "not {number}", least=least, number=number
+                )
 
-    def cells(self, sizes: Mapping[str, int]) -> list[Cell]:
-        """Every cell once, those of one setting beside each other, so that their times can be compared."""
+    def error_cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
+        """The cells whose errors are drawn, those of one k beside each other, so that Joint's sizes are found once."""
+        cells = self._cells({name: each for name, each in contenders.items() if each.drawn})
+        return sorted(cells, key=lambda cell: (self.datasets.index(cell.dataset), cell.setting.k))
+
+    def time_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
+        """The cells that are timed in every round, those of one setting beside each other."""
+        cells = self._cells({name: each for name, each in contenders.items() if each.timed})
+        return [cell for cell in cells if self._is_timed(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
+
+    def memory_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
+        """The cells whose memory is measured once: FastJoint and Joint at three k, where one list is not too slow."""
+        cells = self.time_cells(contenders, sizes)
+        return [cell for cell in cells if _has_memory(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
+
+    def wants_round(self, rounds: int, spent: float) -> bool:
+        """Whether a cell with so many rounds and so many seconds is timed once more.
+
+        >>> grid = Grid(datasets=("games",), rounds=20, seconds=30)
+        >>> [grid.wants_round(rounds, spent) for rounds, spent in ((19, 5), (20, 5), (3, 90), (4, 90))]
+        [True, False, True, False]
+        """
+        return rounds < self.rounds and (rounds < FEWEST_ROUNDS or spent < self.seconds)
+
+    def settings(self) -> Iterator[Setting]:
+        """Every setting of the sweeps; the default, which is in each sweep, may come more than once."""
+        return (setting for name in SWEEPS if name in self.vary for setting in SWEEPS[name])
+
+    def _cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
         found = (
-            Cell(
-                dataset=dataset,
-                contender=contender.name,
-                setting=own_setting(contender, setting),
-                trials=self._trials(contender, sizes[dataset] * setting.k),
-            )
+            Cell(dataset=dataset, contender=contender.name, setting=contender.own(setting))
             for dataset in self.datasets
-            for setting in self._settings()
-            for contender in CONTENDERS.values()
+            for setting in self.settings()
+            for contender in contenders.values()
         )
         return list(dict.fromkeys(found))
 
-    def describe(self) -> str:
-        """The grid as text, by which two grids are told apart."""
-        return json.dumps({**asdict(self), "delta": DELTA}, sort_keys=True)
-
-    def _settings(self) -> Iterator[Setting]:
-        # The default is in every sweep and measured once: best among its nearest neighbours, for a machine drifts.
-        return (setting for name in reversed(SWEEPS) if name in self.vary for setting in SWEEPS[name])
-
-    def _trials(self, contender: Contender, places: int) -> int:
-        if contender.name != "published-joint":
-            return self.trials
-        affordable = max(_FEWEST_JOINT_TRIALS, _JOINT_PLACES // places)
-        return min(self.trials, affordable, self.joint_trials or self.trials)
+    def _is_timed(self, contender: Contender, setting: Setting, d: int) -> bool:
+        if contender.law != "joint" or contender.maker is Maker.OURS or (d < _LARGE and not self.coarse):
+            return True
+        if setting.epsilon != DEFAULT.epsilon:
+            return d < _VERY_LARGE
+        return setting.k in _FEWER_KS
 
 
-def own_setting(contender: Contender, setting: Setting) -> Setting:
-    """A setting as a mechanism sees it: beta is dropped where there is none, so such a cell is measured once.
+def list_programs(*, released: bool) -> dict[str, Contender]:
+    """The programs that can run: the released ones only where their folder was given."""
+    return {name: each for name, each in CONTENDERS.items() if released or each.maker is not Maker.RELEASED}
 
-    >>> own_setting(CONTENDERS["joint"], DEFAULT)
-    Setting(k=100, epsilon=1.0, beta=None)
-    """
-    return setting if contender.has_beta else Setting(k=setting.k, epsilon=setting.epsilon)
+
+def _has_memory(contender: Contender, setting: Setting, d: int) -> bool:
+    if contender.law not in ("fastjoint", "joint") or setting.k not in MEMORY_KS:
+        return False
+    at_default = setting == contender.own(Setting(k=setting.k, epsilon=DEFAULT.epsilon, beta=DEFAULT.beta))
+    # Watching the memory of a program slows it down several times.
+    slow = contender.law == "joint" and contender.maker is not Maker.OURS and d * setting.k > _WATCHED_PLACES
+    return at_default and not slow

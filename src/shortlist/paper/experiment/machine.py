@@ -1,17 +1,31 @@
-"""What a time was measured on: the processor, its cores, and the versions of what ran; never whose machine it is."""
+"""What a trial was measured with: the machine, its load, and the version of the code."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
+import subprocess
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 
 from shortlist.version import __version__
 
+_MEASURED = (
+    "exact",
+    "mechanisms",
+    "paper/published",
+    "paper/released",
+    "paper/experiment",
+    "selector.py",
+    "profile.py",
+)
+
 
 def machine() -> str:
-    """Describe this machine in one line."""
+    """Describe this machine in one line; never whose machine it is."""
     parts = [
         f"{_processor()}, {os.cpu_count()} cores",
         f"{platform.system()} {platform.machine()}",
@@ -20,6 +34,44 @@ def machine() -> str:
         f"shortlist {__version__}",
     ]
     return "; ".join(parts)
+
+
+def load() -> float | None:
+    """How many processes wanted to run in the last minute, where the system says so."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+@cache
+def code_version() -> str:
+    """Hash the code that a measurement depends on: two trials with the same version ran the same code."""
+    root = Path(str(files("shortlist")))
+    digest = hashlib.sha256()
+    for name in _MEASURED:
+        place = root / name
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes() if path.exists() else b"")
+    return digest.hexdigest()[:12]
+
+
+@cache
+def commit() -> str:
+    """The commit of the working copy that the code comes from, or nothing for an installed package."""
+    try:
+        told = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=10"],
+            cwd=str(files("shortlist")),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return told.stdout.strip() if told.returncode == 0 else ""
 
 
 def _processor() -> str:

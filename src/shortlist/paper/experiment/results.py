@@ -1,70 +1,197 @@
-"""The rows of a run, found by data set, mechanism and sweep."""
+"""The trials of a folder, found by data set, program and sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-from shortlist.paper.data.datasets import titled
+import numpy as np
+
+from shortlist.arrays import FloatArray, IntArray
+from shortlist.paper.data.datasets import write_title
 from shortlist.paper.experiment.contenders import CONTENDERS, Setting
-from shortlist.paper.experiment.grid import SWEEPS, own_setting
-from shortlist.paper.experiment.measure import Row
+from shortlist.paper.experiment.grid import SWEEPS
+from shortlist.paper.experiment.store import NO_BETA, RunInfo, Store
 
 Key = tuple[str, str, Setting]
+"""Data set, program and setting."""
 
 
-def key(row: Row) -> Key:
-    """What names a row: there is one for each cell."""
-    return row.dataset, row.contender, Setting(k=row.k, epsilon=row.epsilon, beta=row.beta)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """The errors of a cell, one entry a list."""
+
+    linf: IntArray
+    l1: IntArray
+    repeats: IntArray
+    runs: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """The times of a cell in seconds, one entry a round; the lists that were timed have errors as well."""
+
+    rounds: IntArray
+    wall: FloatArray
+    cpu: FloatArray
+    before_cpu: FloatArray
+    """The processor's time before the sequence step; NaN for programs without one."""
+    linf: IntArray
+    l1: IntArray
+    repeats: IntArray
+    load: FloatArray
+    runs: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataInfo:
+    """What is known of a data set: its size, the hash of its counts, and whether it is a stand-in."""
+
+    d: int
+    fingerprint: str
+    stand_in: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Tables:
+    """Everything that a folder holds."""
+
+    runs: dict[int, RunInfo] = field(default_factory=dict)
+    data: dict[str, DataInfo] = field(default_factory=dict)
+    errors: dict[Key, Errors] = field(default_factory=dict)
+    times: dict[Key, Times] = field(default_factory=dict)
+    memory: dict[Key, int] = field(default_factory=dict)
+    tails: dict[Key, tuple[int, float]] = field(default_factory=dict)
+    failures: dict[Key, str] = field(default_factory=dict)
 
 
 class Results:
-    """Rows of a run, those of cells that failed among them."""
+    """The trials, and the questions that figures and verdicts ask of them."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows = tuple(rows)
-
-    @cached_property
-    def measured(self) -> dict[Key, Row]:
-        """The rows of cells that did not fail."""
-        return {key(row): row for row in self.rows if row.failure is None}
-
-    @cached_property
-    def failures(self) -> tuple[Row, ...]:
-        """The rows of cells that failed."""
-        return tuple(row for row in self.rows if row.failure is not None)
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.errors, self.times = tables.errors, tables.times
 
     @cached_property
     def datasets(self) -> tuple[str, ...]:
-        """The data sets with a measured row, smallest first."""
-        sizes = {row.dataset: row.d for row in self.measured.values()}
-        return tuple(sorted(sizes, key=lambda name: sizes[name]))
+        """The data sets with trials, smallest first."""
+        names = {key[0] for key in (*self.errors, *self.times)}
+        return tuple(sorted(names, key=lambda name: self.tables.data[name].d))
 
     @cached_property
     def real(self) -> tuple[str, ...]:
-        """Those of them that are no stand-ins."""
-        absent = {row.dataset for row in self.rows if row.stand_in}
-        return tuple(name for name in self.datasets if name not in absent)
+        """Those of them that are not stand-ins."""
+        return tuple(name for name in self.datasets if not self.tables.data[name].stand_in)
 
     @cached_property
     def contenders(self) -> tuple[str, ...]:
-        """The mechanisms with a measured row, in the order of the experiment."""
-        found = {row.contender for row in self.measured.values()}
+        """The programs with trials, in the order of the experiment."""
+        found = {key[1] for key in (*self.errors, *self.times)}
         return tuple(name for name in CONTENDERS if name in found)
+
+    @property
+    def has_released(self) -> bool:
+        """Whether the released programs were timed."""
+        return "released-fastjoint" in {key[1] for key in self.times}
 
     def title(self, dataset: str) -> str:
         """The name of a data set, and beside it whether it is a stand-in."""
-        return titled(dataset, stand_in=dataset not in self.real)
+        return write_title(dataset, stand_in=dataset not in self.real)
 
-    def at(self, dataset: str, contender: str, setting: Setting) -> Row | None:
-        """The row of a mechanism at a setting of a sweep; for one without beta, whatever beta is."""
-        return self.measured.get((dataset, contender, own_setting(CONTENDERS[contender], setting)))
+    def d(self, dataset: str) -> int:
+        """The number of items of a data set."""
+        return self.tables.data[dataset].d
 
-    def sweep(self, dataset: str, contender: str, vary: str) -> list[tuple[float, Row]]:
-        """The measured rows along a sweep, each with the value that varies."""
-        pairs = ((getattr(setting, vary), self.at(dataset, contender, setting)) for setting in SWEEPS[vary])
-        return [(value, row) for value, row in pairs if row is not None]
+    def key(self, dataset: str, contender: str, setting: Setting) -> Key:
+        """The key of a program at a setting of a sweep; beta is dropped where the program has none."""
+        return dataset, contender, CONTENDERS[contender].own(setting)
+
+    def errors_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Errors]]:
+        """The errors of a program along a sweep."""
+        pairs = ((at, self.errors.get(self.key(dataset, contender, at))) for at in SWEEPS[vary])
+        return [(at, found) for at, found in pairs if found is not None]
+
+    def times_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Times]]:
+        """The times of a program along a sweep."""
+        pairs = ((at, self.times.get(self.key(dataset, contender, at))) for at in SWEEPS[vary])
+        return [(at, found) for at, found in pairs if found is not None]
 
     def swept(self, vary: str) -> bool:
-        """Whether the published FastJoint was measured at more than one value of a sweep."""
-        return any(len(self.sweep(name, "published-fastjoint", vary)) > 1 for name in self.datasets)
+        """Whether FastJoint was measured at more than one value of a sweep."""
+        return any(
+            max(len(self.errors_along(name, program, vary)), len(self.times_along(name, program, vary))) > 1
+            for name in self.datasets
+            for program in ("published-fastjoint", "released-fastjoint")
+        )
+
+    @cached_property
+    def mixed(self) -> tuple[Key, ...]:
+        """The cells whose trials were measured by more than one version of the code."""
+        found = []
+        for cells in (self.errors, self.times):
+            for key, trials in cells.items():
+                if len({self.tables.runs[run].code for run in trials.runs}) > 1:
+                    found.append(key)
+        return tuple(dict.fromkeys(found))
+
+
+def read_results(store: Store) -> Results:
+    """Read all trials of a folder."""
+    tables = Tables()
+    for run, started, command, code, release, machine, released in store.select("SELECT * FROM runs"):
+        tables.runs[int(str(run))] = RunInfo(
+            started=str(started),
+            command=str(command),
+            code=str(code),
+            release=str(release),
+            machine=str(machine),
+            released=str(released),
+        )
+    for name, d, fingerprint, stand_in, _ in store.select("SELECT * FROM data"):
+        tables.data[str(name)] = DataInfo(d=int(str(d)), fingerprint=str(fingerprint), stand_in=bool(stand_in))
+    for key, rows in _cells(store, "errors"):
+        columns = list(zip(*rows, strict=True))
+        linf, l1, repeats = (np.array(column, dtype=np.int64) for column in columns[1:4])
+        tables.errors[key] = Errors(linf=linf, l1=l1, repeats=repeats, runs=frozenset(columns[4]))
+    for key, rows in _cells(store, "times"):
+        tables.times[key] = _times(rows)
+    tables.memory = {key: rows[0][1] for key, rows in _cells(store, "memory")}
+    tables.tails = {key: (rows[0][1], rows[0][2]) for key, rows in _cells(store, "tails")}
+    tables.failures = {key: rows[0][1] for key, rows in _cells(store, "failures")}
+    return Results(tables)
+
+
+def _times(rows: list[tuple[Any, ...]]) -> Times:
+    columns = list(zip(*rows, strict=True))
+    rounds, linf, l1, repeats = (np.array(columns[place], dtype=np.int64) for place in (0, 4, 5, 6))
+    wall, cpu, before, load = (np.array(columns[place], dtype=np.float64) for place in (1, 2, 3, 7))
+    return Times(
+        rounds=rounds,
+        wall=wall,
+        cpu=cpu,
+        before_cpu=before,
+        linf=linf,
+        l1=l1,
+        repeats=repeats,
+        load=load,
+        runs=frozenset(columns[8]),
+    )
+
+
+def _cells(store: Store, table: str) -> Iterator[tuple[Key, list[tuple[Any, ...]]]]:
+    """The rows of a table by cell, each without what the key says."""
+    found: defaultdict[Key, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in store.select(f"SELECT * FROM {table} ORDER BY trial"):
+        dataset, contender, k, epsilon, beta, *rest = row
+        setting = Setting(k=int(str(k)), epsilon=float(str(epsilon)), beta=_beta(beta))
+        if contender in CONTENDERS:
+            found[str(dataset), str(contender), setting].append(tuple(rest))
+    return iter(found.items())
+
+
+def _beta(stored: object) -> float | None:
+    beta = float(str(stored))
+    return None if beta == NO_BETA else beta

@@ -1,35 +1,37 @@
-"""The run: every cell of the grid that is not measured yet, one after the other, each kept as soon as it is done."""
+"""The run: errors in batches, memory once, times in rounds of all programs; every trial is kept as it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import monotonic
 
 import numpy as np
 
-from shortlist.paper.data.datasets import Histogram, chosen, data_folder, load
-from shortlist.paper.experiment.contenders import CONTENDERS, Setting
-from shortlist.paper.experiment.grid import Cell, Grid
-from shortlist.paper.experiment.machine import machine
-from shortlist.paper.experiment.measure import Row, failed, measure
-from shortlist.paper.experiment.results import Results
-from shortlist.paper.experiment.store import Store, held
+from shortlist.arrays import IntArray
+from shortlist.paper.data.datasets import Histogram, choose_datasets, load, require_folder
+from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
+from shortlist.paper.experiment.grid import DEFAULT, Cell, Grid, list_programs
+from shortlist.paper.experiment.lists import draw_lists, tail_probability
+from shortlist.paper.experiment.machine import load as machine_load
+from shortlist.paper.experiment.results import Results, read_results
+from shortlist.paper.experiment.store import Store
+from shortlist.paper.experiment.timing import peak_memory, time_list
+from shortlist.paper.released.process import Released
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a run is: shown before each cell, and once more at the end, when there is no current cell."""
+    """How far a step of the run is; `done` and `total` are in the unit of the step."""
 
-    done: int
-    cells: int
+    step: str
+    done: float
+    total: float
+    current: str
     failures: int
-    share: float
-    """The part of the forecast work that is done, from 0 to 1."""
-    seconds_left: float | None
-    current: Cell | None
 
 
 Watch = Callable[[Progress], None]
@@ -37,86 +39,188 @@ Watch = Callable[[Progress], None]
 
 def load_all(grid: Grid, data: Path | None) -> list[Histogram]:
     """Read the data sets of a grid from a folder; what is not there is a stand-in."""
-    folder = data_folder(data)
-    return [load(each, folder) for each in chosen(grid.datasets)]
+    folder = require_folder(data)
+    return [load(each, folder) for each in choose_datasets(grid.datasets)]
 
 
-def run(grid: Grid, histograms: Sequence[Histogram], output: Path, watch: Watch = lambda progress: None) -> Results:
-    """Measure what is missing in the output folder. Interrupted, it keeps every finished cell and can go on later."""
-    by_name = {each.dataset.name: each for each in histograms}
-    cells = grid.cells({name: len(each.counts) for name, each in by_name.items()})
-    with held(output):
-        store = Store(output, grid, histograms)
-        kept = store.results.measured
-        missing = [cell for cell in cells if (cell.dataset, cell.contender, cell.setting) not in kept]
-        if missing:
-            _warm_up()
-        _measure_all(missing, grid, by_name, store, _Forecast(cells, missing, by_name), watch)
-    return store.results
+class Run:
+    """One run over a grid: it measures what the store does not hold yet."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        histograms: Sequence[Histogram],
+        store: Store,
+        *,
+        released: Released | None = None,
+        watch: Watch = lambda progress: None,
+    ) -> None:
+        self._grid, self._store, self._released, self._watch = grid, store, released, watch
+        self._histograms = {each.dataset.name: each for each in histograms}
+        self._sizes = {name: len(each.counts) for name, each in self._histograms.items()}
+        self._contenders: Mapping[str, Contender] = list_programs(released=released is not None)
+        self._failures = 0
+        self._failed: set[Cell] = set()
+
+    def measure(self) -> Results:
+        """Measure everything that is missing. Interrupted, all trials so far are kept."""
+        try:
+            self._draw_errors()
+            self._measure_memory()
+            self._time_rounds()
+        finally:
+            self._store.flush()
+        return read_results(self._store)
+
+    def _draw_errors(self) -> None:
+        held = {key: len(found.linf) for key, found in read_results(self._store).errors.items()}
+        cells = self._grid.error_cells(self._contenders)
+        missing = [(cell, range(held.get(_key(cell), 0), self._grid.trials)) for cell in cells]
+        missing = [(cell, trials) for cell, trials in missing if trials]
+        for done, (cell, trials) in enumerate(missing):
+            self._show("errors", done, len(missing), str(cell))
+            with self._record_failure(cell):
+                histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
+                seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
+                counts, repeats = draw_lists(contender, histogram, cell.setting, seeds, self._released)
+                linf, l1 = errors(histogram.counts, counts)
+                rows = zip(trials, linf.tolist(), l1.tolist(), repeats.tolist(), strict=True)
+                self._store.add("errors", cell, rows)
+                if cell.contender == "published-fastjoint" and not trials.start:
+                    self._store.add("tails", cell, [(0, *tail_probability(histogram, cell.setting))])
+        self._show("errors", len(missing), len(missing), "")
+
+    def _measure_memory(self) -> None:
+        held = read_results(self._store).tables.memory
+        cells = self._grid.memory_cells(self._contenders, self._sizes) if self._grid.rounds else []
+        missing = [cell for cell in cells if _key(cell) not in held]
+        for done, cell in enumerate(missing):
+            self._show("memory", done, len(missing), str(cell))
+            with self._record_failure(cell):
+                at, histogram = CONTENDERS[cell.contender], self._histograms[cell.dataset]
+                peak = peak_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
+                self._store.add("memory", cell, [(0, peak)])
+        self._show("memory", len(missing), len(missing), "")
+
+    def _time_rounds(self) -> None:
+        """Time all programs at all settings in turn, round after round: a change of the machine's load meets all."""
+        self._warm_up()
+        cells = self._grid.time_cells(self._contenders, self._sizes)
+        held = read_results(self._store).times
+        plan = Plan(self._grid, self._sizes)
+        for cell in cells:
+            found = held.get(_key(cell))
+            plan.start(cell, [] if found is None else found.wall.tolist())
+        for round_number in range(self._grid.rounds):
+            for cell in cells:
+                if plan.rounds(cell) == round_number and plan.wants(cell) and cell not in self._failed:
+                    self._show("times", plan.spent, plan.spent + plan.left, f"round {round_number + 1}, {cell}")
+                    with self._record_failure(cell):
+                        plan.add(cell, self._time(cell, round_number))
+        self._show("times", plan.spent, plan.spent, "")
+
+    def _time(self, cell: Cell, trial: int) -> float:
+        histogram, seed = self._histograms[cell.dataset], cell.seed(self._grid.seed, trial)
+        timed = time_list(CONTENDERS[cell.contender], histogram, cell.setting, seed, self._released)
+        linf, l1 = errors(histogram.counts, timed.counts[None, :])
+        row = (trial, timed.wall, timed.cpu, timed.before_cpu, int(linf[0]), int(l1[0]), timed.repeats, machine_load())
+        self._store.add("times", cell, [row])
+        return timed.wall
+
+    def _warm_up(self) -> None:
+        """Draw once with every program, so that no first round pays for imports."""
+        smallest = min(self._histograms.values(), key=lambda each: len(each.counts))
+        for contender in self._contenders.values():
+            # A program that fails here fails again in its cells, and is reported there.
+            with suppress(Exception):
+                if contender.timed:
+                    at = contender.own(Setting(k=3, epsilon=1.0, beta=DEFAULT.beta))
+                    time_list(contender, smallest, at, 0, self._released)
+
+    @contextmanager
+    def _record_failure(self, cell: Cell) -> Iterator[None]:
+        """Keep the reason when a cell fails: one broken cell must not cost the others."""
+        self._store.clear_failure(cell)
+        try:
+            yield
+        except Exception as error:
+            self._failures += 1
+            self._failed.add(cell)
+            self._store.add("failures", cell, [(0, f"{type(error).__name__}: {error}")])
+
+    def _show(self, step: str, done: float, total: float, current: str) -> None:
+        self._watch(Progress(step=step, done=done, total=total, current=current, failures=self._failures))
 
 
-def _measure_all(
-    cells: Sequence[Cell],
-    grid: Grid,
-    histograms: Mapping[str, Histogram],
-    store: Store,
-    forecast: _Forecast,
-    watch: Watch,
-) -> None:
-    described = machine()
-    failures = 0
-    for cell in cells:
-        watch(forecast.progress(cell, failures))
-        row = _row(cell, grid, histograms[cell.dataset], described)
-        failures += row.failure is not None
-        store.add(row)
-        forecast.finish(cell)
-    watch(forecast.progress(None, failures))
+class Plan:
+    """How many rounds each cell has, how long they took, and how long the rest will take."""
+
+    def __init__(self, grid: Grid, sizes: Mapping[str, int]) -> None:
+        self._grid, self._sizes = grid, sizes
+        self._walls: dict[Cell, list[float]] = {}
+        self._estimate, self._estimated = 0.0, -math.inf
+        self.spent = 0.0
+
+    def start(self, cell: Cell, walls: list[float]) -> None:
+        """Enter a cell with the rounds of earlier runs."""
+        self._walls[cell] = list(walls)
+
+    def add(self, cell: Cell, wall: float) -> None:
+        """Enter a round."""
+        self._walls[cell].append(wall)
+        self.spent += wall
+
+    def rounds(self, cell: Cell) -> int:
+        """How many rounds a cell has."""
+        return len(self._walls[cell])
+
+    def wants(self, cell: Cell) -> bool:
+        """Whether a cell is timed once more."""
+        walls = self._walls[cell]
+        return self._grid.wants_round(len(walls), sum(walls))
+
+    @property
+    def left(self) -> float:
+        """About how many seconds of rounds are left, estimated anew every second."""
+        if monotonic() - self._estimated > 1:
+            self._estimate, self._estimated = self._estimate_left(), monotonic()
+        return self._estimate
+
+    def _estimate_left(self) -> float:
+        """Estimate the seconds that are left.
+
+        A cell goes on as it began. One without a round is expected to take as long, for each item and place, as the
+        cells of the same program.
+        """
+        places: dict[str, list[float]] = {}
+        for cell, walls in self._walls.items():
+            if walls:
+                size = self._sizes[cell.dataset] * cell.setting.k
+                places.setdefault(cell.contender, []).append(walls[0] / size)
+        left = 0.0
+        for cell, walls in self._walls.items():
+            rate = places.get(cell.contender, [0.0])
+            guess = float(np.mean(rate)) * self._sizes[cell.dataset] * cell.setting.k
+            left += self._left(walls, float(np.mean(walls)) if walls else guess)
+        return left
+
+    def _left(self, walls: list[float], mean: float) -> float:
+        rounds, spent = len(walls), sum(walls)
+        seconds = 0.0
+        while self._grid.wants_round(rounds, spent):
+            rounds, spent, seconds = rounds + 1, spent + mean, seconds + mean
+        return seconds
 
 
-def _row(cell: Cell, grid: Grid, histogram: Histogram, described: str) -> Row:
-    """Measure a cell, or record why that failed: one broken cell must not cost the others."""
-    try:
-        return measure(cell, histogram, run_seed=grid.seed, asked=grid.trials, machine=described)
-    except Exception as error:
-        text = f"{type(error).__name__}: {error}"
-        return failed(cell, histogram, run_seed=grid.seed, asked=grid.trials, machine=described, failure=text)
+def errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:
+    """The ℓ∞ and the ℓ1 distance between the counts of each list and the largest counts, position by position.
+
+    >>> [each.tolist() for each in errors(np.array([9, 5, 4, 1]), np.array([[5, 9, 1]]))]
+    [[4], [11]]
+    """
+    distances = np.abs(falling[: chosen_counts.shape[1]] - chosen_counts)
+    return distances.max(axis=1), distances.sum(axis=1)
 
 
-def _warm_up() -> None:
-    """Draw once with every mechanism, so that no first trial pays for imports."""
-    counts = np.arange(50, dtype=np.int64)
-    for contender in CONTENDERS.values():
-        with suppress(Exception):  # its cells will say what is wrong
-            contender.draw(counts, Setting(k=3, epsilon=1.0, beta=2.0**-10), 0)
-
-
-class _Forecast:
-    """How much work is done and how long the rest will take, by the rough cost of each cell."""
-
-    def __init__(self, cells: Sequence[Cell], missing: Sequence[Cell], histograms: Mapping[str, Histogram]) -> None:
-        self._sizes = {name: len(each.counts) for name, each in histograms.items()}
-        self._cells = len(cells)
-        self._done = len(cells) - len(missing)
-        self._all = sum(map(self._cost, cells))
-        self._left = sum(map(self._cost, missing))
-        self._spent = 0.0
-        self._start = perf_counter()
-
-    def finish(self, cell: Cell) -> None:
-        cost = self._cost(cell)
-        self._done, self._left, self._spent = self._done + 1, self._left - cost, self._spent + cost
-
-    def progress(self, current: Cell | None, failures: int) -> Progress:
-        elapsed = perf_counter() - self._start
-        return Progress(
-            done=self._done,
-            cells=self._cells,
-            failures=failures,
-            share=1 - max(self._left, 0.0) / self._all if current else 1.0,
-            seconds_left=elapsed / self._spent * self._left if self._spent else None,
-            current=current,
-        )
-
-    def _cost(self, cell: Cell) -> float:
-        return cell.trials * CONTENDERS[cell.contender].cost(self._sizes[cell.dataset], cell.setting)
+def _key(cell: Cell) -> tuple[str, str, Setting]:
+    return cell.dataset, cell.contender, cell.setting

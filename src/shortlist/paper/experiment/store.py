@@ -1,135 +1,186 @@
-"""The results folder: rows in one Parquet file, which is whole after every cell, and which grid they belong to."""
+"""The results folder: one row for each trial in an SQLite file, written as it is measured, and who measured it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from time import monotonic
 
-from shortlist.errors import MissingExtraError, OutputError
+from shortlist.errors import OutputError
 from shortlist.paper.data.datasets import Histogram
-from shortlist.paper.experiment.grid import Grid
-from shortlist.paper.experiment.measure import MEASURES, QUARTILES, Row
-from shortlist.paper.experiment.results import Key, Results, key
-from shortlist.writing import write_whole
+from shortlist.paper.experiment.grid import Cell
 
-FILE = "results.parquet"
-_GRID, _DATA = b"shortlist.grid", b"shortlist.data"
+FILE = "results.sqlite"
+_SCHEMA = 1
+_CELL = "dataset TEXT, contender TEXT, k INTEGER, epsilon REAL, beta REAL, trial INTEGER"
+_KEY = "PRIMARY KEY (dataset, contender, k, epsilon, beta, trial)) WITHOUT ROWID"
+_TABLES = f"""
+CREATE TABLE runs (run INTEGER PRIMARY KEY, started TEXT, command TEXT, code TEXT, release TEXT, machine TEXT,
+                   released TEXT);
+CREATE TABLE data (dataset TEXT PRIMARY KEY, d INTEGER, fingerprint TEXT, stand_in INTEGER, seed INTEGER);
+CREATE TABLE errors ({_CELL}, linf INTEGER, l1 INTEGER, repeats INTEGER, run INTEGER, {_KEY};
+CREATE TABLE times ({_CELL}, wall REAL, cpu REAL, before_cpu REAL, linf INTEGER, l1 INTEGER, repeats INTEGER,
+                    load REAL, run INTEGER, {_KEY};
+CREATE TABLE memory ({_CELL}, bytes INTEGER, run INTEGER, {_KEY};
+CREATE TABLE tails ({_CELL}, tau INTEGER, log_probability REAL, run INTEGER, {_KEY};
+CREATE TABLE failures ({_CELL}, failure TEXT, run INTEGER, {_KEY};
+"""
+TRIALS = ("errors", "times", "memory", "tails", "failures")
+NO_BETA = 0.0
+"""Stands for an absent beta in the file, because a key has no empty fields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """Who measured a trial: when, by which command, code, release and machine, with which released programs."""
+
+    started: str
+    command: str
+    code: str
+    release: str
+    machine: str
+    released: str
 
 
 class Store:
-    """The rows of a grid in a folder: kept as soon as they are measured, found again when a run continues."""
+    """The trials in a folder."""
 
-    def __init__(self, folder: Path, grid: Grid, histograms: Sequence[Histogram]) -> None:
-        self._path = folder / FILE
-        self._meant = {_GRID: grid.describe().encode(), _DATA: _fingerprints(histograms).encode()}
-        self._rows: dict[Key, Row] = {}
-        if self._path.exists():
-            self._rows = {key(row): row for row in self._read()}
-
-    @property
-    def results(self) -> Results:
-        """All rows so far."""
-        return Results(self._rows.values())
-
-    def add(self, row: Row) -> None:
-        """Keep a row; the file on disk is replaced in one step, so it is never half written."""
-        self._rows[key(row)] = row
-        _, pq = arrow()
-        table = _table(list(self._rows.values()), self._meant)
-        write_whole(self._path, lambda file: pq.write_table(table, file), force=True)
-
-    def _read(self) -> list[Row]:
-        _, pq = arrow()
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+        self._written = monotonic()
+        self._run = 0
+        fresh = not self.path.exists()
         try:
-            table = pq.read_table(self._path)
-        except Exception as error:
-            raise OutputError(
-                f"{self._path} must be results of this command, and cannot be read ({type(error).__name__}).",
-                hint="pass another folder by --output",
-            ) from None
-        found = table.schema.metadata or {}
-        for name, what in ((_GRID, "another grid"), (_DATA, "other data")):
-            if found.get(name) != self._meant[name]:
+            self._file = sqlite3.connect(self.path)
+            if fresh:
+                self._file.executescript(f"PRAGMA user_version = {_SCHEMA};{_TABLES}")
+            known = self._file.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise _not_ours(self.path, type(error).__name__) from None
+        if known != _SCHEMA:
+            raise _not_ours(self.path, "another schema")
+
+    def begin(self, info: RunInfo, histograms: Sequence[Histogram], seed: int) -> None:
+        """Note who measures from now on, and that the data and the seed are those of the earlier trials."""
+        for each in histograms:
+            row = (each.dataset.name, len(each.counts), each.fingerprint, int(each.origin is None), seed)
+            found = self._file.execute("SELECT * FROM data WHERE dataset = ?", row[:1]).fetchone()
+            if found is not None and tuple(found) != row:
                 raise OutputError(
-                    f"output must be empty or hold results of the same grid and data; "
-                    f"{self._path} holds those of {what}{_difference(found.get(name), self._meant[name])}.",
-                    hint="pass another folder by --output, or the options of the run that made it",
+                    "{output} must be empty or hold results of the same data and seed",
+                    "{path} holds those of {what}",
+                    hint="pass another folder by {output}",
+                    path=self.path,
+                    what="another seed" if found[:4] == row[:4] else f"another {each.dataset.name}",
                 )
-        return [Row(**each) for each in table.select([each.name for each in fields(Row)]).to_pylist()]
+            self._file.execute("INSERT OR IGNORE INTO data VALUES (?, ?, ?, ?, ?)", row)
+        values = (info.started, info.command, info.code, info.release, info.machine, info.released)
+        self._run = int(self._file.execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0)
+        self._file.commit()
+
+    def add(self, table: str, cell: Cell, trials: Iterable[tuple[object, ...]]) -> None:
+        """Keep trials of a cell; the first entry of each is its number. They reach the disk within a second."""
+        at = cell.setting
+        key = (cell.dataset, cell.contender, at.k, at.epsilon, NO_BETA if at.beta is None else at.beta)
+        rows = [(*key, *trial, self._run) for trial in trials]
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self._file.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
+        if monotonic() - self._written > 1:
+            self.flush()
+
+    def clear_failure(self, cell: Cell) -> None:
+        """Forget an earlier failure of a cell, which is about to be tried again."""
+        at = cell.setting
+        self._file.execute(
+            "DELETE FROM failures WHERE dataset = ? AND contender = ? AND k = ? AND epsilon = ? AND beta = ?",
+            (cell.dataset, cell.contender, at.k, at.epsilon, NO_BETA if at.beta is None else at.beta),
+        )
+
+    def forget_other_versions(self, code: str) -> None:
+        """Remove the cells with a trial that another version of the code measured."""
+        cell = "dataset, contender, k, epsilon, beta"
+        for table in TRIALS:
+            others = f"SELECT {cell} FROM {table} WHERE run IN (SELECT run FROM runs WHERE code <> ?)"
+            self._file.execute(f"DELETE FROM {table} WHERE ({cell}) IN ({others})", (code,))
+        self._file.commit()
+
+    def select(self, query: str) -> Iterator[tuple[object, ...]]:
+        """The rows of a query."""
+        return iter(self._file.execute(query))
+
+    def flush(self) -> None:
+        """Bring all trials to the disk."""
+        self._file.commit()
+        self._written = monotonic()
+
+    def close(self) -> None:
+        """Bring all trials to the disk and close the file."""
+        self._file.commit()
+        self._file.close()
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Make the folder, and keep a second run out of it, where the system has a way to."""
+def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
+    """Open the results of a folder; without `new`, there must be some."""
+    if not new and not (folder / FILE).is_file():
+        raise OutputError(
+            "{output} must be a folder with results", "{folder} has none", hint="run without report-only", folder=folder
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
     except OSError as error:
-        raise OutputError(f"output must name a folder; {folder} cannot be one ({type(error).__name__}).") from None
-    with lock:
+        raise OutputError(
+            "{output} must name a folder",
+            "{folder} cannot be one ({reason})",
+            folder=folder,
+            reason=type(error).__name__,
+        ) from None
+    store = Store(folder)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Keep a second run out of a folder, where the system has a way to."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
         try:
             import fcntl
 
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:
-            pass  # two runs at once are the user's affair there
+            pass
         except OSError:
-            raise OutputError(f"{folder} is in use by another run.") from None
+            raise OutputError("{output} must not be in use", "{folder} is, by another run", folder=folder) from None
         yield
 
 
-def kept(folder: Path) -> int:
-    """How many rows a results folder holds."""
-    _, pq = arrow()
-    path = folder / FILE
-    return int(pq.read_metadata(path).num_rows) if path.exists() else 0
+def count_trials(folder: Path) -> int:
+    """How many trials a folder holds."""
+    if not (folder / FILE).exists():
+        return 0
+    with open_store(folder, new=False) as store:
+        counts = (next(store.select(f"SELECT COUNT(*) FROM {table}"))[0] for table in ("errors", "times"))
+        return sum(int(str(count)) for count in counts)
 
 
-def arrow() -> tuple[Any, Any]:
-    """The two parts of PyArrow that keep rows."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtraError("paper", purpose="keeping results") from None
-    return pa, pq
+def describe_released(hashes: dict[str, str], versions: dict[str, str]) -> str:
+    """Write which released programs ran, for `RunInfo`."""
+    return json.dumps({**versions, **hashes}, sort_keys=True)
 
 
-def _table(rows: Sequence[Row], metadata: dict[bytes, bytes]) -> Any:
-    """The rows as a table; medians and quartiles stand beside the trials, for whoever reads the file alone."""
-    pa, _ = arrow()
-    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-    kinds |= {f"{name} | None": kind for name, kind in kinds.items()}
-    kinds |= {f"list[{name}]": pa.list_(kinds[name]) for name in ("float", "int")}
-    columns = [(each.name, kinds[str(each.type)]) for each in fields(Row)]
-    columns += [(f"{measure}_{part}", pa.float64()) for measure in MEASURES for part in QUARTILES]
-    return pa.Table.from_pylist(
-        [{**asdict(row), **_quartiles(row)} for row in rows], schema=pa.schema(columns, metadata=metadata)
+def _not_ours(path: Path, reason: str) -> OutputError:
+    return OutputError(
+        "{path} must be results of this command, and cannot be read ({reason})",
+        hint="pass another folder by {output}",
+        path=path,
+        reason=reason,
     )
-
-
-def _quartiles(row: Row) -> dict[str, float]:
-    return {
-        f"{measure}_{part}": value
-        for measure in MEASURES
-        if row.trials
-        for part, value in zip(QUARTILES, row.quartiles(measure), strict=True)
-    }
-
-
-def _fingerprints(histograms: Sequence[Histogram]) -> str:
-    return json.dumps({each.title: each.fingerprint for each in histograms}, sort_keys=True)
-
-
-def _difference(found: bytes | None, meant: bytes) -> str:
-    """Say in which entries two descriptions differ."""
-    try:
-        one, other = json.loads(found or b""), json.loads(meant)
-    except ValueError:
-        return ""
-    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
-    return f" (differing in {', '.join(sorted(names))})" if names else ""

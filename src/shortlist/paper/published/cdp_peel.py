@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from shortlist.paper.published.inputs import checked, fraction
+from shortlist.paper.published.inputs import read_arguments, read_fraction
 from shortlist.paper.published.ranking import best
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def cdp_peel(counts: ArrayLike, k: int, epsilon: float, *, delta: float = DELTA,
     Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1.
     Cost   O(d): one noise per item and a partial sort.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     share = round_epsilon(k, epsilon, delta)
     return best(share * histogram + rng.gumbel(size=len(histogram)), k)
 
@@ -40,5 +40,5 @@ def round_epsilon(k: int, epsilon: float, delta: float = DELTA) -> float:
     >>> round(round_epsilon(100, 1), 5), round_epsilon(2, 1)
     (0.03738, 0.5)
     """
-    slack = 8 * math.log(1 / fraction(delta, name="delta"))
+    slack = 8 * math.log(1 / read_fraction(delta, name="delta"))
     return max(math.sqrt((slack + 8 * epsilon) / k) - math.sqrt(slack / k), epsilon / k)

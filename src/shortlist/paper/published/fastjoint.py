@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.paper.published.inputs import checked, fraction
+from shortlist.paper.published.inputs import read_arguments, read_fraction
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ def fastjoint(counts: ArrayLike, k: int, epsilon: float, *, beta: float = BETA, 
     Claim  epsilon-DP when one person raises each count by 0 or 1 (Theorem 4.1).
     Cost   O(d + kτ) time and space.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     tau = truncation(len(histogram), k, epsilon, beta)
     groups = group_items(histogram, k)
     r, i = draw_subset(groups, epsilon, tau, rng)
@@ -47,7 +47,7 @@ def truncation(d: int, k: int, epsilon: float, beta: float = BETA) -> int:
     1722
     """
     log_sequences = math.fsum(math.log(d - taken) for taken in range(k))
-    return math.ceil(2 / epsilon * (log_sequences - math.log(fraction(beta, name="beta"))))
+    return math.ceil(2 / epsilon * (log_sequences - math.log(read_fraction(beta, name="beta"))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

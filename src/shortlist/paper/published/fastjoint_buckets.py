@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.paper.published.fastjoint import BETA, log_subset_sizes, noisy_subset, truncation
-from shortlist.paper.published.inputs import checked
+from shortlist.paper.published.inputs import read_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ def fastjoint_buckets(
     Claim  epsilon-DP when one person raises each count by 0 or 1.
     Cost   one sort of the counts, then O(kτ log(k + τ)) without d.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     tau = truncation(len(histogram), k, epsilon, beta)
     buckets = Buckets(histogram, k, tau)
     r, i = noisy_subset(log_subset_sizes(buckets.count_table()), epsilon, rng)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shortlist.paper.published.inputs import checked
+from shortlist.paper.published.inputs import read_arguments
 from shortlist.paper.published.ranking import best
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def gamma(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator
     Claim  epsilon-DP when one person changes each count by at most 1.
     Cost   O(d), and noise of size d/epsilon whatever k is.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     d = len(histogram)
     radius = rng.gamma(shape=d + 1, scale=1 / epsilon)
     return best(histogram + radius * rng.uniform(-1, 1, size=d), k)

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from shortlist.arrays import IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.privacy.numbers import read_positive, read_rational
+from shortlist.privacy.numbers import quote, read_positive, read_rational
 
 
-def checked(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, float]:
+def read_arguments(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, float]:
     """Read the three arguments that all the algorithms share.
 
-    >>> checked([3, 1, 2], 2, 1)
+    >>> read_arguments([3, 1, 2], 2, 1)
     (array([3, 1, 2]), 2, 1.0)
     """
     histogram = _histogram(counts)
@@ -24,34 +24,38 @@ def checked(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, f
     try:
         number = operator.index(k)
     except TypeError:
-        raise ParameterError(f"k must be an int, not {type(k).__name__}.") from None
+        raise ParameterError("{k} must be an int", "not {type}", type=type(k).__name__) from None
     if isinstance(k, bool) or not 1 <= number <= d:
-        raise ParameterError(f"k must be from 1 to the number of items, {d}, not {k!r}.")
+        raise ParameterError(
+            "{k} must be from 1 to the number of items, {items}", "not {value}", items=d, value=quote(k)
+        )
     return histogram, number, float(read_positive(epsilon, name="epsilon"))
 
 
-def fraction(value: float, *, name: str) -> float:
+def read_fraction(value: float, *, name: str) -> float:
     """Read a probability strictly between 0 and 1.
 
-    >>> fraction("1/4", name="beta")
+    >>> read_fraction("1/4", name="beta")
     0.25
     """
     number = float(read_rational(value, name=name))
     if not 0 < number < 1:
-        raise ParameterError(f"{name} must be strictly between 0 and 1, not {value!r}.")
+        raise ParameterError("{" + name + "} must be strictly between 0 and 1", "not {value}", value=quote(value))
     return number
 
 
 def _histogram(counts: ArrayLike) -> IntArray:
     array: np.ndarray[Any, np.dtype[Any]] = np.asarray(counts)
     if array.ndim != 1 or len(array) == 0:
-        raise DataError(f"counts must be one row of at least one number, not of shape {array.shape}.")
+        raise DataError("{counts} must be one row of at least one number", "not of shape {shape}", shape=array.shape)
     if array.dtype.kind not in "iu":
         raise DataError(
-            f"counts must be integers, not {array.dtype}.",
-            hint="round them before they are protected: the guarantee is for counts of whole votes.",
+            "{counts} must be integers",
+            "not {type}",
+            hint="round them before they are protected: the guarantee is for counts of whole votes",
+            type=array.dtype,
         )
     histogram = array.astype(np.int64)
     if histogram.min() < 0:
-        raise DataError("counts must be at least 0 and below 2**63, and some are not.")
+        raise DataError("{counts} must be at least 0 and below 2**63, and some are not.")
     return histogram

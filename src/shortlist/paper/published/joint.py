@@ -18,7 +18,7 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.paper.published.fastjoint import take
-from shortlist.paper.published.inputs import checked
+from shortlist.paper.published.inputs import read_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,7 @@ def joint(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator
     Claim  epsilon-DP when one person raises each count by 0 or 1.
     Cost   O(dk log k + d log d) time and O(dk) space.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     order = np.argsort(-histogram, kind="stable")
     decreasing = histogram[order]
     i, j = draw_subset(decreasing, k, epsilon, rng)
@@ -84,7 +84,7 @@ def merged_differences(decreasing: IntArray, k: int) -> IntArray:
     """
     d = len(decreasing)
     if (int(decreasing[0] - decreasing[-1]) + 1) * d * k >= 2**62:
-        raise DataError("counts must differ by less than 2**62 / (k * d) for Joint, and some do not.")
+        raise DataError("{counts} must differ by less than 2**62 / (k * d) for Joint, and some do not.")
     # The published term (d(k − i) + j)/(2dk), times 2dk: integers stay distinct where floats collide.
     ties = np.arange(k)[::-1, None] * d + np.arange(d)
     keys = (decreasing[:k, None] - decreasing[None, :]) * (d * k) + ties

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shortlist.paper.published.inputs import checked
+from shortlist.paper.published.inputs import read_arguments
 from shortlist.paper.published.ranking import best
 
 if TYPE_CHECKING:
@@ -25,5 +25,5 @@ def laplace(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generat
     Claim  epsilon-DP when one person raises each count by 0 or 1.
     Cost   O(d): one noise per item and a partial sort.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     return best(histogram + rng.laplace(scale=k / epsilon, size=len(histogram)), k)

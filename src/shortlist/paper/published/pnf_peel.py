@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.paper.published.inputs import checked
+from shortlist.paper.published.inputs import read_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ def pnf_peel(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Genera
     Claim  epsilon-DP when one person raises each count by 0 or 1.
     Cost   O(dk): one noise per item and round.
     """
-    histogram, k, epsilon = checked(counts, k, epsilon)
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
     remaining = histogram.astype(np.float64)
     chosen = np.empty(k, dtype=np.int64)
     for position in range(k):

@@ -1,4 +1,4 @@
-"""What a finished run leaves behind: the figures, the verdict, and the report that holds both."""
+"""What a run leaves behind: the figures, the verdict, and the report that holds both."""
 
 from __future__ import annotations
 
@@ -9,50 +9,63 @@ from typing import TYPE_CHECKING
 
 from shortlist.errors import OutputError
 from shortlist.paper.data.datasets import Histogram
-from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.results import Results
-from shortlist.paper.report import figures
+from shortlist.paper.report.figures.others import draw_gaps, draw_speed_ups, draw_without_step
+from shortlist.paper.report.figures.style import AXES, save
+from shortlist.paper.report.figures.sweeps import draw_sweep
 from shortlist.paper.report.page import page
-from shortlist.paper.report.verdict import Finding, verdict
+from shortlist.paper.report.verdict import SIDES, Finding, tally, verdict
 from shortlist.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_AGAINST = {"k": figures.against_k, "epsilon": figures.against_epsilon, "beta": figures.against_beta}
 
-
-def publish(grid: Grid, results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
+def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
     """Write `figures/*.png`, `figures/*.svg`, `verdict.md` and `report.html`; return the verdict."""
     findings = verdict(results)
     drawn = folder / "figures"
     try:
         drawn.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{drawn} must be a folder, and cannot be ({type(error).__name__}).") from None
+        raise OutputError(
+            "{folder} must be a folder, and cannot be one ({reason})", folder=drawn, reason=type(error).__name__
+        ) from None
     for name, figure in all_figures(results, histograms):
         for kind in ("png", "svg"):
-            write_whole(drawn / f"{name}.{kind}", partial(figures.save, figure, kind=kind), force=True)
+            write_whole(drawn / f"{name}.{kind}", partial(save, figure, kind=kind), force=True)
     _write(folder / "verdict.md", verdict_table(findings))
-    _write(folder / "report.html", page(grid, results, histograms, findings))
+    _write(folder / "report.html", page(results, histograms, findings))
     return findings
 
 
 def all_figures(results: Results, histograms: Sequence[Histogram]) -> Iterator[tuple[str, Figure]]:
     """Every figure for which there are results, with the name of its file."""
-    for vary, against in _AGAINST.items():
+    for vary in AXES:
         if results.swept(vary):
             for dataset in results.datasets:
-                yield f"{dataset}-against-{vary}", against(results, dataset)
-    yield "gaps", figures.score_gaps(histograms)
-    for dataset in results.datasets:
-        yield f"{dataset}-without-sequence-step", figures.without_sequence_step(results, dataset)
+                yield f"{dataset}-against-{vary}", draw_sweep(results, dataset, vary)
+    if results.times:
+        yield "speed-ups", draw_speed_ups(results)
+        for dataset in results.datasets:
+            yield f"{dataset}-without-sequence-step", draw_without_step(results, dataset)
+    if histograms:
+        yield "gaps", draw_gaps(histograms)
 
 
 def verdict_table(findings: Sequence[Finding]) -> str:
-    """The verdict as a table in Markdown."""
-    lines = ["| claim of the paper | verdict | measured here | how it is judged |", "|---|---|---|---|"]
-    lines += [f"| {each.claim} | **{each.holding}** | {each.measured} | {each.test} |" for each in findings]
+    """The tally and the verdicts as tables in Markdown."""
+    sides = [side for side in SIDES if findings and side.title in findings[0].judgements]
+    lines = []
+    for side in sides:
+        counts = ", ".join(f"{count} {holding}" for holding, count in tally(findings, side).items() if count)
+        lines.append(f"- {side.title}: {counts}")
+    heads = [f"{side.title} | measured" for side in sides]
+    lines += ["", f"| claim of the paper | {' | '.join(heads)} | rule |", "|---" * (2 + 2 * len(sides)) + "|"]
+    for each in findings:
+        judged = [each.judgements[side.title] for side in sides]
+        fields = [f"**{found.holding}** | {found.measured}" for found in judged]
+        lines.append(f"| “{each.claim.text}” ({each.claim.place}) | {' | '.join(fields)} | {each.claim.rule} |")
     return "\n".join(lines) + "\n"
 
 

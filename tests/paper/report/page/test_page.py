@@ -1,30 +1,9 @@
 """The report in a real browser: on a phone, on a desk, and by itself."""
 
-from dataclasses import replace
-
 import pytest
 from browser import open_page
 
-from shortlist.paper.experiment.grid import Grid
-from shortlist.paper.experiment.results import Results
-from shortlist.paper.report.page import page
-from shortlist.paper.report.verdict import verdict
-
 WIDTHS = (390, 1400)
-
-
-@pytest.fixture(scope="module")
-def report(invented, small, tmp_path_factory):
-    """A report with a stand-in, capped cells and a failed cell, on disk."""
-    whole = invented("games", "books", trials=9, stand_ins=("books",), seconds=lambda c, d, at: 1e-6 * d * at.k)
-    rows = [replace(row, asked=20) if row.contender == "published-joint" else row for row in whole.rows]
-    rows[0] = replace(rows[0], seconds=[], linf=[], l1=[], failure="MemoryError: <b>too large</b>")
-    results = Results(rows)
-    histograms = [small("games", d=400, stand_in=False), small("books", d=400)]
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    text = page(Grid(datasets=("games", "books"), trials=20), results, histograms, verdict(results))
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.fixture(params=WIDTHS)
@@ -43,11 +22,12 @@ def test_it_loads_without_complaints_and_without_network(opened, report):
 def test_every_figure_is_visible(opened):
     """Each picture is decoded, has a size on the page and says what it shows."""
     pictures = opened.value(
-        "[...document.images].map(each => ({natural: each.naturalWidth, width: each.getBoundingClientRect().width,"
+        "[...document.querySelectorAll('main img')].map(each => ("
+        "{natural: each.naturalWidth, width: each.getBoundingClientRect().width,"
         " right: each.getBoundingClientRect().right, alt: each.alt, complete: each.complete}))"
     )
-    # Three sweeps of three measures, and three panels without the sequence step, and the gaps: for two data sets.
-    assert len(pictures) == 2 * (9 + 3 + 1)
+    # Three sweeps of six panels, speed-ups, three panels without the sequence step, and the gaps: for two data sets.
+    assert len(pictures) == 2 * (18 + 1 + 3 + 1)
     width = opened.value("innerWidth")
     for each in pictures:
         assert each["complete"]
@@ -96,15 +76,33 @@ def test_a_touch_on_a_head_sorts(opened):
 
 
 def test_what_must_be_said_is_said(opened):
-    """Stand-ins, caps and failures are named; markup in a failure stays text."""
+    """Stand-ins, repeats and failures are named; markup in a failure stays text."""
     text = opened.value(
         "document.querySelectorAll('details').forEach(each => each.open = true); document.body.innerText"
     )
     assert "books (stand-in)" in text
-    assert "9 (capped, of 20)" in text
+    assert "8 of 9" in text  # lists with a repeated item
+    assert "Holm’s method" in text
+    assert "Errata of the paper" in text
+    assert "Threats to validity" in text
     assert "MemoryError: <b>too large</b>" in text
     assert "2 cores" in text
-    assert "not tested here" in text
+    assert "not tested here" in text or "not decided" in text
+
+
+def test_a_touch_on_a_figure_enlarges_it(opened):
+    """In a window of its own, which closes again."""
+    opened.value("document.querySelector('button.zoom').click()")
+    assert opened.value("document.getElementById('large').open")
+    assert opened.value("document.querySelector('#large img').naturalWidth") > 0
+    opened.value("document.getElementById('large').close()")
+    assert not opened.value("document.getElementById('large').open")
+
+
+def test_numbers_are_aligned_to_the_right(opened):
+    """In the tables, and their heads as well."""
+    aligned = opened.value("[...document.querySelectorAll('.number')].map(each => getComputedStyle(each).textAlign)")
+    assert set(aligned) == {"right"}
 
 
 def test_it_can_be_printed(browser, report):

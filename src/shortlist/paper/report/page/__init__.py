@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
@@ -12,127 +13,161 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from shortlist.mechanisms import MECHANISMS
+import numpy as np
+
 from shortlist.paper.data.datasets import Histogram
-from shortlist.paper.experiment.contenders import CONTENDERS
-from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.results import Results
-from shortlist.paper.report import figures
+from shortlist.paper.report.figures import others
+from shortlist.paper.report.figures.style import AXES, add_legend, make_panels, save
+from shortlist.paper.report.figures.sweeps import FIGURES, MEASURES, ROWS, count_trials, draw_panel
 from shortlist.paper.report.page import tables
+from shortlist.paper.report.page.notes import THREATS
+from shortlist.paper.report.page.released import describe_released
 from shortlist.paper.report.verdict import Finding
+from shortlist.paper.report.verdict.statistics import ALPHA
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["page"]
 
-_NAMES = {"k": "Against k", "epsilon": "Against ε", "beta": "Against β"}
-_NOTES = {
-    "k": "ε = 1, β = 2⁻¹⁰.",
-    "epsilon": "k = 100, β = 2⁻¹⁰.",
-    "beta": "k = 100, ε = 1. A mechanism without β is measured once and drawn as a level line.",
-}
+_FIXED = {"k": "ε = 1, β = 2⁻¹⁰", "epsilon": "k = 100, β = 2⁻¹⁰", "beta": "k = 100, ε = 1"}
 
 
-def page(grid: Grid, results: Results, histograms: Sequence[Histogram], findings: Sequence[Finding]) -> str:
+def page(results: Results, histograms: Sequence[Histogram], findings: Sequence[Finding]) -> str:
     """Write the report as HTML that needs nothing else: style, script and figures are inside."""
     here = files("shortlist.paper.report.page")
+    extra = tables.today(results)
     return Template((here / "page.html").read_text(encoding="utf-8")).substitute(
         style=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "page.js").read_text(encoding="utf-8"),
-        summary=_summary(grid, results, histograms),
+        summary=_summary(results),
+        tally=tables.tallies(findings),
+        chance=f"1 in {1 / ALPHA:,.0f}",
         verdict=tables.verdict(findings),
+        released=describe_released(results),
         beside=tables.beside(results),
-        legend=_legend(results),
+        today=f"<h2>What to use today</h2>{extra}" if extra else "",
         figures="\n".join(_sections(results, histograms)),
+        deviations=tables.deviations(),
+        threats="".join(f"<li>{escape(each)}</li>" for each in THREATS),
+        errata=tables.errata(),
         cells="\n".join(tables.cells(results, name) for name in results.datasets),
         failures=tables.failures(results),
-        machines=_machines(results),
+        provenance=_provenance(results),
         date=date.today().isoformat(),
     )
 
 
-def _summary(grid: Grid, results: Results, histograms: Sequence[Histogram]) -> str:
-    data = ", ".join(f"{each.title} (d = {len(each.counts):,})" for each in histograms)
-    capped = sum(row.trials < row.asked for row in results.measured.values())
-    lines = [
-        f"Data: {data}.",
-        f"{len(results.measured):,} cells, {grid.trials} trials each, seed {grid.seed}"
-        + (f"; {capped} cells of the published Joint have fewer trials, as the tables say." if capped else "."),
-    ]
-    if any(each.origin is None for each in histograms):
+def _summary(results: Results) -> str:
+    data = ", ".join(f"{results.title(name)} (d = {results.d(name):,})" for name in results.datasets)
+    lists = sum(len(cell.linf) for cell in results.errors.values())
+    rounds = sum(len(cell.cpu) for cell in results.times.values())
+    lines = [f"Data: {escape(data)}. {lists:,} lists for errors, {rounds:,} timed lists."]
+    if len(results.real) < len(results.datasets):
         lines.append(
-            "A data set marked <strong>stand-in</strong> was not at hand: a synthetic histogram of the published "
-            "size takes its place. Its times mean something, its errors say nothing about the paper."
+            "A data set marked <strong>stand-in</strong> was not at hand: a synthetic histogram of the published size "
+            "takes its place. Its times mean something, its errors say nothing about the paper."
         )
-    if results.failures:
-        lines.append(f"<strong>{len(results.failures)} cells failed</strong>; they are listed below.")
+    if results.tables.failures:
+        lines.append(f"<strong>{len(results.tables.failures)} cells failed</strong>; they are listed below.")
+    if results.mixed:
+        lines.append(
+            f"<strong>{len(results.mixed)} cells hold trials of more than one version of the code</strong>; the last "
+            "column of the tables marks them."
+        )
     return "\n".join(f"<p>{line}</p>" for line in lines)
 
 
-def _legend(results: Results) -> str:
-    entries = []
-    for contender in (CONTENDERS[name] for name in results.contenders):
-        dash = "" if contender.ours else ' stroke-dasharray="2 4"'
-        line = (
-            f'<line x1="0" y1="6" x2="34" y2="6" stroke="{MECHANISMS[contender.law].colour}" stroke-width="3"{dash}/>'
-        )
-        swatch = f'<svg width="34" height="12" aria-hidden="true">{line}</svg>'
-        entries.append(f"<li>{swatch} {escape(contender.label)}</li>")
-    return f'<ul class="legend">{"".join(entries)}</ul>'
-
-
 def _sections(results: Results, histograms: Sequence[Histogram]) -> Iterator[str]:
-    """One section for each figure of the paper, with a row of panels for each data set."""
-    for vary, name in _NAMES.items():
+    """One section for each figure of the paper, with panels for each data set."""
+    for vary in AXES:
         if results.swept(vary):
-            rows = (_measures(results, dataset, vary) for dataset in results.datasets)
-            yield _section(name, _NOTES[vary], "".join(rows))
-    gaps = "".join(
-        _panel(partial(figures.draw_gaps, histogram=each), f"gaps between the top scores of {each.title}")
-        for each in histograms
+            body = "".join(_sweep(results, dataset, vary) for dataset in results.datasets)
+            yield _section(f"Against {AXES[vary]}", f"{FIGURES[vary]} of the paper. {_FIXED[vary]}.", body)
+    if results.times:
+        speed = (
+            _panel(partial(others.draw_speed_up, results=results, dataset=name), f"speed-up on {results.title(name)}")
+            for name in results.datasets
+        )
+        note = "Figure 1 of the paper, first column, as ratios. Lines at 10 and 100 times."
+        yield _section("How many times as fast FastJoint is as Joint", note, _grid(speed))
+        steps = (
+            _panel(
+                partial(others.draw_without_step_panel, results=results, dataset=name, vary=vary),
+                f"Joint without its sequence step against {AXES[vary]} on {results.title(name)}",
+            )
+            for name in results.datasets
+            for vary in AXES
+            if results.swept(vary)
+        )
+        yield _section("Joint without its sequence step", "Figure 7 of the paper.", _grid(steps))
+    gaps = (
+        _panel(partial(others.draw_gap, histogram=each), f"gaps of {each.title}", legend=False) for each in histograms
     )
-    yield _section("Gaps between the top 300 scores", "", f'<div class="panels">{gaps}</div>')
-    note = "The published Joint without its sequence step, and the published FastJoint with it."
-    rows = (_without_sequence_step(results, dataset) for dataset in results.datasets)
-    yield _section("Joint without its sequence step", note, "".join(rows))
+    yield _section("Gaps between the top 300 scores", "Figure 4 of the paper.", _grid(gaps))
 
 
-def _measures(results: Results, dataset: str, vary: str) -> str:
+def _sweep(results: Results, dataset: str, vary: str) -> str:
+    """Six panels of a data set, and a caption with the number of trials."""
     panels = (
         _panel(
-            partial(figures.draw_measure, results=results, dataset=dataset, vary=vary, measure=measure),
-            f"{name} against {vary} on {results.title(dataset)}",
+            partial(draw_panel, results=results, dataset=dataset, vary=vary, measure=measure, row=row),
+            f"{name} against {AXES[vary]} on {results.title(dataset)}, {ROWS[row]}",
         )
-        for measure, name in figures.MEASURES.items()
+        for row in ROWS
+        for measure, name in MEASURES.items()
     )
-    return f'<div class="panels">{"".join(panels)}</div>'
-
-
-def _without_sequence_step(results: Results, dataset: str) -> str:
-    panels = (
-        _panel(
-            partial(figures.draw_without_sequence_step, results=results, dataset=dataset, vary=vary),
-            f"{figures.WITHOUT} and FastJoint: time against {vary} on {results.title(dataset)}",
-        )
-        for vary in figures.AXES
-        if results.swept(vary)
-    )
-    return f'<div class="panels">{"".join(panels)}</div>'
+    caption = f"{results.title(dataset)}: {count_trials(results, dataset)}."
+    return f"<figure>{_grid(panels)}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def _section(name: str, note: str, body: str) -> str:
     return f"<section><h3>{escape(name)}</h3><p>{escape(note)}</p>{body}</section>"
 
 
-def _panel(draw: Callable[[Axes], None], caption: str) -> str:
-    """Draw one panel by itself: side by side on a desk, one below the other on a phone."""
+def _grid(panels: Iterator[str]) -> str:
+    return f'<div class="panels">{"".join(panels)}</div>'
+
+
+def _panel(draw: Callable[[Axes], None], caption: str, *, legend: bool = True) -> str:
+    """Draw one panel by itself: side by side on a desk, one below the other on a phone, large when touched."""
+    figure, panels = make_panels(1, 1, legend=0.95 if legend else 0.0)
+    draw(panels[0])
+    if legend:
+        add_legend(figure, panels, columns=2 if len(panels[0].get_lines()) > 4 else 1)
     picture = io.BytesIO()
-    figures.save(figures.single(draw), picture, kind="svg")
+    save(figure, picture, kind="svg")
     data = base64.b64encode(picture.getvalue()).decode("ascii")
-    return f'<img alt="{escape(caption)}" src="data:image/svg+xml;base64,{data}">'
+    image = f'<img alt="{escape(caption)}" src="data:image/svg+xml;base64,{data}">'
+    return f'<button type="button" class="zoom" title="show larger">{image}</button>'
 
 
-def _machines(results: Results) -> str:
-    described = sorted({row.machine for row in results.rows})
-    return "".join(f"<li>{escape(each)}</li>" for each in described)
+def _provenance(results: Results) -> str:
+    """Commands, versions, machines, load and the hashes of data and programs."""
+    found = results.tables
+    loads = [cell.load for cell in results.times.values()]
+    load = np.concatenate(loads) if loads else np.empty(0)
+    load = load[np.isfinite(load)]
+    rows = []
+    for run in found.runs.values():
+        commit = f", commit {run.release}" if run.release else ""
+        version = escape(f"code {run.code}{commit}")
+        rows.append(f"<li>{escape(run.started)}: <code>{escape(run.command)}</code>; {version}</li>")
+    machines = "".join(f"<li>{escape(each)}</li>" for each in dict.fromkeys(run.machine for run in found.runs.values()))
+    hashes = "".join(
+        f"<li>{escape(results.title(name))}: {found.data[name].d:,} items, SHA-256 {found.data[name].fingerprint}</li>"
+        for name in results.datasets
+    )
+    programs = "".join(
+        f"<li>{escape(', '.join(f'{name} {value}' for name, value in json.loads(text).items()))}</li>"
+        for text in dict.fromkeys(run.released for run in found.runs.values() if run.released)
+    )
+    parts = [("Runs", "".join(rows)), ("Machine", machines), ("Data", hashes)]
+    if programs:
+        parts.append(("Released programs: versions, and hashes without comment lines", programs))
+    text = "".join(f"<h3>{name}</h3><ul>{body}</ul>" for name, body in parts)
+    if len(load):
+        low, middle, high = np.quantile(load, [0, 0.5, 1])
+        text += f"<p>Load average while timing: median {middle:.1f}, from {low:.1f} to {high:.1f}.</p>"
+    return text

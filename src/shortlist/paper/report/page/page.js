@@ -15,3 +15,13 @@ for (const table of document.querySelectorAll("table.sortable")) {
     body.append(...rows);
   }));
 }
+const large = document.getElementById("large");
+for (const zoom of document.querySelectorAll("button.zoom")) {
+  zoom.addEventListener("click", () => {
+    const [from, to] = [zoom.querySelector("img"), large.querySelector("img")];
+    to.src = from.src;
+    to.alt = from.alt;
+    large.showModal();
+  });
+}
+large.addEventListener("click", (event) => { if (event.target === large) large.close(); });

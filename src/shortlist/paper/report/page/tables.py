@@ -5,67 +5,132 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from shortlist.paper.experiment.contenders import CONTENDERS
+import numpy as np
+
+from shortlist.paper.experiment.contenders import CONTENDERS, PAPER_LAWS, TODAY, Setting, write_beta
 from shortlist.paper.experiment.grid import DEFAULT
-from shortlist.paper.experiment.measure import Row
-from shortlist.paper.experiment.results import Results
-from shortlist.paper.report.verdict import Finding, Holding
+from shortlist.paper.experiment.results import Key, Results
+from shortlist.paper.report.page.notes import DEVIATIONS, ERRATA
+from shortlist.paper.report.verdict import SIDES, Finding, Holding, Side, tally
 
 Entry = tuple[str, float | str]
 """What a field shows, and what it is sorted by."""
 
-_BADGES = {Holding.YES: "yes", Holding.NO: "no", Holding.UNTESTED: "untested"}
+_BADGES = {
+    Holding.YES: "yes",
+    Holding.PART: "part",
+    Holding.NO: "no",
+    Holding.OPEN: "open",
+    Holding.UNTESTED: "untested",
+}
+
+
+def tallies(findings: Sequence[Finding]) -> str:
+    """How many claims got each verdict, for each side."""
+    sides = _sides(findings)
+    rows = []
+    for holding in Holding:
+        counts = [tally(findings, side)[holding] for side in sides]
+        if any(counts):
+            numbers = "".join(f'<td class="number">{count}</td>' for count in counts)
+            rows.append(f"<td>{_badge(holding)}</td>{numbers}")
+    heads = ("", *(escape(side.title) for side in sides))
+    return _table("tally", (f"<th>{head}</th>" for head in heads), rows)
 
 
 def verdict(findings: Sequence[Finding]) -> str:
     """The claims: a table on a desk, cards on a phone."""
-    heads = ("Claim of the paper", "Verdict", "Measured here", "How it is judged")
+    sides = _sides(findings)
+    heads = ["Claim of the paper", *(side.title.capitalize() for side in sides), "How it is judged"]
     rows = []
     for each in findings:
-        badge = f'<span class="badge {_BADGES[each.holding]}">{each.holding}</span>'
-        fields = (escape(each.claim), badge, escape(each.measured), escape(each.test))
-        rows.append("".join(f'<td data-head="{head}">{text}</td>' for head, text in zip(heads, fields, strict=True)))
-    return _table("cards", (f"<th>{head}</th>" for head in heads), rows)
+        fields = [f"“{escape(each.claim.text)}” <small>({escape(each.claim.place)})</small>"]
+        for side in sides:
+            found = each.judgements[side.title]
+            fields.append(f"{_badge(found.holding)} {escape(found.measured)}")
+        fields.append(escape(each.claim.rule))
+        rows.append(
+            "".join(f'<td data-head="{escape(head)}">{text}</td>' for head, text in zip(heads, fields, strict=True))
+        )
+    return _table("cards", (f"<th>{escape(head)}</th>" for head in heads), rows)
 
 
 def beside(results: Results) -> str:
-    """Ours beside the published mechanism of the same law, at the default setting."""
-    heads = ("data set", "law", "published, ms", "ours, ms", "times as fast", "ℓ∞ published", "ℓ∞ ours")
-    laws = dict.fromkeys(CONTENDERS[name].law for name in results.contenders)
-    rows = []
+    """Ours beside the released and the published program of the same law, at the default setting."""
+    heads = ("data set", "law", "released, ms", "published, ms", "ours, ms", "ℓ∞ published", "ℓ∞ ours")
+    rows: list[list[Entry]] = []
     for dataset in results.datasets:
-        for law in laws:
-            published = results.at(dataset, f"published-{law}", DEFAULT) if law != "pnf-joint" else None
-            ours = results.at(dataset, law, DEFAULT)
-            if published and ours:
-                rows.append(_fields(_comparison(results.title(dataset), law, published, ours)))
-    return sortable(heads, rows) if rows else "<p>The default setting was not measured.</p>"
+        for law in PAPER_LAWS:
+            names = (f"released-{law}", f"published-{law}", law)
+            times = [_time(results, dataset, name) for name in names]
+            losses = [_loss(results, dataset, name) for name in names[1:]]
+            if times[2] is not None:
+                entries = [_number(None if each is None else 1e3 * each) for each in times]
+                title = results.title(dataset)
+                rows.append([(title, title), (law, law), *entries, *map(_number, losses)])
+    return sortable(heads, rows) if rows else "<p>The default setting was not timed.</p>"
+
+
+def today(results: Results) -> str:
+    """What this package offers beyond the paper's laws, beside CDP-Peel and Joint; empty where there is none."""
+    extra = [name for name in results.contenders if name in TODAY]
+    if not extra:
+        return ""
+    heads = ("data set", "mechanism", "time, ms", "median ℓ∞", "median ℓ1")
+    rows: list[list[Entry]] = []
+    for dataset in results.datasets:
+        for name in ("joint", "cdp-peel", *extra):
+            found, time = results.errors.get(results.key(dataset, name, DEFAULT)), _time(results, dataset, name)
+            if found is not None:
+                title = results.title(dataset)
+                numbers = (None if time is None else 1e3 * time, *(float(np.median(x)) for x in (found.linf, found.l1)))
+                rows.append([(title, title), (name, name), *map(_number, numbers)])
+    return sortable(heads, rows)
 
 
 def cells(results: Results, dataset: str) -> str:
     """Every cell of a data set, folded away until it is asked for."""
-    heads = ("mechanism", "k", "ε", "β", "trials", "time, ms", "quartiles", "ℓ∞", "quartiles", "ℓ1", "quartiles")
-    rows = [_fields(_cell(row)) for row in results.measured.values() if row.dataset == dataset]
+    heads = ["program", "k", "ε", "β", "lists", "ℓ∞", "quartiles", "ℓ1", "quartiles"]
+    heads += ["rounds", "CPU, ms", "quartiles", "wall, ms", "versions"]
+    keys = [key for key in dict.fromkeys((*results.errors, *results.times)) if key[0] == dataset]
+    rows = [_cell(results, key) for key in keys]
     summary = f"{escape(results.title(dataset))}: {len(rows)} cells"
     return f"<details><summary>{summary}</summary>{sortable(heads, rows)}</details>"
 
 
 def failures(results: Results) -> str:
     """The cells that failed, and why."""
-    if not results.failures:
+    if not results.tables.failures:
         return ""
-    rows = [
-        _fields([(results.title(row.dataset), row.dataset), *_where(row), (row.failure or "", row.failure or "")])
-        for row in results.failures
+    rows: list[list[Entry]] = [
+        [(results.title(key[0]), key[0]), *_where(key), (failure, failure)]
+        for key, failure in results.tables.failures.items()
     ]
-    heads = ("data set", "mechanism", "k", "ε", "β", "failure")
-    return f"<h2>Cells that failed</h2>{sortable(heads, rows)}"
+    return f"<h2>Cells that failed</h2>{sortable(('data set', 'program', 'k', 'ε', 'β', 'failure'), rows)}"
 
 
-def sortable(heads: Sequence[str], rows: Sequence[str]) -> str:
-    """A table that the script of the page sorts by a touch on a head; it scrolls by itself where it is too wide."""
-    buttons = (f'<th aria-sort="none"><button type="button">{escape(head)}</button></th>' for head in heads)
-    return f'<div class="wide">{_table("sortable", buttons, rows)}</div>'
+def deviations() -> str:
+    """Where this experiment differs from the paper's."""
+    heads = ("Point", "Paper", "Here")
+    return _prose(heads, [(each.point, each.paper, each.here) for each in DEVIATIONS])
+
+
+def errata() -> str:
+    """What the paper has wrong, each with one line of derivation."""
+    heads = ("Place", "Printed", "Should be", "Derivation")
+    return _prose(heads, [(each.place, each.printed, each.correct, each.derivation) for each in ERRATA])
+
+
+def sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
+    """A table that the script of the page sorts by a touch on a head; it scrolls by itself where it is too wide.
+
+    Columns of numbers are aligned to the right.
+    """
+    buttons = []
+    for place, head in enumerate(heads):
+        kind = "" if rows and isinstance(rows[0][place][1], str) else ' class="number"'
+        buttons.append(f'<th{kind} aria-sort="none"><button type="button">{escape(head)}</button></th>')
+    return f'<div class="wide">{_table("sortable", buttons, [_fields(row) for row in rows])}</div>'
 
 
 def plain(value: float) -> str:
@@ -77,35 +142,75 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _comparison(title: str, law: str, published: Row, ours: Row) -> list[Entry]:
-    before, after = published.quartiles("seconds")[1], ours.quartiles("seconds")[1]
-    losses = (row.quartiles("linf")[1] for row in (published, ours))
-    return [
-        (title, title),
-        (law, law),
-        *((plain(1e3 * seconds), seconds) for seconds in (before, after)),
-        (plain(before / after), before / after),
-        *((plain(loss), loss) for loss in losses),
+def _sides(findings: Sequence[Finding]) -> list[Side]:
+    return [side for side in SIDES if findings and side.title in findings[0].judgements]
+
+
+def _badge(holding: Holding) -> str:
+    return f'<span class="badge {_BADGES[holding]}">{holding}</span>'
+
+
+def _prose(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    body = [
+        "".join(f'<td data-head="{head}">{escape(text)}</td>' for head, text in zip(heads, row, strict=True))
+        for row in rows
     ]
+    return _table("cards", (f"<th>{head}</th>" for head in heads), body)
 
 
-def _cell(row: Row) -> list[Entry]:
-    trials = str(row.trials) if row.trials == row.asked else f"{row.trials} (capped, of {row.asked})"
-    entries: list[Entry] = [*_where(row), (trials, row.trials)]
-    for measure, scale in (("seconds", 1e3), ("linf", 1), ("l1", 1)):
-        low, middle, high = (scale * value for value in row.quartiles(measure))
-        entries += [(plain(middle), middle), (f"{plain(low)}–{plain(high)}", high - low)]
+def _time(results: Results, dataset: str, name: str) -> float | None:
+    if name not in CONTENDERS:
+        return None
+    found = results.times.get(results.key(dataset, name, DEFAULT))
+    return None if found is None else float(np.median(found.cpu))
+
+
+def _loss(results: Results, dataset: str, name: str) -> float | None:
+    found = results.errors.get(results.key(dataset, name, DEFAULT))
+    return None if found is None else float(np.median(found.linf))
+
+
+def _cell(results: Results, key: Key) -> list[Entry]:
+    entries = _where(key)
+    errors, times = results.errors.get(key), results.times.get(key)
+    entries.append(_number(None if errors is None else len(errors.linf)))
+    for values in (None, None) if errors is None else (errors.linf, errors.l1):
+        entries += _quartiles(values)
+    entries.append(_number(None if times is None else len(times.cpu)))
+    entries += _quartiles(None if times is None else 1e3 * times.cpu)
+    entries.append(_number(None if times is None else 1e3 * float(np.median(times.wall))))
+    runs = (errors.runs if errors else frozenset()) | (times.runs if times else frozenset())
+    entries.append(_number(len({results.tables.runs[run].code for run in runs})))
     return entries
 
 
-def _where(row: Row) -> list[Entry]:
-    label = CONTENDERS[row.contender].label
-    beta: Entry = ("", -1.0) if row.beta is None else (f"{row.beta:.3g}", row.beta)
-    return [(label, label), (str(row.k), row.k), (f"{row.epsilon:g}", row.epsilon), beta]
+def _quartiles(values: object) -> list[Entry]:
+    if values is None:
+        return [_number(None), ("", -1.0)]
+    low, middle, high = (float(each) for each in np.quantile(np.asarray(values), [0.25, 0.5, 0.75]))
+    return [_number(middle), (f"{plain(low)}–{plain(high)}", high - low)]
+
+
+def _number(value: float | None) -> Entry:
+    return ("", -1.0) if value is None else (plain(value), value)
+
+
+def _where(key: Key) -> list[Entry]:
+    _, contender, at = key
+    return [(CONTENDERS[contender].label, contender), *_setting(at)]
+
+
+def _setting(at: Setting) -> list[Entry]:
+    beta: Entry = ("", -1.0) if at.beta is None else (write_beta(at.beta), at.beta)
+    return [(str(at.k), at.k), (f"{at.epsilon:g}", at.epsilon), beta]
 
 
 def _fields(entries: Iterable[Entry]) -> str:
-    return "".join(f'<td data-value="{escape(str(value))}">{escape(text)}</td>' for text, value in entries)
+    def field(text: str, value: float | str) -> str:
+        kind = "" if isinstance(value, str) else ' class="number"'
+        return f'<td{kind} data-value="{escape(str(value))}">{escape(text)}</td>'
+
+    return "".join(field(text, value) for text, value in entries)
 
 
 def _table(kind: str, heads: Iterable[str], rows: Sequence[str]) -> str:

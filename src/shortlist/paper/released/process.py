@@ -1,0 +1,93 @@
+"""The released programs as objects of this process: requests go to the worker, answers come back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from shortlist.errors import DataError
+from shortlist.paper.data.datasets import Histogram
+from shortlist.paper.released.environment import find_python
+from shortlist.paper.released.programs import Programs, find_programs
+
+PROGRAMS = ("fastjoint", "joint", "pnf-peel", "cdp-peel")
+
+
+class Released:
+    """The released programs, running. Use it as a context: the process ends with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.programs: Programs = find_programs(folder)
+        self._python = find_python()
+        self._loaded = ""
+
+    def __enter__(self) -> Self:
+        self._scratch = tempfile.TemporaryDirectory(prefix="shortlist-released-")
+        self._script = as_file(files("shortlist.paper.released") / "worker.py")
+        words = [self._python, self._script.__enter__(), self.programs.fastjoint, self.programs.dp_topk]
+        try:
+            self._process = subprocess.Popen(
+                list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        except OSError as error:
+            raise DataError(
+                "the released programs need a Python interpreter",
+                "{python} cannot be started ({reason})",
+                python=self._python,
+                reason=type(error).__name__,
+            ) from None
+        self.versions: dict[str, str] = self.ask(op="hello")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._script.__exit__(None, None, None)
+        self._scratch.cleanup()
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Send one request and wait for its answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except OSError:
+            line = ""
+        if not line:
+            raise DataError("the released programs must answer", "their process ended")
+        answer: dict[str, Any] = json.loads(line)
+        if "failure" in answer:
+            raise DataError("the released program failed", "{failure}", failure=answer["failure"])
+        return answer
+
+    def run(self, op: str, program: str, histogram: Histogram, **parameters: Any) -> dict[str, Any]:
+        """Ask for a timed list or for the memory of one, on a histogram."""
+        self._load(histogram)
+        return self.ask(op=op, program=program, data=histogram.fingerprint, **parameters)
+
+    def lists(self, histogram: Histogram, seeds: Sequence[int], **parameters: Any) -> dict[str, Any]:
+        """Ask for one list of FastJoint for each seed."""
+        self._load(histogram)
+        return self.ask(op="lists", data=histogram.fingerprint, seeds=list(seeds), **parameters)
+
+    def _load(self, histogram: Histogram) -> None:
+        if self._loaded != histogram.fingerprint:
+            path = Path(self._scratch.name) / "counts.npy"
+            np.save(path, histogram.counts)
+            self.ask(op="load", name=histogram.fingerprint, path=str(path))
+            self._loaded = histogram.fingerprint

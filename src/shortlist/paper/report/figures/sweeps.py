@@ -1,0 +1,85 @@
+"""Time and errors against k, ε and β: the paper's methods in the first row, ours in the second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shortlist.paper.experiment.contenders import CONTENDERS, PAPER_LAWS, Maker
+from shortlist.paper.experiment.results import Results
+from shortlist.paper.report.figures.style import AXES, add_legend, draw_line, finish, look, make_panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MEASURES = {"time": "CPU time (s)", "linf": "ℓ∞ error + 1", "l1": "ℓ1 error + 1"}
+FIGURES = {"k": "Figure 1", "epsilon": "Figures 2 and 5", "beta": "Figures 3 and 6"}
+ROWS = {"paper": "the paper's methods", "ours": "our mechanisms"}
+
+
+def draw_sweep(results: Results, dataset: str, vary: str) -> Figure:
+    """Time, ℓ∞ and ℓ1 error of a data set against one parameter, in two rows."""
+    name = f"{results.title(dataset)} against {AXES[vary]} ({FIGURES[vary]} of the paper)"
+    title = f"{name}; {count_trials(results, dataset)}"
+    figure, panels = make_panels(2, 3, title=title, legend=0.75)
+    for place, panel in enumerate(panels):
+        row, measure = list(ROWS)[place // 3], list(MEASURES)[place % 3]
+        draw_panel(panel, results, dataset, vary, measure, row)
+    for upper, lower in zip(panels[:3], panels[3:], strict=True):
+        share_scale(upper, lower)
+    return add_legend(figure, panels)
+
+
+def draw_panel(panel: Axes, results: Results, dataset: str, vary: str, measure: str, row: str) -> None:
+    """Draw one measure of the programs of a row along a sweep."""
+    for name in programs(results, row, measure):
+        if measure == "time":
+            cells = [(at, cell.cpu) for at, cell in results.times_along(dataset, name, vary)]
+        else:
+            cells = [(at, getattr(cell, measure) + 1) for at, cell in results.errors_along(dataset, name, vary)]
+        if cells:
+            draw_line(
+                panel, [getattr(at, vary) for at, _ in cells], [values for _, values in cells], **_look(name, row)
+            )
+    # Errors hardly change with β, and a log axis would show noise as slabs.
+    log = measure == "time" or vary != "beta"
+    finish(panel, title=f"{results.title(dataset)}: {ROWS[row]}", vary=vary, measure=MEASURES[measure], log=log)
+
+
+def programs(results: Results, row: str, measure: str) -> Sequence[str]:
+    """The programs of a row: for the paper's methods the released ones, where they have this measure."""
+    if row == "ours":
+        return [name for name in results.contenders if CONTENDERS[name].maker is Maker.OURS]
+    measured = {key[1] for key in (results.times if measure == "time" else results.errors)}
+    return [f"released-{law}" if f"released-{law}" in measured else f"published-{law}" for law in PAPER_LAWS]
+
+
+def count_trials(results: Results, dataset: str) -> str:
+    """How many lists and rounds the cells of a data set have, for captions.
+
+    The fewest and the most are given where they differ.
+    """
+    lists = {len(cell.linf) for key, cell in results.errors.items() if key[0] == dataset}
+    rounds = {len(cell.cpu) for key, cell in results.times.items() if key[0] == dataset}
+    return f"lists for each error: {_range(lists)}; rounds for each time: {_range(rounds)}"
+
+
+def share_scale(one: Axes, other: Axes) -> None:
+    """Give two panels the same vertical axis, so that they can be compared."""
+    low = min(one.get_ylim()[0], other.get_ylim()[0])
+    high = max(one.get_ylim()[1], other.get_ylim()[1])
+    one.set_ylim(low, high)
+    other.set_ylim(low, high)
+
+
+def _look(name: str, row: str) -> dict[str, Any]:
+    """In the first row a method has one name, whoever wrote the program of a measure."""
+    line = look(CONTENDERS[name])
+    return line if row == "ours" else {**line, "label": CONTENDERS[name].spelling}
+
+
+def _range(numbers: set[int]) -> str:
+    if not numbers:
+        return "no"
+    return str(min(numbers)) if len(numbers) == 1 else f"{min(numbers)}–{max(numbers)}"

@@ -1,0 +1,127 @@
+"""What a claim is, whose programs it is judged on, and how many comparisons become one verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shortlist.paper.experiment.contenders import PAPER_LAWS
+from shortlist.paper.experiment.results import Results
+from shortlist.paper.report.verdict.statistics import reject
+
+
+class Holding(StrEnum):
+    """What was found about a claim."""
+
+    YES = "holds"
+    PART = "holds in part"
+    NO = "does not hold"
+    OPEN = "not decided"
+    """It was measured, but the trials are too few or too equal to say anything."""
+    UNTESTED = "not tested here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """Whose programs a claim is judged on: the program of each law, for its times and for its errors."""
+
+    title: str
+    times: dict[str, str]
+    errors: dict[str, str]
+
+    def present(self, results: Results) -> bool:
+        """Whether the programs were run."""
+        return bool({*self.times.values()} & {key[1] for key in (*results.times, *results.errors)})
+
+
+_PUBLISHED = {law: f"published-{law}" for law in (*PAPER_LAWS, "laplace", "gamma")}
+RELEASED = Side(
+    title="programs as released",
+    times={law: f"released-{law}" for law in PAPER_LAWS},
+    errors={**_PUBLISHED, "fastjoint": "released-fastjoint"},
+)
+ANEW = Side(title="written anew here", times=_PUBLISHED, errors=_PUBLISHED)
+SIDES = (RELEASED, ANEW)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What was found about a claim on one side, and the numbers."""
+
+    holding: Holding
+    measured: str
+
+    @classmethod
+    def untested(cls, why: str) -> Judgement:
+        """A claim on which these results are silent."""
+        return cls(holding=Holding.UNTESTED, measured=why)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A claim of the paper in its own words, the rule by which it is judged, and the judge."""
+
+    place: str
+    text: str
+    rule: str
+    judge: Callable[[Results, Side], Judgement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A claim with its judgement on each side, by the title of the side."""
+
+    claim: Claim
+    judgements: dict[str, Judgement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One comparison of a claim: how likely what was seen is if the claim fails here, and if it is true here."""
+
+    where: str
+    if_false: float
+    """Small where the claim is confirmed."""
+    if_true: float
+    """Small where the claim is contradicted."""
+
+
+def judge_comparisons(comparisons: Sequence[Comparison], measured: str, *, absence: bool = False) -> Judgement:
+    """Turn comparisons into a verdict.
+
+    A claim that is true at every comparison gets another verdict than "holds" or "not decided" with a chance of at
+    most 1 in 1,000. With `absence`, the claim is that there is no difference, and to see none is enough.
+    """
+    if not comparisons:
+        return Judgement.untested("nothing that bears on it was measured")
+    against = reject([each.if_true for each in comparisons])
+    confirmed = reject([each.if_false for each in comparisons])
+    where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
+    if where:
+        part = 2 * len(where) <= len(comparisons) and (absence or any(confirmed))
+        holding = Holding.PART if part else Holding.NO
+        measured += f"; contradicted in {len(where)} of {len(comparisons)} comparisons ({summarise(where)})"
+    else:
+        holding = Holding.YES if absence or any(confirmed) else Holding.OPEN
+        measured += f"; contradicted in none of {len(comparisons)} comparisons"
+        if not absence:
+            measured += f", confirmed in {sum(confirmed)}"
+    return Judgement(holding=holding, measured=measured)
+
+
+def summarise(places: Sequence[str], most: int = 4) -> str:
+    """Name some places, and how many more there are.
+
+    >>> summarise(["games, k = 10", "games, k = 20", "books, k = 10"], most=2)
+    'games, k = 10; games, k = 20; and 1 more'
+    """
+    more = f"; and {len(places) - most} more" if len(places) > most else ""
+    return "; ".join(places[:most]) + more
+
+
+def tally(findings: Sequence[Finding], side: Side) -> dict[Holding, int]:
+    """How many claims got each verdict on one side."""
+    counts = Counter(each.judgements[side.title].holding for each in findings if side.title in each.judgements)
+    return {holding: counts[holding] for holding in Holding}
