@@ -20,9 +20,7 @@ from shortlist.votes.sources.source import Source, reading_from, stamp_of
 from shortlist.votes.workspace import Workspace
 
 _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .json)"
-_SAY_FORMAT = (
-    "state it: Files(..., format='csv') in Python, --input-format or --domain-format on the command line"
-)
+_SAY_FORMAT = "state it: Files(..., format='csv') in Python, --input-format or --domain-format on the command line"
 
 
 @dataclass(frozen=True, slots=True)
