@@ -66,7 +66,7 @@ def _refuse(found: str) -> ParameterError:
         + found
         + ". "
         + _FROM_VOTES,
-        hint="pass {domain} as a file ('catalogue.csv'), a list, or a column or frame of your catalogue",
+        hint="pass {domain} with a file that lists them, say catalogue.csv",
     )
 
 
