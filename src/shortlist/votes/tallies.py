@@ -54,7 +54,7 @@ def tally(
     """Count the persons who voted for each item of the domain, in the engine that holds the votes.
 
     `votes` is a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, files (Parquet, CSV, JSON
-    lines; a path, a glob, a folder or a list of them), or a `Query`. Its columns `person` and `item` are read. A person
+    lines; a path, a glob, a folder, a list or `Files`) or a `Query`. Its columns `person` and `item` are read. A person
     counts once for an item. Rows that lack a person or an item are ignored. With `votes_per_person`, at most so many
     items of each person count. If the table is counted already, `count` names the column of counts, not `person`.
 

@@ -23,7 +23,8 @@ from shortlist.votes.sources.header import Choose, Header
 from shortlist.votes.workspace import Workspace
 
 ACCEPTED = (
-    "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, or shortlist.Query"
+    "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
+    "shortlist.Files or shortlist.Query"
 )
 _BATCH = 1 << 16
 
