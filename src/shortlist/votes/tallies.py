@@ -96,7 +96,7 @@ def count_votes(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
         return tally_query(workspace, votes, domain, columns)
     if is_path(votes):
         source = open_files(workspace, votes, choose=lambda header: header.take(columns.names, where=VOTES), name=VOTES)
-        return CountedDomain(domain, count_relation(workspace, source, domain, columns))
+        return CountedDomain(domain, count_relation(workspace.connection, source, domain, columns))
     if library_of(votes) == "pyspark":
         return tally_spark(workspace, votes, domain, columns)
     return CountedDomain(domain, count_frame(workspace, votes, domain, columns))

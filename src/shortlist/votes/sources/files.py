@@ -14,7 +14,7 @@ from shortlist.privacy.numbers import quote
 from shortlist.votes.engine_errors import reading
 from shortlist.votes.sources.file_copies import UTF8, make_readable
 from shortlist.votes.sources.file_formats import OPENERS, Request
-from shortlist.votes.sources.file_paths import STDIN, Kind, Place, find_files
+from shortlist.votes.sources.file_paths import STDIN, Kind, Place, find_files, hide_secrets
 from shortlist.votes.sources.header import Choose
 from shortlist.votes.sources.source import Source, reading_from, stamp_of
 from shortlist.votes.workspace import Workspace
@@ -108,7 +108,7 @@ def identities(given: Any) -> dict[Any, str]:
         try:
             places = find_files([path], any_format=files.format is not None, name="a file")
         except ShortlistError:  # raised again, with the right name, when the files are opened
-            places = [Place(target=path, label=path, kind=Kind.LOCAL)]
+            places = [Place(target=path, label=hide_secrets(path), kind=Kind.LOCAL)]
         found.update((place.identity, place.label) for place in places)
     return found
 
