@@ -114,7 +114,7 @@ def test_every_engine_charges_once(engines, tmp_path):
         {"mechanism": "laplace"},
         {"memory_limit": "much"},
     ],
-    ids=lambda wrong: "-".join(wrong),
+    ids=" ".join,
 )
 def test_what_can_be_checked_first_is_never_charged(engines, ledger, wrong):
     """Parameters, columns, their types and the domain are checked before the charge."""

@@ -69,7 +69,7 @@ def open_account(
     bits: Bits,
     note: str | None,
 ) -> Account:
-    """Open the ledger that a selection is charged to, and refuse at once what it can never cover."""
+    """Open the ledger that a selection is charged to, and refuse at once what it does not cover."""
     opened = require_ledger(ledger)
     if opened is not None:
         opened.check(mechanism, guarantee, bits=bits, note=note)

@@ -131,13 +131,11 @@ class Ledger:
         The guarantee and the public parameters are those of the mechanism, unless the release states others. The
         charge is on the disk when this returns, and nothing removes it. Two draws are two charges.
         """
-        stated = self.check(mechanism, guarantee, bits=bits, note=note)
+        stated = self._check_kind(mechanism, guarantee, bits, note)
         public = mechanism.parameters if parameters is None else parameters
         row = write_charge(mechanism.name, public, stated, note=note)
         with store.write(self.path, timeout=self._timeout) as connection:
-            spent = add_up(read_sums(connection, self.budget))
-            if not self.budget.afford(spent, stated):
-                raise self._uncovered(spent, stated)
+            self._check_covered(add_up(read_sums(connection, self.budget)), stated)
             number = store.insert(connection, "charge", row)
             (charge,) = read_charges(connection, self.budget, number=number)
         return charge
@@ -150,7 +148,28 @@ class Ledger:
         bits: Bits | None = None,
         note: str | None = None,
     ) -> Guarantee:
-        """Refuse a release that this ledger never charges, whatever is left, and return what it would charge."""
+        """Refuse a release that this ledger does not charge, and return the guarantee that it would charge.
+
+        Nothing is charged. Other processes may charge meanwhile, so `charge` decides again.
+        """
+        stated = self._check_kind(mechanism, guarantee, bits, note)
+        self._check_covered(self.spent, stated)
+        return stated
+
+    def finish(self, charge: Charge, release: Release) -> None:
+        """Note that the release of a charge was made, with the hash of its record."""
+        if not isinstance(charge, Charge) or not isinstance(release, Release):
+            raise ParameterError("{charge} and {release} must be a charge of this ledger and its release")
+        digest = hash_record(release)
+        with store.write(self.path, timeout=self._timeout) as connection:
+            query = "UPDATE charge SET finished = ?, release = ? WHERE id = ? AND release IS NULL"
+            if connection.execute(query, (write_now(), digest, charge.number)).rowcount != 1:
+                raise ParameterError("{charge} must be one without a finished release")
+
+    def _check_kind(
+        self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None
+    ) -> Guarantee:
+        """Refuse what is never charged, whatever is left."""
         if not isinstance(mechanism, Mechanism):
             raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
         if mechanism.research:
@@ -166,18 +185,10 @@ class Ledger:
         self.budget.check(stated)
         return stated
 
-    def finish(self, charge: Charge, release: Release) -> None:
-        """Note that the release of a charge was made, with the hash of its record."""
-        if not isinstance(charge, Charge) or not isinstance(release, Release):
-            raise ParameterError("{charge} and {release} must be a charge of this ledger and its release")
-        digest = hash_record(release)
-        with store.write(self.path, timeout=self._timeout) as connection:
-            query = "UPDATE charge SET finished = ?, release = ? WHERE id = ? AND release IS NULL"
-            if connection.execute(query, (write_now(), digest, charge.number)).rowcount != 1:
-                raise ParameterError("{charge} must be one without a finished release")
-
-    def _uncovered(self, spent: Amount, guarantee: Guarantee) -> BudgetError:
-        return BudgetError(
+    def _check_covered(self, spent: Amount, guarantee: Guarantee) -> None:
+        if self.budget.afford(spent, guarantee):
+            return
+        raise BudgetError(
             "the budget must cover {guarantee}",
             "of {budget}, what is left is {left}",
             hint="nothing was computed; ask for a smaller {epsilon}, or see `shortlist ledger show`",
