@@ -89,13 +89,12 @@ class TestAuto(MechanismContract):
     def law(self, histogram, k, epsilon, relation="add-remove"):
         mechanism = self.make(k, epsilon, relation)
         rate = mechanism.choice_epsilon / (2 if relation == "add-remove" else 4)
-        handicaps = [
-            auto.HANDICAP / each.rate if "peel" in name else Fraction(0) for name, each in mechanism.candidates.items()
-        ]
-        raised = [
-            stated_score(each, histogram) + ball(handicap)
-            for each, handicap in zip(mechanism.candidates.values(), handicaps, strict=True)
-        ]
+        raised = []
+        for name, each in mechanism.candidates.items():
+            score = stated_score(each, histogram)
+            if "peel" in name:
+                score = score * ball(Fraction(1) if self.ordered else auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
+            raised.append(score)
         least = reduce(lambda one, other: other if other < one else one, raised)
         return combined(mechanism, histogram, [(-ball(rate) * (score - least)).exp() for score in raised])
 

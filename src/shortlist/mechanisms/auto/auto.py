@@ -30,6 +30,8 @@ SHARE = Fraction(1, 20)
 """How much of epsilon the choice may spend."""
 HANDICAP = Fraction(1)
 """What is added to the score of a peel, in units of 2Δ/ε votes: near-ties go to the other mechanisms."""
+DISCOUNT = Fraction(1, 2)
+"""What the score of a peel is multiplied by if the order does not count: then many of its errors do not count either."""
 _GAIN = Fraction(11, 10)
 """How much more than ε/k a round of cdp-peel must be able to spend to be taken in place of pnf-peel."""
 
@@ -167,9 +169,7 @@ class Choice:
     def enclose_chance(self, index: int, effort: int) -> arb:
         """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which a candidate is accepted."""
         scores = [score.enclose(effort) for score in self._scores] if effort else self._rough
-        raised = [
-            score + ball(self._handicap(each)) for score, each in zip(scores, self._candidates.values(), strict=True)
-        ]
+        raised = [self._adjust(score, each) for score, each in zip(scores, self._candidates.values(), strict=True)]
         excess = arb(0)
         for place, other in enumerate(raised):
             excess = excess if place == index else excess.max(raised[index] - other)
@@ -183,9 +183,12 @@ class Choice:
     def _rough(self) -> list[arb]:
         return [score.enclose(0) for score in self._scores]
 
-    def _handicap(self, candidate: Mechanism) -> Fraction:
-        """A public number of votes."""
-        return HANDICAP / candidate.rate if isinstance(candidate, PNFPeel | CDPPeel) else Fraction(0)
+    def _adjust(self, score: arb, candidate: Mechanism) -> arb:
+        """Change a score by public numbers, such that one person still moves it by Δ at most."""
+        if not isinstance(candidate, PNFPeel | CDPPeel):
+            return score
+        factor = Fraction(1) if self._auto.ordered else DISCOUNT
+        return score * ball(factor) + ball(HANDICAP / candidate.rate)
 
 
 def _score(candidate: Mechanism, levels: Levels) -> Score:
