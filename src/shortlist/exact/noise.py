@@ -94,7 +94,7 @@ class DiscreteGaussian:
 
     >>> from shortlist.exact.bits import SeededBits
     >>> DiscreteGaussian(Fraction(100)).draw(5, SeededBits(2))
-    [-13, 4, -11, -7, 16]
+    [-13, 4, -11, -7, 1]
     """
 
     variance: Fraction

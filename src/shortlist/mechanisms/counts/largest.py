@@ -27,6 +27,8 @@ _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
 """How likely it may be that one of the k largest counts alone falls below the threshold."""
 _LARGEST = 2**63 - 1
+_FARTHEST = 2**61
+"""Counts or noise beyond this are drawn item by item, so that sums of two fit into 64 bits."""
 
 
 class LargestNoisyCounts:
@@ -41,7 +43,7 @@ class LargestNoisyCounts:
         fallen = math.ceil(noise.estimate_reach(k / _MISSED))
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))
         wanted = k + (6 * math.isqrt(k) + 30 if spare is None else spare)
-        if wanted >= levels.d:
+        if wanted >= levels.d or max(self._reach, fallen, int(self._profile.values[0])) > _FARTHEST:
             self._profile = self._complete
             self._threshold, self._near = None, len(self._profile.values)
         else:
