@@ -84,12 +84,8 @@ def test_many_events_are_drawn_without_a_draw_each():
             return super().draw(count)
 
     size, rate = 10**9, Fraction(16)
-    events = Crossings(
-        np.array([size]),
-        powers(rate, np.array([1])),
-        omitted=0.0,
-        all_groups=lambda: Groups(sizes=SIZES, chance=chance),
-    )
+    groups = Groups(sizes=np.array([size]), chance=lambda index: exp_minus(rate))
+    events = Crossings(groups.sizes, powers(rate, np.array([1])), omitted=0.0, all_groups=lambda: groups)
     numbers = [len(events.draw(Counting(seed))) for seed in range(100)]
     expected = size * np.exp(-16.0)
     assert abs(np.mean(numbers) - expected) < 6.2 * np.sqrt(expected / 100)
