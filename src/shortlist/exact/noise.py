@@ -94,7 +94,7 @@ class DiscreteGaussian:
 
     >>> from shortlist.exact.bits import SeededBits
     >>> DiscreteGaussian(Fraction(100)).draw(5, SeededBits(2))
-    [-13, 4, -11, -7, 16]
+    [-13, 4, -11, -7, 1]
     """
 
     variance: Fraction
@@ -150,8 +150,7 @@ class DiscreteGaussian:
         The exponent of e^(−1/2σ²) in p is a² from t = ⌊σ⌋ + 1 on, and 2at − t² before. Adding t² makes it positive.
         """
         tangent, rate = self._floor + 1, 1 / (2 * self.variance)
-        last = max(int(least[-1]), tangent)
-        if last >= _LARGEST_ROOT:
+        if max(tangent, *least[-1:].tolist()) >= _LARGEST_ROOT:
             return _scale([round_to_float(lambda a=a: self.enclose_tail(a)) for a in least.tolist()], 2)  # type: ignore[misc]
         exponents = np.where(least < tangent, 2 * least * tangent, least * least + tangent**2)
         mantissa, shift = np.frexp(1 + float(self.variance) / np.maximum(least, tangent))
