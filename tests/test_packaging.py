@@ -80,6 +80,11 @@ def test_the_command_line_says_which_extra_it_needs(built, clean, tmp_path):
     assert "Traceback" not in said.stderr
 
 
+def test_the_citation_names_the_version():
+    """CITATION.cff is about the version that is built."""
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def run(*command, cwd=None):
     done = subprocess.run(command, capture_output=True, text=True, env=CLEAN, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
