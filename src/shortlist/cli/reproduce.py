@@ -138,12 +138,12 @@ def _show_progress(output: Path) -> Iterator[Watch]:
         TextColumn("{task.description}", markup=False),
     )
     bar = Bar(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
+    print("reading the data", file=sys.stderr, flush=True)
     try:
         if sys.stderr.isatty():
             with bar:
                 yield _Display(bar, lines=False).show
         else:
-            print("reading the data", file=sys.stderr, flush=True)
             yield _Display(bar, lines=True).show
     except KeyboardInterrupt:
         from shortlist.paper.experiment.store import count_trials
