@@ -138,12 +138,12 @@ def _show_progress(output: Path) -> Iterator[Watch]:
         TextColumn("{task.description}", markup=False),
     )
     bar = Bar(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
+    print("reading the data", file=sys.stderr, flush=True)
     try:
         if sys.stderr.isatty():
             with bar:
                 yield _Display(bar, lines=False).show
         else:
-            print("reading the data", file=sys.stderr, flush=True)
             yield _Display(bar, lines=True).show
     except KeyboardInterrupt:
         from shortlist.paper.experiment.store import count_trials
@@ -165,12 +165,13 @@ class _Display:
         if not progress.total:
             return
         if progress.step not in self._tasks:
-            self._tasks[progress.step] = self._bar.add_task("", total=progress.total, step=progress.step)
+            # A bar whose total changes forgets its speed, so it shows the share.
+            self._tasks[progress.step] = self._bar.add_task("", total=1.0, step=progress.step)
             self._next = 0.0
         task = self._tasks[progress.step]
         failed = f"{progress.failures} failed; " if progress.failures else ""
         text = failed + progress.current
-        self._bar.update(task, completed=progress.done, total=progress.total, description=text)
+        self._bar.update(task, completed=progress.done / progress.total, description=text)
         if self._lines and monotonic() >= self._next:
             self._next = monotonic() + _EVERY
             print(self._line(progress.step, self._bar.tasks[task], text), file=sys.stderr, flush=True)
