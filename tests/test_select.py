@@ -1,5 +1,6 @@
 """From votes to a release, in one call."""
 
+import sqlite3
 import subprocess
 import sys
 from fractions import Fraction
@@ -12,6 +13,7 @@ from shortlist.exact.bits import SeededBits
 from shortlist.mechanisms import Joint
 from shortlist.release import Release
 from shortlist.selection import select
+from shortlist.votes import Query
 
 VOTES = pa.table({"user": [*range(900), *range(500)], "track": ["a"] * 900 + ["b"] * 500})
 DOMAIN = ["a", "b", "c", "d"]
@@ -76,6 +78,32 @@ def test_sensitivity_is_for_counted_tables():
     """Where persons are known, one vote for each item is enforced."""
     with pytest.raises(ParameterError, match="must go with count"):
         release(sensitivity=2)
+
+
+def test_a_cap_is_stated():
+    """With votes_per_person, the release states how many items of each person count."""
+    made = release(votes_per_person=1, k=1)
+    assert made.items == ("a",)
+    assert made.parameters["votes_per_person"] == 1
+    assert "votes_per_person" not in release().parameters
+
+
+@pytest.mark.parametrize("cap", [0, -1, 1.5, True, "2"])
+def test_refuses_a_wrong_cap(cap):
+    """A cap is a whole number from 1, and goes with persons."""
+    with pytest.raises(ParameterError, match="votes_per_person must be a whole number from 1"):
+        release(votes_per_person=cap)
+    with pytest.raises(ParameterError, match="votes_per_person must go with person"):
+        release(votes_per_person=2, person=None, count="plays")
+
+
+def test_takes_a_query_as_votes_and_domain():
+    """A query may stand wherever a table may."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE plays (user, track)")
+    connection.executemany("INSERT INTO plays VALUES (?, ?)", [(user, "a") for user in range(900)])
+    domain = Query(connection, "SELECT 'a' AS track UNION SELECT 'b'")
+    assert release(Query(connection, "SELECT * FROM plays"), domain=domain, k=1).items == ("a",)
 
 
 def test_refuses_k_above_d():

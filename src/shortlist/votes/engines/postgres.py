@@ -37,6 +37,17 @@ _WRONG_SQL = "42"
 def tally_postgres(workspace: Workspace, votes: Query, domain: Domain, columns: Columns) -> CountedDomain | RemoteTally:
     """Count the votes of a query."""
     session = _Session(votes)
+    try:
+        return _tally(workspace, session, votes, domain, columns)
+    except BaseException:
+        # The traceback of an error keeps the session, and an open transaction disturbs the server.
+        session.close()
+        raise
+
+
+def _tally(
+    workspace: Workspace, session: _Session, votes: Query, domain: Domain, columns: Columns
+) -> CountedDomain | RemoteTally:
     item, other = session.open_view(votes.sql, lambda header: header.take(columns.names, where=VOTES))
     if columns.counted:
         columns.start()
@@ -46,10 +57,10 @@ def tally_postgres(workspace: Workspace, votes: Query, domain: Domain, columns: 
     columns.start()
     keys, counts = f"pg_temp.{invent_name()}", f"pg_temp.{invent_name()}"
     with reading(VOTES, hint=READABLE), session.stoppable():
-        session.execute(f'CREATE TEMP TABLE {keys.split(".")[1]} (key {item.key_type}, "row" bigint)')
+        session.execute(f'CREATE TABLE {keys} (key {item.key_type}, "row" bigint)')
         session.copy(f'COPY {keys} (key, "row") FROM STDIN (FORMAT csv)', write_keys(domain, item))
         session.execute(f"ANALYZE {keys}")
-        session.execute(f'CREATE TEMP TABLE {counts.split(".")[1]} ("row" bigint, votes bigint)')
+        session.execute(f'CREATE TABLE {counts} ("row" bigint, votes bigint)')
         session.execute("SET TRANSACTION READ ONLY")
         session.execute(_counting(session.view, item, other, keys, counts, domain.d, columns.cap))
         levels = session.fetch(f"SELECT votes, count(*) FROM {counts} GROUP BY votes")
@@ -117,7 +128,7 @@ class _Session:
                 hint="is the address right, does the server run, and may this user connect?",
             )
         self._connection = connection
-        weakref.finalize(self, _close, connection)
+        self.close = weakref.finalize(self, _close, connection)
         self.view = f"pg_temp.{invent_name()}"
 
     def open_view(self, sql: str, choose: Choose) -> list[Column]:
@@ -130,7 +141,7 @@ class _Session:
             for setting in ("timezone = 'UTC'", "datestyle = 'ISO'", "client_encoding = 'UTF8'"):
                 self.execute(f"SET LOCAL {setting}")
             try:
-                self.execute(f"CREATE TEMP VIEW {self.view.split('.')[1]} AS\n{bare_query(sql)}\n", single=True)
+                self.execute(f"CREATE VIEW {self.view} AS\n{bare_query(sql)}\n", single=True)
             except psycopg.Error as error:
                 if not (error.sqlstate or "").startswith(_WRONG_SQL):
                     raise
@@ -189,5 +200,6 @@ def connect(query: Query) -> Any:
 
 
 def _close(connection: Any) -> None:
-    connection.rollback()
-    connection.close()
+    with suppress(Exception):  # a server that stopped meanwhile
+        connection.rollback()
+        connection.close()

@@ -6,7 +6,6 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 from shortlist.votes.engine_errors import reading
@@ -25,7 +24,7 @@ def answer(query: Query, choose: Choose, *, name: str) -> Iterator[Iterator[tupl
     if isinstance(given, sqlite3.Connection):
         yield _batches(given, query, choose, name)
         return
-    address = f"{Path(given).resolve().as_uri()}?mode=ro"
+    address = f"{query.path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as connection:
         yield _batches(connection, query, choose, name)
 

@@ -53,6 +53,11 @@ class Query:
         return f"Query({hide_password(self.database)}, {self.sql!r})"
 
     @property
+    def path(self) -> Path:
+        """The path of a database file."""
+        return Path(self.database).expanduser()
+
+    @property
     def address(self) -> str | None:
         """The PostgreSQL address, if the database is one."""
         text = self.database if isinstance(self.database, str) else ""
@@ -86,7 +91,7 @@ def open_duckdb_query(workspace: Workspace, query: Query) -> Any:
     """The answer of DuckDB as a relation: of the workspace if a file was given, else of the connection."""
     connection = query.database
     if isinstance(query.database, str | os.PathLike):
-        connection, path = workspace.connection, Path(query.database)
+        connection, path = workspace.connection, query.path
         with reading(f"database {str(path)!r}", hint="is it open elsewhere, for writing?"):
             name = invent_name()
             connection.execute(f"ATTACH {literal(str(path))} AS {name} (READ_ONLY)")
@@ -103,14 +108,14 @@ def open_duckdb_query(workspace: Workspace, query: Query) -> Any:
     raise wrong_sql(said)
 
 
-def kind_of_file(database: Any) -> str:
+def kind_of_file(query: Query) -> str:
     """Tell a DuckDB file from an SQLite file."""
-    path = Path(database)
+    path = query.path
     if not path.is_file():
         raise DataError(
             "{database} must be a file that exists, or a PostgreSQL address",
             "nothing was found at {path}",
-            path=hide_password(database),
+            path=hide_password(query.database),
         )
     with path.open("rb") as file:
         start = file.read(18)

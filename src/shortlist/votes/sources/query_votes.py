@@ -89,7 +89,7 @@ def resolve(query: Query) -> tuple[str, Query]:
         return "postgresql", query
     library = library_of(query.database)
     if library != "sqlalchemy":
-        return (library if library == "duckdb" else kind_of_file(query.database)), query
+        return (library if library == "duckdb" else kind_of_file(query)), query
     kind = query.database.dialect.name
     if kind == "sqlite":
         with reading("the database"):
