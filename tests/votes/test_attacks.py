@@ -115,6 +115,15 @@ def test_both_zeros_are_one_person(hold, all_items):
     assert counts(all_items, votes, domain=["a"]) == {"a": 1}
 
 
+@pytest.mark.parametrize("hold", [pd.DataFrame, dict])
+def test_lists_among_the_votes(hold, all_items):
+    """Values that are no single values match nothing, in columns that hold nothing else, too."""
+    votes = hold({"u": [1, 2], "item": [["a"], ["a"]]})
+    assert counts(all_items, votes, domain=["a"]) == {"a": 0}
+    votes = hold({"u": [["a"], ["a"]], "item": ["a", "a"]})
+    assert counts(all_items, votes, domain=["a"]) == {"a": 0}
+
+
 @pytest.mark.parametrize("rows", [0, 1, 1000])
 def test_errors_do_not_depend_on_the_number_of_rows(rows):
     """Types that cannot match are refused, with and without votes."""

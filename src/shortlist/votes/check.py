@@ -12,11 +12,11 @@ from shortlist.votes.check_report import Cause, Check
 from shortlist.votes.counting import VOTES, Columns
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional, reading, strip_context
-from shortlist.votes.engines.duckdb import check_comparable
 from shortlist.votes.engines.rows import is_missing, write_person
 from shortlist.votes.item_types import Family
 from shortlist.votes.join_failures import find_causes, readable_as
 from shortlist.votes.keys import NO_ROW, Lookup, key_table
+from shortlist.votes.meanings import can_match
 from shortlist.votes.running import interruptible
 from shortlist.votes.sources.domains import check_domain, open_domain
 from shortlist.votes.sources.frames import unwrap
@@ -66,26 +66,26 @@ def check(
         f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR)'
     )
     with open_raw_votes(workspace, votes, columns) as opened, interruptible(workspace.connection.interrupt):
-        family = _fill(workspace, table, opened, numbered, columns)
+        family = _fill(workspace, table, opened, numbered)
     progress("Looking for causes")
     with reading(VOTES), interruptible(workspace.connection.interrupt):
         return _describe(workspace, table, numbered, family, show_values)
 
 
-def _fill(workspace: Workspace, table: str, votes: RawVotes, domain: Domain, columns: Columns) -> Family | None:
+def _fill(workspace: Workspace, table: str, votes: RawVotes, domain: Domain) -> Family | None:
     """Match every row and keep it in the table; return the family of the items if they have one."""
     if not isinstance(votes, TypedVotes):
         lookup = Lookup(domain)
         for items, others in votes:
             _insert(workspace, table, lookup.rows(items).tolist(), items, others)
         return None
-    check_comparable(votes.family, domain, columns)
     with reading_from(votes.source):
         plain = votes.source.relation
+        fits = can_match(domain.family, votes.family)
         keys = workspace.connection.from_arrow(key_table(domain, votes.kept, votes.family)).set_alias("k")
         missing = " OR isnan(other)" if str(plain.types[1]) in ("FLOAT", "DOUBLE") else ""
         nothing = " OR isnan(item)" if votes.family == Family.FLOAT else ""
-        matched = plain.set_alias("v").join(keys, "v.item = k.key", how="left")
+        matched = plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left")
         matched.project(
             f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, item IS NULL{nothing}, '
             f"CASE WHEN other IS NULL{missing} THEN NULL ELSE CAST(other AS VARCHAR) END"
@@ -157,6 +157,7 @@ def _describe(workspace: Workspace, table: str, domain: Domain, family: Family |
         matched=matched,
         domain_size=domain.d,
         domain_type=str(domain.family),
+        votes_type=str(family or "values of any type"),
         items_voted=items_voted,
         persons=one(f"SELECT count(DISTINCT person) FROM {table}")[0],
         persons_matched=persons_matched,

@@ -36,6 +36,7 @@ class Check:
     matched: int
     domain_size: int
     domain_type: str
+    votes_type: str
     items_voted: int
     """How many items of the domain have a vote."""
     persons: int
@@ -71,7 +72,7 @@ class Check:
         yield _line("rows read", self.rows)
         yield _line("  without a person", self.without_person)
         yield _line("  without an item", self.without_item)
-        yield _line(f"  unreadable as {self.domain_type}", self.unreadable)
+        yield _line(f"  unreadable as {self.domain_type}", self.unreadable, f"the column holds {self.votes_type}")
         yield _line("  not in the domain", self.not_in_domain)
         yield _line("  matched", self.matched, f"{_percent(self.share_matched)} of those with a person and an item")
         yield _line("items of the domain", self.domain_size)

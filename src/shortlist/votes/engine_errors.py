@@ -21,6 +21,7 @@ _R = TypeVar("_R")
 
 _HINTS = {
     "OutOfMemoryException": "raise {memory_limit}, or free space in the folder for temporary files",
+    "HTTPException": "is the address right, and may you read it? Credentials come from DuckDB's secrets",
     "IOException": "is the file complete, readable, and in the format that its name says?",
 }
 _LINE = re.compile(r"Invalid Input Error: CSV Error on Line: (\d+)\n")

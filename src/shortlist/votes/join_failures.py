@@ -7,6 +7,7 @@ from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional
 from shortlist.votes.item_types import Family
 from shortlist.votes.keys import key_table
+from shortlist.votes.meanings import can_match
 from shortlist.votes.workspace import Workspace, invent_name, literal
 
 _BLANKS = r"[\s\p{Z}]+"
@@ -44,6 +45,8 @@ def readable_as(domain: Family, votes: Family | None) -> str:
     >>> readable_as(Family.TEXT, Family.INTEGER)
     'true'
     """
+    if votes is not None and not can_match(domain, votes):
+        return "false"
     if domain not in _READABLE or domain == votes:
         return "true"
     # A column of floats writes the whole number 7 as 7.0.

@@ -57,7 +57,7 @@ def tally(
     """Count the persons who voted for each item of the domain, in the engine that holds the votes.
 
     `votes` is a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, files (Parquet, CSV, JSON
-    lines; a path, a glob, a folder or a list of them), or a `Query`. Its columns `person` and `item` are read. A person
+    lines; a path, a glob, a folder, a list or `Files`) or a `Query`. Its columns `person` and `item` are read. A person
     counts once for an item. Rows that lack a person or an item are ignored. With `votes_per_person`, at most so many
     items of each person count. If the table is counted already, `count` names the column of counts, not `person`.
 
@@ -96,7 +96,7 @@ def count_votes(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
         return tally_query(workspace, votes, domain, columns)
     if is_path(votes):
         source = open_files(workspace, votes, choose=lambda header: header.take(columns.names, where=VOTES), name=VOTES)
-        return CountedDomain(domain, count_relation(workspace, source, domain, columns))
+        return CountedDomain(domain, count_relation(workspace.connection, source, domain, columns))
     if library_of(votes) == "pyspark":
         return tally_spark(workspace, votes, domain, columns)
     return CountedDomain(domain, count_frame(workspace, votes, domain, columns))

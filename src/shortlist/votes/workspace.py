@@ -52,7 +52,7 @@ def _read_size(size: Any) -> str:
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if found is None or not float(found[1]):
         raise ParameterError(
-            "{memory_limit} must be a number above 0 with a unit: KB, MB, GB, TB, or KiB, MiB, GiB, TiB",
+            "{memory_limit} must be a size: a number above 0 and a unit (KB, MB, GB, TB, KiB, MiB, GiB or TiB)",
             "not {value}",
             hint="try {memory_limit=4GB}",
             value=quote(size),

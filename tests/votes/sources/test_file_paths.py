@@ -132,5 +132,5 @@ def test_explains_a_domain_among_the_votes(folder):
 @pytest.mark.parametrize("limit", ["-5", "0GB", "5", "much", "80%", 4])
 def test_refuses_a_memory_limit_without_size(folder, limit):
     """DuckDB would take a negative size for no limit."""
-    with pytest.raises(ParameterError, match="must be a number above 0 with a unit"):
+    with pytest.raises(ParameterError, match="must be a size: a number above 0"):
         count("votes 1.csv", memory_limit=limit)

@@ -26,14 +26,17 @@ _WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
 
 
-def count_relation(workspace: Workspace, votes: Source, domain: Domain, columns: Columns) -> IntArray:
-    """Count the votes of a relation of the workspace: its first column holds items, its second persons or counts."""
-    with reading_from(votes, hint=_READABLE), interruptible(workspace.connection.interrupt):
+def count_relation(connection: Any, votes: Source, domain: Domain, columns: Columns) -> IntArray:
+    """Count the votes of a relation of a connection: its first column holds items, its second persons or counts.
+
+    Relations are composed as objects, so no table is made and no name is written into a statement.
+    """
+    with reading_from(votes, hint=_READABLE), interruptible(connection.interrupt):
         plain = plain_columns(votes.relation)
         kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
         check_comparable(family_of(kept), domain, columns)
         columns.start()
-        counts = _count(workspace, plain, key_table(domain, kept), domain, columns)
+        counts = _count(connection, plain, key_table(domain, kept), domain, columns)
     votes.check_unchanged()
     return counts
 
@@ -47,9 +50,21 @@ def count_arrow(workspace: Workspace, reader: Any, domain: Domain, columns: Colu
     check_comparable(family_of(declared), domain, columns)
     columns.start()
     keys = key_table(domain, exact_type(declared), family_of(declared))
-    relation = workspace.connection.from_arrow(exact_batches(reader))
-    with interruptible(workspace.connection.interrupt):
-        return _count(workspace, plain_columns(relation), keys, domain, columns)
+    connection = workspace.connection
+    relation = connection.from_arrow(exact_batches(reader))
+    with interruptible(connection.interrupt):
+        # DuckDB takes a stream for one row, and would keep all votes in memory in place of the keys.
+        connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        try:
+            return _count(connection, plain_columns(relation), keys, domain, columns)
+        finally:
+            connection.execute("RESET disabled_optimizers")
+
+
+def open_stream(relation: Any) -> Any:
+    """Read a relation of any DuckDB batch by batch."""
+    reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name in DuckDB 1
+    return reader()
 
 
 def plain_columns(relation: Any) -> Any:
@@ -75,11 +90,11 @@ def check_comparable(among: Family, domain: Domain, columns: Columns) -> None:
         )
 
 
-def _count(workspace: Workspace, plain: Any, keys: Any, domain: Domain, columns: Columns) -> IntArray:
+def _count(connection: Any, plain: Any, keys: Any, domain: Domain, columns: Columns) -> IntArray:
     kind = str(plain.types[1])
     nothing = " AND NOT isnan(other)" if kind in ("FLOAT", "DOUBLE") else ""
     voted = plain.filter(f"other IS NOT NULL{nothing}").set_alias("v")
-    matched = voted.join(workspace.connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
+    matched = voted.join(connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
     if columns.counted:
         return take_counts(matched.project(f'"row", {_count_expression(kind)} AS votes'), d=domain.d)
     return count_pairs(matched.project('"row", other AS person'), d=domain.d, cap=columns.cap)

@@ -40,6 +40,7 @@ def tally_postgres(workspace: Workspace, votes: Query, domain: Domain, columns: 
     item, other = session.open_view(votes.sql, lambda header: header.take(columns.names, where=VOTES))
     if columns.counted:
         columns.start()
+        session.execute("SET TRANSACTION READ ONLY")
         return CountedDomain(domain, count_rows(workspace, session.rows(item, other), domain, columns))
     check_comparable(item.family, domain, columns)
     columns.start()
@@ -85,15 +86,16 @@ def read_rows(votes: Query, choose: Choose) -> Iterator[tuple[Any, ...]]:
 def _counting(view: str, item: Column, other: Column, keys: str, counts: str, d: int, cap: int | None) -> str:
     """The statement that fills the table of counts."""
     nothing = f" AND v.{other.name} <> 'NaN'" if other.is_float else ""
-    pairs = (
-        f'SELECT DISTINCT k."row", v.{other.name} AS person FROM {view} AS v JOIN {keys} AS k '
-        f"ON {item.write('v')} = k.key WHERE v.{other.name} IS NOT NULL{nothing}"
+    matched = (
+        f"FROM {view} AS v JOIN {keys} AS k ON {item.write('v')} = k.key WHERE v.{other.name} IS NOT NULL{nothing}"
     )
+    counted = f'SELECT k."row", count(DISTINCT v.{other.name}) AS votes {matched} GROUP BY k."row"'
     if cap is not None:
+        pairs = f'SELECT DISTINCT k."row", v.{other.name} AS person {matched}'
         hashed = "hashtextextended(person::text || ' ' || \"row\", 0)"
         turn = f'row_number() OVER (PARTITION BY person ORDER BY {hashed}, "row")'
-        pairs = f'SELECT "row" FROM (SELECT "row", {turn} AS turn FROM ({pairs}) AS pairs) AS turns WHERE turn <= {cap}'
-    counted = f'SELECT "row", count(*) AS votes FROM ({pairs}) AS kept GROUP BY "row"'
+        turns = f'SELECT "row", {turn} AS turn FROM ({pairs}) AS pairs'
+        counted = f'SELECT "row", count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY "row"'
     return (
         f'INSERT INTO {counts} SELECT "row", coalesce(votes, 0) FROM generate_series(0::bigint, {d - 1}) AS n ("row") '
         f'LEFT JOIN ({counted}) AS counted USING ("row")'

@@ -59,7 +59,7 @@ class Column:
     @property
     def expression(self) -> str:
         """The SQL of its values."""
-        return f"{self.name}::text" if self.kind == "text" else self.name
+        return f'({self.name}::text COLLATE "C")' if self.kind == "text" else self.name
 
     @property
     def is_float(self) -> bool:

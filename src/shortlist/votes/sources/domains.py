@@ -90,7 +90,7 @@ def _chooser(column: str | None, item: str) -> Choose:
             hint="name the column of items with {domain_column}"
             + ("" if listed else "; the first line of a CSV file must be a header"),
             item=item,
-            seen=header.shown(),
+            seen=header.describe(),
         )
 
     return choose
@@ -167,5 +167,5 @@ def _is_same(domain: Any, votes: Any) -> bool:
 
 
 def _reads_files(domain: Query, votes: Any) -> bool:
-    texts = texts_in(domain.sql)
+    texts = [text for text in texts_in(domain.sql) if "." in text or "/" in text]
     return bool(texts) and bool(identities(texts).keys() & identities(votes).keys())

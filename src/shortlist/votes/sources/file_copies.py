@@ -11,6 +11,7 @@ import lzma
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -48,18 +49,18 @@ def make_readable(workspace: Workspace, place: Place, *, form: str, encoding: st
     if place.kind is Kind.REMOTE:
         return _load_extension(workspace, place, encoding=encoding, name=name)
     path = place.target
-    with _reading(place, name):
+    with _report_failures(place, name):
         if place.kind is Kind.STREAM:
-            with _stream(place) as file:
-                path = _copy(workspace, place, _chunks(file), name)
+            with _open_stream(place) as file:
+                path = _copy(workspace, place, _read_chunks(file), name)
         with open(path, "rb") as file:
             start = file.read(16)
-        packed = "uncompressed" if form == "parquet" else _compression(start)
+        packed = "uncompressed" if form == "parquet" else _find_compression(start)
         if packed in _READABLE and encoding in UTF8:
             return Part(place=place, path=path, compression=packed, empty=not start)
-        with open(path, "rb") as file, closing(_unpacked(file, packed)) as unpacked:
-            chunks = _chunks(unpacked)
-            text = chunks if encoding in UTF8 else _recoded(chunks, encoding, place, name)
+        with open(path, "rb") as file, closing(_unpack(file, packed)) as unpacked:
+            chunks = _read_chunks(unpacked)
+            text = chunks if encoding in UTF8 else _recode(chunks, encoding, place, name)
             copied = _copy(workspace, place, text, name)
         if place.kind is Kind.STREAM:
             os.remove(path)
@@ -75,9 +76,9 @@ def _load_extension(workspace: Workspace, place: Place, *, encoding: str, name: 
             "{address!r} is not",
             hint="copy the file to this machine first",
             name=name,
-            address=place.shown,
+            address=place.label,
         )
-    extension = EXTENSIONS[place.shown.partition("://")[0].lower()]
+    extension = EXTENSIONS[place.label.partition("://")[0].lower()]
     engine = optional("duckdb")
     try:
         workspace.connection.execute(f"LOAD {extension}")
@@ -87,14 +88,14 @@ def _load_extension(workspace: Workspace, place: Place, *, encoding: str, name: 
             "which is not installed",
             hint="install it once: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\"",
             name=name,
-            address=place.shown,
+            address=place.label,
             extension=extension,
         ) from None
     return Part(place=place, path=place.target, compression=packed)
 
 
 @contextmanager
-def _reading(place: Place, name: str) -> Iterator[None]:
+def _report_failures(place: Place, name: str) -> Iterator[None]:
     """Say in our words that a file cannot be read."""
     try:
         yield
@@ -105,13 +106,13 @@ def _reading(place: Place, name: str) -> Iterator[None]:
             "{name} must be complete and readable",
             "{file!r} is not ({reason})",
             name=name,
-            file=place.shown,
+            file=place.label,
             reason=(error.strerror if isinstance(error, OSError) else None) or type(error).__name__,
         ) from None
 
 
 @contextmanager
-def _stream(place: Place) -> Iterator[BinaryIO]:
+def _open_stream(place: Place) -> Iterator[BinaryIO]:
     if place.target != STDIN:
         with open(place.target, "rb") as file:
             yield file
@@ -125,15 +126,14 @@ def _stream(place: Place) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
+def _read_chunks(file: BinaryIO) -> Iterator[bytes]:
     return iter(lambda: file.read(_CHUNK), b"")
 
 
 def _copy(workspace: Workspace, place: Place, chunks: Iterator[bytes], name: str) -> str:
     """Write a new file that only its owner may read, in folders that name the same columns."""
-    number = len(os.listdir(workspace.folder))
-    folder = os.path.join(workspace.folder, f"copy-{number}", *place.partitions)
-    os.makedirs(folder, mode=0o700)
+    folder = os.path.join(tempfile.mkdtemp(prefix="copy-", dir=workspace.folder), *place.partitions)
+    os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "data")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         for chunk in chunks:
@@ -150,16 +150,16 @@ def _copy(workspace: Workspace, place: Place, chunks: Iterator[bytes], name: str
     return path
 
 
-def _compression(start: bytes) -> str:
+def _find_compression(start: bytes) -> str:
     """Tell the compression of a file from its first bytes.
 
-    >>> _compression(b"user,track"), _compression(bytes.fromhex("28b52ffd2412"))
+    >>> _find_compression(b"user,track"), _find_compression(bytes.fromhex("28b52ffd2412"))
     ('uncompressed', 'zstd')
     """
     return next((name for name, magic in _MAGIC.items() if re.match(magic, start)), "uncompressed")
 
 
-def _unpacked(file: BinaryIO, packed: str) -> BinaryIO:
+def _unpack(file: BinaryIO, packed: str) -> BinaryIO:
     if packed == "uncompressed":
         return file
     if packed == "xz":
@@ -167,7 +167,7 @@ def _unpacked(file: BinaryIO, packed: str) -> BinaryIO:
     return cast(BinaryIO, optional("pyarrow").CompressedInputStream(file, packed))
 
 
-def _recoded(chunks: Iterator[bytes], encoding: str, place: Place, name: str) -> Iterator[bytes]:
+def _recode(chunks: Iterator[bytes], encoding: str, place: Place, name: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     try:
         for chunk in chunks:
@@ -179,5 +179,5 @@ def _recoded(chunks: Iterator[bytes], encoding: str, place: Place, name: str) ->
             "{file!r} is not",
             name=name,
             encoding_name=encoding,
-            file=place.shown,
+            file=place.label,
         ) from None

@@ -53,17 +53,17 @@ class Place:
     """One file: its path or address, and how errors name it (without a password or a query)."""
 
     target: str
-    shown: str
+    label: str
     kind: Kind
 
     @property
     def suffixes(self) -> tuple[str, str]:
         """The suffix of the format and that of the compression, in small letters; each may be empty.
 
-        >>> Place(target="plays.CSV.gz", shown="plays.CSV.gz", kind=Kind.LOCAL).suffixes
+        >>> Place(target="plays.CSV.gz", label="plays.CSV.gz", kind=Kind.LOCAL).suffixes
         ('.csv', '.gz')
         """
-        found = [suffix.lower() for suffix in Path(self.shown).suffixes]
+        found = [suffix.lower() for suffix in Path(self.label).suffixes]
         packed = found.pop() if found and found[-1] in COMPRESSED else ""
         return found[-1] if found else "", packed
 
@@ -79,14 +79,14 @@ class Place:
         """What is equal for two names of one file, and different for two files."""
         try:
             status = os.fstat(0) if self.target == STDIN else os.stat(self.target)
-        except OSError:
-            return self.target if self.kind is Kind.REMOTE else os.path.realpath(self.target)
+        except (OSError, ValueError):  # not there, or no path at all
+            return self.target if self.kind is Kind.REMOTE else os.path.abspath(self.target)
         return status.st_dev, status.st_ino
 
     @property
     def partitions(self) -> tuple[str, ...]:
         """The folders that name a column and its value, as in day=2024-01-31/plays.csv."""
-        folders = self.shown.replace(os.sep, "/").split("/")[:-1]
+        folders = self.label.replace(os.sep, "/").split("/")[:-1]
         return tuple(folder for folder in folders if folder.find("=") > 0)
 
     @property
@@ -105,7 +105,7 @@ def find_files(paths: Sequence[str], *, any_format: bool, name: str) -> list[Pla
     for text in paths:
         places = list(_find(text, any_format, name))
         if not places:
-            raise _nothing(text, name)
+            raise _not_found(text, name)
         found.update((place.target, place) for place in places)
     return list(found.values())
 
@@ -125,18 +125,18 @@ def hide_secrets(address: str) -> str:
 
 def _find(text: str, any_format: bool, name: str) -> Iterator[Place]:
     if text == STDIN:
-        yield Place(target=STDIN, shown="standard input", kind=Kind.STREAM)
+        yield Place(target=STDIN, label="standard input", kind=Kind.STREAM)
         return
     address = _ADDRESS.fullmatch(text)
     if address is not None and address[1].lower() != "file":
-        yield _remote(text, address, name)
+        yield _check_address(text, address, name)
         return
     path = _local_path(text, name) if address is not None else os.path.expanduser(text)
     for each in [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)):
         if os.path.isdir(each):
-            yield from _inside(each, any_format)
+            yield from _search_folder(each, any_format)
         else:
-            yield _local(each, name)
+            yield _check_kind(each, name)
 
 
 def _local_path(address: str, name: str) -> str:
@@ -153,26 +153,26 @@ def _local_path(address: str, name: str) -> str:
     return url2pathname(parts.path)
 
 
-def _local(path: str, name: str) -> Place:
+def _check_kind(path: str, name: str) -> Place:
     try:
         mode = os.stat(path).st_mode
     except OSError:
         mode = stat.S_IFREG  # it was removed just now, or it is a broken link: opening it says so
     if stat.S_ISREG(mode):
-        return Place(target=path, shown=path, kind=Kind.LOCAL)
+        return Place(target=path, label=path, kind=Kind.LOCAL)
     if stat.S_ISFIFO(mode):
-        return Place(target=path, shown=path, kind=Kind.STREAM)
+        return Place(target=path, label=path, kind=Kind.STREAM)
     raise DataError("{name} must be files, folders or pipes", "{path!r} is a device or a socket", name=name, path=path)
 
 
-def _inside(folder: str, any_format: bool) -> Iterator[Place]:
+def _search_folder(folder: str, any_format: bool) -> Iterator[Place]:
     for each in sorted(Path(folder).rglob("*")):
-        place = Place(target=os.fspath(each), shown=os.fspath(each), kind=Kind.LOCAL)
+        place = Place(target=os.fspath(each), label=os.fspath(each), kind=Kind.LOCAL)
         if each.is_file() and not each.name.startswith((".", "_")) and (any_format or place.format):
             yield place
 
 
-def _remote(text: str, address: re.Match[str], name: str) -> Place:
+def _check_address(text: str, address: re.Match[str], name: str) -> Place:
     scheme, rest = address[1].lower(), address[2]
     if scheme not in EXTENSIONS:
         raise ParameterError(
@@ -190,10 +190,10 @@ def _remote(text: str, address: re.Match[str], name: str) -> Place:
             hint="store them in DuckDB once, with CREATE PERSISTENT SECRET, and leave them out of the address",
             address=hide_secrets(text),
         )
-    return Place(target=text, shown=hide_secrets(text), kind=Kind.REMOTE)
+    return Place(target=text, label=hide_secrets(text), kind=Kind.REMOTE)
 
 
-def _nothing(text: str, name: str) -> DataError:
+def _not_found(text: str, name: str) -> DataError:
     folder = os.path.isdir(os.path.expanduser(text))
     return DataError(
         "{name} must be files that exist",

@@ -9,12 +9,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shortlist.errors import DataError, ParameterError
+from shortlist.errors import DataError, ParameterError, ShortlistError
 from shortlist.privacy.numbers import quote
 from shortlist.votes.engine_errors import reading
 from shortlist.votes.sources.file_copies import UTF8, make_readable
-from shortlist.votes.sources.file_formats import OPENERS, Reading
-from shortlist.votes.sources.file_paths import STDIN, Kind, Place, find_files
+from shortlist.votes.sources.file_formats import OPENERS, Request
+from shortlist.votes.sources.file_paths import STDIN, Kind, Place, find_files, hide_secrets
 from shortlist.votes.sources.header import Choose
 from shortlist.votes.sources.source import Source, reading_from, stamp_of
 from shortlist.votes.workspace import Workspace
@@ -89,10 +89,10 @@ def open_files(workspace: Workspace, given: Any, *, choose: Choose, name: str) -
     source = Source(relation=None, name=name, stamps=stamps)
     with reading_from(source):
         parts = [make_readable(workspace, place, form=form, encoding=files.encoding, name=name) for place in places]
-    source = replace(source, files={part.path: part.place.shown for part in parts})
+    source = replace(source, files={part.path: part.place.label for part in parts})
     with reading_from(source, hint="is every file complete, and in the format that its name says?"):
-        asked = Reading(choose=choose, name=name, header=files.header, delimiter=files.delimiter)
-        return replace(source, relation=OPENERS[form](workspace.connection, parts, asked))
+        request = Request(choose=choose, name=name, header=files.header, delimiter=files.delimiter)
+        return replace(source, relation=OPENERS[form](workspace.connection, parts, request))
 
 
 def as_files(given: Any) -> Files:
@@ -103,17 +103,20 @@ def as_files(given: Any) -> Files:
 def identities(given: Any) -> dict[Any, str]:
     """The files that are given, by what is equal however they are spelled or linked, and how errors name them."""
     files = as_files(given)
-    try:
-        places = find_files(files.paths, any_format=files.format is not None, name="a file")
-    except DataError:  # said again, with the right name, when they are opened
-        places = [Place(target=path, shown=path, kind=Kind.LOCAL) for path in files.paths]
-    return {place.identity: place.shown for place in places}
+    found: dict[Any, str] = {}
+    for path in files.paths:
+        try:
+            places = find_files([path], any_format=files.format is not None, name="a file")
+        except ShortlistError:  # raised again, with the right name, when the files are opened
+            places = [Place(target=path, label=hide_secrets(path), kind=Kind.LOCAL)]
+        found.update((place.identity, place.label) for place in places)
+    return found
 
 
 def same_files(domain: Any, votes: Any) -> bool:
     """Whether the domain is the files of the votes; refuse a domain that is only one of them, in other words."""
     ours, theirs = identities(domain), identities(votes)
-    shared = [shown for identity, shown in ours.items() if identity in theirs]
+    shared = [label for identity, label in ours.items() if identity in theirs]
     if STDIN in as_files(domain).paths and STDIN in as_files(votes).paths:
         raise ParameterError("votes and domain must not both be standard input", hint="give one of them as a file")
     if shared and len(theirs) > len(shared):
@@ -143,7 +146,7 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
 
 
 def _of(name: str, place: Place) -> dict[str, str]:
-    return {"name": name, "known": _KNOWN, "file": place.shown}
+    return {"name": name, "known": _KNOWN, "file": place.label}
 
 
 def _check_options(files: Files, form: str, name: str) -> None:

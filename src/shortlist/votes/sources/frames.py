@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,17 +13,18 @@ from shortlist.errors import ParameterError
 from shortlist.votes.counting import VOTES, Columns
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional, reading
-from shortlist.votes.engines.duckdb import count_arrow, plain_columns
+from shortlist.votes.engines.duckdb import count_arrow, open_stream, plain_columns
 from shortlist.votes.engines.ibis import count_ibis
 from shortlist.votes.engines.polars import count_polars
-from shortlist.votes.engines.rows import Batch, count_rows
+from shortlist.votes.engines.rows import Batch, count_rows, is_missing
 from shortlist.votes.item_types import family_of
 from shortlist.votes.meanings import can_match
 from shortlist.votes.sources.header import Choose, Header
 from shortlist.votes.workspace import Workspace
 
 ACCEPTED = (
-    "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, or shortlist.Query"
+    "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
+    "shortlist.Files or shortlist.Query"
 )
 _BATCH = 1 << 16
 
@@ -76,7 +78,7 @@ def count_foreign_relation(workspace: Workspace, votes: Any, domain: Domain, col
     chosen = choose_columns(list(votes.columns), columns)
     places = [list(votes.columns).index(name) + 1 for name in chosen]
     plain = plain_columns(votes.project(", ".join(f"#{place}" for place in places)))
-    return count_arrow(workspace, plain.to_arrow_reader(), domain, columns)
+    return count_arrow(workspace, open_stream(plain), domain, columns)
 
 
 def open_arrow(table: Any, choose: Choose) -> Any:
@@ -114,9 +116,7 @@ def _as_column(values: Any) -> Any:
         return values
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":
         return values
-    column = np.empty(len(values), dtype=object)
-    column[:] = list(values)
-    return column
+    return list(values)
 
 
 def _count_columns(workspace: Workspace, opened: Any, domain: Domain, columns: Columns) -> IntArray:
@@ -136,16 +136,22 @@ def _to_arrow(column: Any) -> Any:
     pa = optional("pyarrow")
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column
-    kind = getattr(column, "dtype", None)
-    if "object" in map(str, (kind, getattr(getattr(kind, "categories", None), "dtype", None))):
-        pandas = optional("pandas")
-        if pandas.api.types.infer_dtype(column, skipna=True) != "string":
-            return None
+    kind = getattr(column, "dtype", object)
+    kinds = (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", None)))
+    if (isinstance(column, list) or "object" in kinds) and not _is_text(column):
+        return None
     try:
         made = pa.array(column, from_pandas=True)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):  # text that is no Unicode, say
         return None
     return None if pa.types.is_nested(made.type) else made
+
+
+def _is_text(column: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        return bool(pandas.api.types.infer_dtype(column, skipna=True) == "string")
+    return all(isinstance(value, str) or is_missing(value) for value in column)
 
 
 def _values(column: Any) -> Any:

@@ -61,7 +61,7 @@ class Header:
                 )
         return list(wanted)
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """What was found, as far as an error may say it."""
         if self.origin is not Origin.SCHEMA:
             return f"there is none{self._inside()}"
@@ -76,7 +76,7 @@ class Header:
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: "name the column in the query: SELECT ... AS {name}",
         }[self.origin]
-        values = {"where": where, "name": name, "columns": self.shown(), "nearest": " or ".join(self._nearest(name))}
+        values = {"where": where, "name": name, "columns": self.describe(), "nearest": " or ".join(self._nearest(name))}
         return DataError("{where} must have a column {name!r}", "{columns}", hint=hint, **values)
 
     def _nearest(self, name: str) -> list[str]:

@@ -15,7 +15,7 @@ from shortlist.votes.engines.duckdb import count_relation, plain_columns
 from shortlist.votes.engines.postgres import read_items, tally_postgres
 from shortlist.votes.engines.rows import count_rows
 from shortlist.votes.remote import RemoteTally
-from shortlist.votes.sources.frames import count_foreign_relation, library_of
+from shortlist.votes.sources.frames import library_of
 from shortlist.votes.sources.header import Choose, Header, Origin
 from shortlist.votes.sources.queries import READABLE, Query, bare_query, kind_of_file, open_duckdb_query
 from shortlist.votes.sources.source import Source
@@ -37,9 +37,8 @@ def tally_query(workspace: Workspace, votes: Query, domain: Domain, columns: Col
     kind, votes = resolve(votes)
     if kind == "duckdb":
         relation = take_positions(open_duckdb_query(workspace, votes), choose)
-        if library_of(votes.database) == "duckdb":
-            return CountedDomain(domain, count_foreign_relation(workspace, relation, domain, columns))
-        return CountedDomain(domain, count_relation(workspace, Source(relation=relation, name=VOTES), domain, columns))
+        connection = votes.database if library_of(votes.database) == "duckdb" else workspace.connection
+        return CountedDomain(domain, count_relation(connection, Source(relation=relation, name=VOTES), domain, columns))
     if kind == "sqlite":
         with sqlite.answer(votes, choose_and_start, name=VOTES) as batches:
             return CountedDomain(domain, count_rows(workspace, batches, domain, columns))
