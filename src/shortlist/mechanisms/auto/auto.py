@@ -31,7 +31,7 @@ SHARE = Fraction(1, 20)
 HANDICAP = Fraction(1)
 """What is added to the score of a peel, in units of 2Δ/ε votes: near-ties go to the other mechanisms."""
 DISCOUNT = Fraction(1, 2)
-"""What the score of a peel is multiplied by if the order does not count: then many of its errors do not count either."""
+"""What the score of a peel is multiplied by if the order does not count: many of its errors then do not count."""
 _GAIN = Fraction(11, 10)
 """How much more than ε/k a round of cdp-peel must be able to spend to be taken in place of pnf-peel."""
 
