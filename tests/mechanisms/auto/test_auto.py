@@ -20,6 +20,7 @@ from laws import (
     small_histograms,
     subsets,
 )
+from levels import UpperLevels
 from peels import ball, exponential_round, flip_round, hockey_stick, peel_law, renyi
 
 from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
@@ -175,18 +176,6 @@ HISTOGRAMS = [
     np.array([7, 7, 7, 1, 1, 0]),
 ]
 every_score = pytest.mark.parametrize("kind", [ListScore, SetScore, RoundScore])
-
-
-class UpperLevels:
-    """Levels that show no more than they are asked for."""
-
-    def __init__(self, counts):
-        self.counts = counts
-        self.d = len(counts)
-
-    def above(self, k, depth):
-        floor = int(np.sort(self.counts)[-k]) - depth
-        return Profile.of(self.counts[self.counts >= floor], d=self.d)
 
 
 @every_score
