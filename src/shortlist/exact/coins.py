@@ -44,8 +44,8 @@ def flip_exp_each(numerators: list[int], denominator: int, bits: Bits) -> list[b
     >>> flip_exp_each([0, 1, 200], 2, SeededBits(3))
     [True, True, False]
     """
-    if not numerators:
-        return []
+    if len(numerators) <= _FEW:
+        return [flip(lambda x=Fraction(n, denominator): exp_minus(x), bits) for n in numerators]  # type: ignore[misc]
     words = leading_words(len(numerators), bits)
     last = _NATS * _STEPS
     steps = np.array([min(n * _STEPS // denominator, last) for n in numerators], dtype=np.int64)

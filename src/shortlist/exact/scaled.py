@@ -81,6 +81,8 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     >>> powers(Fraction(1, 2), np.array([0, 2])).align(0).round(6)
     array([1.      , 0.367879])
     """
+    if not len(exponents):
+        return Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
     first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
     head, head_exponent = power(rate, first)
     table = _first_powers(rate)

@@ -9,6 +9,7 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.auto.auto import Auto
+from shortlist.mechanisms.counts.noisy_counts import NoisyTop
 from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
@@ -33,6 +34,7 @@ __all__ = [
     "Laplace",
     "MarginJoint",
     "Mechanism",
+    "NoisyTop",
     "PNFJoint",
     "PNFPeel",
     "Prepared",
@@ -53,12 +55,13 @@ _ALL: tuple[type[Mechanism], ...] = (
     PNFJoint,
     PNFPeel,
     CDPPeel,
+    NoisyTop,
     Laplace,
     Gamma,
 )
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
 _PURE = "{kind} needs no delta: its guarantee is pure"
-_EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6"}
+_EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
 
 def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import IntArray
 from shortlist.exact.balls import working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
@@ -27,6 +26,8 @@ _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
 """How likely it may be that one of the k largest counts alone falls below the threshold."""
 _LARGEST = 2**63 - 1
+_FARTHEST = 2**61
+"""Counts or noise beyond this are drawn item by item, so that sums of two fit into 64 bits."""
 
 
 class LargestNoisyCounts:
@@ -41,7 +42,7 @@ class LargestNoisyCounts:
         fallen = math.ceil(noise.estimate_reach(k / _MISSED))
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))
         wanted = k + (6 * math.isqrt(k) + 30 if spare is None else spare)
-        if wanted >= levels.d:
+        if wanted >= levels.d or max(self._reach, fallen, int(self._profile.values[0])) > _FARTHEST:
             self._profile = self._complete
             self._threshold, self._near = None, len(self._profile.values)
         else:
@@ -142,7 +143,7 @@ class LargestNoisyCounts:
         far, chances = self._far(above, threshold)
         under = np.maximum(profile.values[:above] - threshold + 1, 1)[::-1]
         under = under[: np.searchsorted(under, self._reach)]
-        lost = self._noise.tails(under).align(0) if len(under) else np.zeros(0)
+        lost = self._noise.tails(under).align(0)
         sizes = profile.sizes[:above]
         lost_items = (sizes[::-1][: len(lost)] * lost).sum()
         return float(sizes.sum() - lost_items + (profile.sizes[above:far] * chances.align(0)).sum())
@@ -157,19 +158,14 @@ class LargestNoisyCounts:
     def _far(self, first: int, threshold: int) -> tuple[int, Scaled]:
         """Return the first level out of reach, and the tails of the levels from `first` to there."""
         values = self._profile.values
-        last = max(first, int(np.searchsorted(-values, self._reach - threshold, side="right")))
-        if last == first:
-            return first, Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
+        last = max(first, int(np.searchsorted(-values, min(self._reach, _FARTHEST) - threshold, side="right")))
         return last, self._noise.tails(threshold - values[first:last])
 
     def _prepare_crossings(self) -> Crossings:
-        sizes: IntArray = self._profile.sizes[:0]
-        chances = Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
-        if self._threshold is not None:
-            last, chances = self._far(self._near, self._threshold)
-            sizes = self._profile.sizes[self._near : last]
+        last, chances = self._far(self._near, self._threshold or 0)
         # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
-        return Crossings(sizes, chances, omitted=2.0 ** (1 - _OUT_OF_REACH_BITS), all_groups=self._find_groups)
+        omitted = 2.0 ** (1 - _OUT_OF_REACH_BITS)
+        return Crossings(self._profile.sizes[self._near : last], chances, omitted=omitted, all_groups=self._find_groups)
 
     def _find_groups(self) -> Groups:
         """All far levels, with their exact tails."""

@@ -1,0 +1,56 @@
+"""Noise for counts that one person can move: how much there must be, and what it promises."""
+
+from __future__ import annotations
+
+import operator
+from fractions import Fraction
+
+from shortlist.errors import ParameterError
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
+from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.numbers import quote
+from shortlist.privacy.zcdp import rho_of_pure
+
+
+def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> DiscreteLaplace | DiscreteGaussian:
+    """Choose the noise on each count, where one person moves `moved` counts by 1: Gaussian with a rho, else Laplace.
+
+    >>> choose_noise(10, Fraction(1), None), choose_noise(10, Fraction(1), Fraction(1, 50))
+    (DiscreteLaplace(b=Fraction(10, 1)), DiscreteGaussian(variance=Fraction(250, 1)))
+    """
+    return DiscreteLaplace(moved / epsilon) if rho is None else DiscreteGaussian(moved / (2 * rho))
+
+
+def state_guarantee(
+    moved: int, epsilon: Fraction, delta: Fraction | None, rho: Fraction | None, neighbours: Neighbours
+) -> Guarantee:
+    """State what that noise promises.
+
+    >>> print(state_guarantee(10, Fraction(1), None, None, Neighbours.ADD_REMOVE))
+    1-DP (rho 0.049958375) for one person, add-remove
+    """
+    if rho is None:
+        rho = moved * rho_of_pure(epsilon / moved)
+    return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
+
+
+def read_cap(votes_per_person: object) -> int:
+    """Read how many votes of one person are counted at most.
+
+    >>> read_cap(3)
+    3
+    """
+    try:
+        if isinstance(votes_per_person, bool):
+            raise TypeError
+        cap = operator.index(votes_per_person)  # type: ignore[arg-type]
+    except TypeError:
+        cap = 0
+    if cap < 1:
+        raise ParameterError(
+            "{votes_per_person} must be a whole number from 1",
+            "not {value}",
+            hint="try {votes_per_person=5}",
+            value=quote(votes_per_person),
+        )
+    return cap

@@ -1,0 +1,105 @@
+"""Noisy counts: noise on all counts of people who cast few votes each; the list and its counts are read off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from shortlist.errors import ParameterError
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
+from shortlist.mechanisms.counts.calibrated import choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.largest import LargestNoisyCounts
+from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
+from shortlist.privacy.zcdp import epsilon_from, rho_from
+from shortlist.profile import Levels
+
+_NOT_GIVEN = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyTop(Mechanism):
+    """Choose the k items with the largest noisy counts, and release these counts.
+
+    With m votes per person and c = mΔ, the noise is discrete Laplace of scale c/ε, or with `delta` discrete Gaussian of
+    variance c/2ρ. Then ρ follows from ε and δ, or ε from ρ and δ. Equal noisy counts are ordered at random.
+
+    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or with delta (epsilon, delta)-DP and rho-zCDP, when one person casts at
+           most m votes, for different items.
+    Proof  noisy_counts.proof.md, Theorems 1 and 2.
+    Cost   one pass over the profile, then about k noises for each draw, whatever d is.
+
+    >>> mechanism = NoisyTop(k=100, epsilon=1, votes_per_person=10)
+    >>> mechanism.noise, mechanism.count_bound(10**6)
+    (DiscreteLaplace(b=Fraction(10, 1)), 168)
+    """
+
+    name: ClassVar[str] = "noisy-counts"
+    summary: ClassVar[str] = "the k largest counts after noise on all of them, with the noisy counts"
+    when: ClassVar[str] = "people cast few votes each, k is large, or you want counts"
+    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ)"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2m), or ρ"
+    colour: ClassVar[str] = "#a6761d"
+
+    epsilon: Fraction = _NOT_GIVEN
+    votes_per_person: int
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        self._read(votes_per_person=read_cap(self.votes_per_person))
+        if self.delta is not None:
+            self._read(delta=read_probability(self.delta, name="delta"))
+        if self.rho is not None:
+            self._read(epsilon=self._read_rho(self.rho))
+        elif self.epsilon is _NOT_GIVEN:
+            raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="pass {epsilon=1}, say")
+        Mechanism.__post_init__(self)
+
+    @property
+    def moved(self) -> int:
+        """How many counts one person moves by 1 at most."""
+        return self.votes_per_person * self.neighbours.sensitivity
+
+    @property
+    def noise(self) -> DiscreteLaplace | DiscreteGaussian:
+        """The noise on each count."""
+        return choose_noise(self.moved, self.epsilon, self._find_rho())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises."""
+        return state_guarantee(self.moved, self.epsilon, self.delta, self._find_rho(), self.neighbours)
+
+    def count_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int:
+        """Bound the error of the noisy counts of all d items at once, with a probability of `confidence` or more."""
+        return bound_noise(self.noise, d, 1 - read_probability(confidence, name="confidence"))
+
+    def _error_bound(self, d: int, failure: Fraction) -> int:
+        return bound_difference(self.noise, self.k * d, failure)
+
+    def _prepare(self, levels: Levels) -> LargestNoisyCounts:
+        return LargestNoisyCounts(levels, k=self.k, noise=self.noise)
+
+    def _find_rho(self) -> Fraction | None:
+        if self.rho is not None or self.delta is None:
+            return self.rho
+        return rho_from(self.epsilon, self.delta)
+
+    def _read_rho(self, given: Real) -> Fraction:
+        """Read rho, and find the epsilon that goes with it."""
+        rho = read_positive(given, name="rho")
+        if self.delta is None:
+            raise ParameterError(
+                "{rho} must go with {delta}",
+                hint="pass {delta=1e-6}: then the guarantee has an epsilon, too",
+            )
+        epsilon = epsilon_from(rho, self.delta)
+        if self.epsilon is not _NOT_GIVEN and read_positive(self.epsilon, name="epsilon") != epsilon:
+            raise ParameterError(
+                "{epsilon} must be left out where {rho} is given", "not {value}", value=quote(self.epsilon)
+            )
+        self._read(rho=rho)
+        return epsilon

@@ -1,0 +1,92 @@
+"""Which of many independent events happen."""
+
+import itertools
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from laws import p_value
+
+from shortlist import SeededBits
+from shortlist.exact import crossings
+from shortlist.exact.balls import exp_minus
+from shortlist.exact.crossings import Crossings, Groups, enclose_hazards
+from shortlist.exact.scaled import powers
+
+SIZES = np.array([2, 1, 3])
+DEPTHS = np.array([1, 2, 4])
+RATE = Fraction(3, 4)
+
+
+def chance(index):
+    return exp_minus(RATE * int(DEPTHS[index]))
+
+
+def prepare(shown=3):
+    """Events of probability e^(−rate · depth), of which the first groups are shown."""
+    with ctx.workprec(100):
+        omitted = float(sum((int(SIZES[i]) * -(-chance(i)).log1p() for i in range(shown, 3)), arb(0)).upper())
+    return Crossings(
+        SIZES[:shown],
+        powers(RATE, DEPTHS[:shown]),
+        omitted=omitted * (1 + 1e-9),
+        all_groups=lambda: Groups(sizes=SIZES, chance=chance),
+    )
+
+
+def law(rate):
+    """The probability of every set of events."""
+    events = [(group, index) for group, size in enumerate(SIZES) for index in range(size)]
+    chances = {event: float(np.exp(-rate * DEPTHS[event[0]])) for event in events}
+    for happen in itertools.product((False, True), repeat=len(events)):
+        probability = np.prod([chances[e] if yes else 1 - chances[e] for e, yes in zip(events, happen, strict=True)])
+        yield frozenset(e for e, yes in zip(events, happen, strict=True) if yes), float(probability)
+
+
+@pytest.mark.parametrize("shown", [3, 2, 0])
+def test_events_are_independent_with_their_probabilities(shown):
+    """Every set of events has its probability, also where some groups are not shown; not one that is 30 % off."""
+    crossings, bits = prepare(shown), SeededBits(3)
+    drawn = Counter(frozenset(crossings.draw(bits)) for _ in range(20_000 if shown == 3 else 3_000))
+    for factor, right in ((1.0, True), (0.7, False), (1.3, False)):
+        expected = dict(law(float(RATE) * factor))
+        assert set(drawn) <= set(expected)
+        value = p_value([drawn[events] for events in expected], list(expected.values()))
+        assert value > 1e-9 if right else value < 1e-9
+
+
+def test_floats_are_never_wrong(monkeypatch):
+    """Deciding everything with balls gives the events that floats give, for the same bits."""
+    quick = [prepare().draw(SeededBits(seed)) for seed in range(60)]
+    monkeypatch.setattr(crossings.Table, "locate", lambda table, number: None)
+    monkeypatch.setattr(crossings.Table, "locate_each", lambda table, words: np.full(len(words), -1))
+    assert [prepare().draw(SeededBits(seed)) for seed in range(60)] == quick
+
+
+def test_hazards_are_within_their_error():
+    """−ln(1 − p) is off by at most 48 roundings for every p up to 1/2."""
+    chances = np.concatenate([np.geomspace(1e-300, 0.5, 400), [0.5]])
+    with ctx.workprec(200):
+        for p, hazard in zip(chances.tolist(), enclose_hazards(chances).tolist(), strict=True):
+            assert abs(arb(hazard) / -(-arb(p)).log1p() - 1) < 48 * arb(2) ** -53
+
+
+def test_many_events_are_drawn_without_a_draw_each():
+    """A billion events of probability 10⁻⁷: about a hundred happen, and few bytes are drawn."""
+
+    class Counting(SeededBits):
+        drawn = 0
+
+        def draw(self, count):
+            Counting.drawn += count
+            return super().draw(count)
+
+    size, rate = 10**9, Fraction(16)
+    groups = Groups(sizes=np.array([size]), chance=lambda index: exp_minus(rate))
+    events = Crossings(groups.sizes, powers(rate, np.array([1])), omitted=0.0, all_groups=lambda: groups)
+    numbers = [len(events.draw(Counting(seed))) for seed in range(100)]
+    expected = size * np.exp(-16.0)
+    assert abs(np.mean(numbers) - expected) < 6.2 * np.sqrt(expected / 100)
+    assert Counting.drawn < 100 * (8 + 20 * 2 * expected)

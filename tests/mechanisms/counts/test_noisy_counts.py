@@ -1,0 +1,216 @@
+"""Noisy counts: the list and its counts, from noise on all counts."""
+
+import itertools
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from contract import ALARM, RELATIONS, MechanismContract, item_names
+from flint import arb, ctx, fmpq
+from laws import p_value, sequences, small_histograms
+from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance, outputs
+from peels import ball, renyi
+
+from shortlist import NoisyTop, SeededBits, top_k
+from shortlist.errors import ParameterError
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
+from shortlist.mechanisms.counts.largest import LargestNoisyCounts
+from shortlist.privacy.zcdp import rho_from, rho_of_pure
+from shortlist.profile import Profile
+
+SMALL = [h for h in small_histograms() if len(h) <= 3]
+
+
+def law_of(noise):
+    return laplace_law(noise.b) if isinstance(noise, DiscreteLaplace) else gaussian_law(noise.variance)
+
+
+class TestPureNoisyCounts(MechanismContract):
+    """One vote per person, so that noise is small. The law of a list is that of lists with counts, summed up."""
+
+    window = range(-12, 24)
+    sampled = (((5, 3, 3, 0), 1), ((2, 2, 1), 2))
+    draws = 6_000
+    # What follows is checked below for lists with their counts, and for neighbours that respect the cap.
+    test_law_is_the_stated_one_on_every_small_histogram = None
+    test_law_is_the_stated_one_on_random_histograms = None
+    test_no_neighbour_is_told_apart = None
+    test_no_neighbour_of_random_histograms_is_told_apart = None
+
+    def make(self, k, epsilon, relation="add-remove"):
+        return NoisyTop(k=k, epsilon=epsilon, votes_per_person=1, neighbours=relation)
+
+    def law(self, histogram, k, epsilon, relation="add-remove"):
+        law = law_of(self.make(k, epsilon, relation).noise)
+        return [
+            sum((output_chance(histogram, items, noisy, law) for noisy in outputs(k, self.window)), arb(0))
+            for items in sequences(len(histogram), k)
+        ]
+
+
+class TestGaussianNoisyCounts(TestPureNoisyCounts):
+    sampled = (((5, 3, 3, 0), 1), ((9, 5, 1), 2))
+
+    def make(self, k, epsilon, relation="add-remove"):
+        return NoisyTop(k=k, epsilon=epsilon, delta="0.2", votes_per_person=1, neighbours=relation)
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2, 3)), DiscreteGaussian(Fraction(1))], ids=str)
+def test_all_outputs_together_are_certain(noise):
+    """The probabilities of all lists with counts in a wide window sum to almost 1."""
+    with ctx.workprec(96):
+        law = law_of(noise)
+        for histogram in SMALL:
+            for k in range(1, min(len(histogram), 2) + 1):
+                events = itertools.product(sequences(len(histogram), k), outputs(k, range(-9, 13)))
+                total = sum((output_chance(histogram, *event, law) for event in events), arb(0))
+                assert 1 - arb(1) / 10**4 < total <= 1 + arb(2) ** -60
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("cap", [1, 2])
+def test_no_neighbour_is_told_apart_by_list_and_counts(relation, cap):
+    """For every small histogram, every neighbour that respects the cap, and every list with its counts."""
+    mechanisms = {k: NoisyTop(k=k, epsilon=1, votes_per_person=cap, neighbours=relation) for k in (1, 2, 3)}
+    largest = arb(0)
+    with ctx.workprec(96):
+        law = law_of(mechanisms[1].noise)
+        factor = arb(1).exp() * (1 + arb(2) ** -60)
+        for histogram in SMALL:
+            for k in range(1, len(histogram) + 1):
+                events = list(itertools.product(sequences(len(histogram), k), outputs(k, range(-1, 5))))
+                here = [output_chance(histogram, *event, law) for event in events]
+                for other in capped_neighbours(histogram, relation, cap):
+                    there = [output_chance(other, *event, law) for event in events]
+                    ratios = [p / q for p, q in zip(here, there, strict=True)]
+                    assert not any(ratio > factor for ratio in ratios)
+                    largest = max(largest, *ratios)
+        # The noise is not larger than it must be, for a person who moves all three counts or as many as allowed.
+        moved = mechanisms[1].moved
+        assert largest > (arb("0.9") * min(moved, 3) / moved).exp()
+
+
+def test_order_by_true_count_would_tell_neighbours_apart():
+    """The check above has power: without the random order of equal noisy counts it fails."""
+    with ctx.workprec(96):
+        at, _ = law_of(NoisyTop(k=2, epsilon=1, votes_per_person=1).noise)
+        # Both noisy counts are 1, and item 1 comes first: in (0, 1) it does for certain, in (0, 0) half of the time.
+        assert at(1) * at(0) > arb("1.6").exp() * at(1) * at(1) / 2
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_gaussian_lists_and_counts_are_within_rho(relation):
+    """Rényi divergences of lists with counts are at most rho times their order; hockey sticks at most delta."""
+    cap = 1
+    mechanism = NoisyTop(k=1, epsilon=2, delta="0.1", votes_per_person=cap, neighbours=relation)
+    with ctx.workprec(96):
+        law = law_of(mechanism.noise)
+        rho, delta = ball(mechanism.guarantee.rho), ball(mechanism.guarantee.delta)
+        for histogram in SMALL:
+            events = list(itertools.product(sequences(len(histogram), 1), outputs(1, range(-12, 16))))
+            here = [output_chance(histogram, *event, law) for event in events]
+            for other in capped_neighbours(histogram, relation, cap):
+                there = [output_chance(other, *event, law) for event in events]
+                for order in (fmpq(11, 10), fmpq(2), fmpq(6)):
+                    # The window leaves out little, and leaving out makes the sum smaller.
+                    assert not renyi(here, there, order) > rho * order
+                gaps = [p - arb(2).exp() * q for p, q in zip(here, there, strict=True)]
+                assert not sum((gap for gap in gaps if gap > 0), arb(0)) > delta
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2)), DiscreteGaussian(Fraction(9))], ids=str)
+@pytest.mark.parametrize(
+    ("histogram", "k", "spare"), [((6, 3, 3, 0, 0, 0), 1, 0), ((6, 3, 3, 0, 0), 2, -1), ((4, 0, 0), 1, -1)]
+)
+def test_far_items_follow_the_law(noise, histogram, k, spare):
+    """Whatever the threshold, lists with counts have their law, and not that of noise 30 % wider or narrower."""
+    sampler = LargestNoisyCounts(Profile.of(np.array(histogram)), k=k, noise=noise, spare=spare)
+    assert sampler._near < len(set(histogram))
+    bits, draws = SeededBits(8), 6_000
+    drawn = Counter()
+    for _ in range(draws):
+        picks = sampler.draw(bits)
+        drawn[tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), picks.counts.tolist(), strict=True))] += 1
+    names = item_names(histogram)
+    values = range(-3, 15)
+    events = list(itertools.product(sequences(len(histogram), k), outputs(k, values)))
+    observed = [
+        drawn[tuple((*names[item], value) for item, value in zip(items, noisy, strict=True))] for items, noisy in events
+    ]
+    with ctx.workprec(64):
+        laws = [law_of(widened(noise, stretch)) for stretch in (Fraction(1), Fraction(7, 10), Fraction(13, 10))]
+        expected = [[float(output_chance(histogram, *event, law).mid()) for event in events] for law in laws]
+    rest = draws - sum(observed)
+    p_values = [p_value([*observed, rest], [*law, max(1e-9, 1 - sum(law))]) for law in expected]
+    assert p_values[0] > ALARM
+    assert max(p_values[1:]) < ALARM
+
+
+def widened(noise, stretch):
+    if isinstance(noise, DiscreteLaplace):
+        return DiscreteLaplace(noise.b * stretch)
+    return DiscreteGaussian(noise.variance * stretch**2)
+
+
+@pytest.mark.parametrize("parameters", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}], ids=["pure", "gaussian"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_intervals_hold_for_all_counts_at_once(parameters, relation):
+    """All k released counts are within the bound in 95 % of the draws, but not within a bound that is a third less."""
+    counts = np.random.default_rng(1).poisson(4.0, 3000)
+    mechanism = NoisyTop(k=20, votes_per_person=3, neighbours=relation, **parameters)
+    prepared, bits = mechanism.prepare(Profile.of(counts)), SeededBits(2)
+    bound = mechanism.count_bound(len(counts))
+    worst = []
+    for _ in range(400):
+        picks = prepared.draw(bits)
+        worst.append(int(np.abs(picks.counts - picks.levels).max()))
+    assert sum(error > bound for error in worst) <= 40
+    assert sum(error > bound * 2 // 3 for error in worst) > 40
+
+
+def test_noise_is_as_large_as_it_must_be():
+    """Scale mΔ/ε, or variance mΔ/2ρ; the guarantee is that of mΔ counts."""
+    pure = NoisyTop(k=5, epsilon="0.5", votes_per_person=10)
+    assert pure.noise == DiscreteLaplace(Fraction(20))
+    assert pure.guarantee.rho == 10 * rho_of_pure(Fraction(1, 20))
+    assert NoisyTop(k=5, epsilon="0.5", votes_per_person=10, neighbours="replace").noise.b == 40
+    gaussian = NoisyTop(k=5, epsilon=1, delta="1e-6", votes_per_person=10)
+    rho = rho_from(Fraction(1), Fraction(1, 10**6))
+    assert gaussian.noise == DiscreteGaussian(10 / (2 * rho))
+    assert (gaussian.guarantee.rho, gaussian.guarantee.delta) == (rho, Fraction(1, 10**6))
+    stated = NoisyTop(k=5, rho="0.02", delta="1e-6", votes_per_person=10, neighbours="replace")
+    assert stated.noise == DiscreteGaussian(Fraction(500))
+    assert stated.guarantee.epsilon == stated.epsilon > 0
+    assert NoisyTop(**stated.parameters) == stated
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"epsilon": 1}, "needs votes_per_person"),
+        ({"votes_per_person": 3}, "epsilon, or rho and delta"),
+        ({"epsilon": 1, "votes_per_person": 0}, "votes_per_person must be a whole number from 1, not 0"),
+        ({"epsilon": 1, "votes_per_person": 1.5}, "votes_per_person"),
+        ({"epsilon": 1, "votes_per_person": True}, "votes_per_person"),
+        ({"rho": "0.1", "votes_per_person": 3}, "rho must go with delta"),
+        ({"rho": "0.1", "delta": "1e-6", "epsilon": 1, "votes_per_person": 3}, "epsilon must be left out"),
+        ({"epsilon": 1, "delta": 0, "votes_per_person": 3}, "delta"),
+    ],
+)
+def test_refuses_wrong_parameters(parameters, words):
+    """What cannot be promised is refused, and the error says what is missing."""
+    with pytest.raises(ParameterError, match=words):
+        top_k([3, 2, 1], k=1, mechanism="noisy-counts", **parameters)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "1e-200", "1000000"])
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_extreme_epsilons_work(epsilon, delta):
+    """Counts close and far, and any epsilon: a list comes out."""
+    parameters = {} if delta is None else {"delta": delta}
+    for counts in (np.array([2**63 - 1, 10**6, 900, 5, 5, 0]), np.arange(500), np.zeros(400, dtype=int)):
+        chosen = top_k(
+            counts, k=4, epsilon=epsilon, votes_per_person=2, mechanism="noisy-counts", bits=SeededBits(1), **parameters
+        )
+        assert len(set(chosen.tolist())) == 4
