@@ -270,10 +270,10 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        raised = [stated_score(each, histogram) for each in mechanism.candidates.values()]
+        handicap = ball(auto.HANDICAP / noisy.rate)
         raised = [
-            raised[0],
-            *(score + ball(auto.HANDICAP / mechanism.candidates["margin-joint"].rate) for score in raised[1:]),
+            stated_score(each, histogram) + (0 if name == "margin-joint" else handicap)
+            for name, each in mechanism.candidates.items()
         ]
         least = reduce(lambda one, other: other if other < one else one, raised)
         stated = [(-ball(mechanism.choice_epsilon / 2) * (score - least)).exp() for score in raised]
