@@ -105,7 +105,8 @@ class Release(Sequence[Any]):
         chosen = f"Top {len(self)}{among}" + (", in no order," if self.unordered else "")
         bound = "" if self.error_bound is None else f" Error: {self.error_bound}."
         stamp = "" if self.secure else f" {NOT_SECURE}"
-        return f"{chosen} by {self.mechanism}, {self.guarantee}; shortlist {self.version}.{bound}{stamp}"
+        ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
+        return f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}.{bound}{stamp}"
 
     @property
     def domain_size(self) -> int | None:

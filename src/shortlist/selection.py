@@ -62,7 +62,7 @@ def select(
     >>> release.items
     ('a', 'b')
     >>> print(release.guarantee)
-    1-DP (rho 0.125) for one person, add-remove
+    1-DP (rho 0.22272609965) for one person, add-remove
     """
     times = _checked_sensitivity(sensitivity, count)
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times

@@ -133,11 +133,11 @@ def prepare(
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
     >>> selector
-    Selector(Joint(k=2, epsilon=Fraction(1, 1), neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>), 4 items)
+    Selector(Auto(k=2, epsilon=Fraction(1, 1), ...), 4 items)
     >>> selector.draw()
     ['apple', 'pear']
     >>> print(selector.guarantee)
-    1-DP (rho 0.125) for one person, add-remove
+    1-DP (rho 0.22272609965) for one person, add-remove
     """
     chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
     array, labels = read_counts(counts)
@@ -183,6 +183,7 @@ class Selector(Generic[Chosen]):
     def _draw(self, bits: Bits) -> tuple[Any, Picks]:
         check_may_release(self._mechanism, bits)
         picks = self._prepared.draw(bits)
-        indices = picks.arrange(self._tally.items(picks))
+        rows = self._tally.items(picks)
+        indices = rows[picks.order(rows)]
         items: Any = indices if self._labels is None else [self._labels[index] for index in indices.tolist()]
         return items, picks

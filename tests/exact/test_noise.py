@@ -96,6 +96,20 @@ def tail(noise, least):
     return sum(terms[least:], arb(0)) / (2 * sum(terms[1:], arb(0)) + 1)
 
 
+@every_noise
+def test_the_bound_of_a_difference_holds(noise):
+    """It is at least the convolution of two laws; for discrete Laplace it is the convolution."""
+    reach = int(60 * scale_of(noise)) + 30
+    law = np.array([weight(noise, x, 1.0, 0) for x in range(-reach, reach + 1)])
+    difference = np.convolve(law, law) / law.sum() ** 2
+    for least in (1, 2, 5, 30):
+        exact = difference[2 * reach + least :].sum()
+        bound = float(noise.enclose_difference(least).mid())
+        assert exact * (1 - 1e-9) <= bound
+        if isinstance(noise, DiscreteLaplace) and exact > 1e-12:
+            assert bound == pytest.approx(exact, rel=1e-6)
+
+
 def test_a_table_of_geometric_weights_is_never_wrong():
     """Inversion with balls gives what the table gives, for the same bits."""
     for rate in (Fraction(1, 100), Fraction(2, 3), Fraction(9)):

@@ -8,15 +8,15 @@ import pytest
 
 import shortlist
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, write_table
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import rho_from, rho_of_pure
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=list(MECHANISMS))
-K, EPSILON, VOTES = 10, Fraction(1, 3), 4
+K, EPSILON = 10, Fraction(1, 3)
 RHO = {
     "ε²/8": lambda mechanism: EPSILON**2 / 8,
     "ε·tanh(ε/2)": lambda mechanism: rho_of_pure(EPSILON),
     "ε·tanh(ε/2k)": lambda mechanism: K * rho_of_pure(EPSILON / K),
-    "ε·tanh(ε/2m), or ρ": lambda mechanism: VOTES * rho_of_pure(EPSILON / VOTES),
+    "ε·tanh(ε/2m), or ρ": lambda mechanism: rho_from(EPSILON, mechanism.delta),
     "kε′²/8": lambda mechanism: K * mechanism.round_epsilon**2 / 8,
     "that of the choice + the largest of a candidate": lambda mechanism: (
         rho_of_pure(mechanism.choice_epsilon) + max(each.guarantee.rho for each in mechanism.candidates.values())
@@ -26,9 +26,10 @@ RHO = {
 
 def build(kind):
     """The mechanism with its needed parameters only."""
-    needed = {"delta": "1e-6", "votes_per_person": VOTES}
-    names = {field.name for field in fields(kind) if field.default is MISSING}
-    return kind(k=K, epsilon=EPSILON, **{name: value for name, value in needed.items() if name in names})
+    needed = {"delta": "1e-6"} if "δ" in kind.guarantee_in_words else {}
+    if any(field.name == "votes_per_person" and field.default is MISSING for field in fields(kind)):
+        needed["votes_per_person"] = 3
+    return kind(k=K, epsilon=EPSILON, **needed)
 
 
 @every_mechanism

@@ -118,7 +118,7 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
 def _show_next(console: Console, plays: Path, catalogue: Path, output: Path) -> None:
     command = (
         f"{_find_program()} select {shlex.quote(str(plays))} --person user_id --item track "
-        f"--domain {shlex.quote(str(catalogue))} -k {_K} --epsilon {_EPSILON} --output mine.json"
+        f"--domain {shlex.quote(str(catalogue))} -k {_K} --epsilon {_EPSILON} --mechanism joint --output mine.json"
     )
     console.print("The release to publish", style="bold")
     print(f"  {to_text(output)}")

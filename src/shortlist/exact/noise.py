@@ -10,6 +10,7 @@ P(noise ≥ a), and a draw that returns a noise x ≥ a or None, such that p(a) 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -45,6 +46,9 @@ class Noise(Protocol):
 
     def tails(self, least: IntArray) -> Scaled:
         """Compute p for rising integers ≥ 1 as floats with a proven error."""
+
+    def enclose_difference(self, least: int) -> arb:
+        """Enclose a number that is at least P(Z − Z′ ≥ least) for two independent noises, least ≥ 1."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,12 @@ class DiscreteLaplace:
     def enclose_tail(self, least: int) -> arb:
         """Enclose P(noise ≥ least) = e^(−least/b) / (1 + e^(−1/b))."""
         return exp_minus(least / self.b) / (1 + exp_minus(1 / self.b))
+
+    def enclose_difference(self, least: int) -> arb:
+        """Enclose P(Z − Z′ ≥ n), which sums ((1−q)/(1+q))² q^n (n + (1+q²)/(1−q²)), where q = e^(−1/b)."""
+        q, p = exp_minus(1 / self.b), shortfall(1 / self.b)
+        odds = (1 + q**2) / (p * (1 + q))
+        return exp_minus(least / self.b) * (p * (least + odds) + q) / (1 + q) ** 2
 
     def tails(self, least: IntArray) -> Scaled:
         """Compute P(noise ≥ a) for rising integers as floats with a proven error."""
@@ -144,13 +154,17 @@ class DiscreteGaussian:
         exponent = (least - Fraction(tangent, 2)) * tangent / self.variance
         return exp_minus(exponent) * ball(1 + self.variance / tangent) / self._enclose_total()
 
+    def enclose_difference(self, least: int) -> arb:
+        """Enclose e^(−n²/4σ²). It is at least P(Z − Z′ ≥ n), as E e^(tZ) ≤ e^(t²σ²/2)."""
+        return exp_minus(least**2 / (4 * self.variance))
+
     def tails(self, least: IntArray) -> Scaled:
         """Compute p for rising integers as floats with a proven error.
 
         The exponent of e^(−1/2σ²) in p is a² from t = ⌊σ⌋ + 1 on, and 2at − t² before. Adding t² makes it positive.
         """
         tangent, rate = self._floor + 1, 1 / (2 * self.variance)
-        if max(tangent, *least[-1:].tolist()) >= _LARGEST_ROOT:
+        if max([tangent, *least[-1:].tolist()]) >= _LARGEST_ROOT:
             return _scale([round_to_float(lambda a=a: self.enclose_tail(a)) for a in least.tolist()], 2)  # type: ignore[misc]
         exponents = np.where(least < tangent, 2 * least * tangent, least * least + tangent**2)
         mantissa, shift = np.frexp(1 + float(self.variance) / np.maximum(least, tangent))
@@ -184,19 +198,30 @@ def bound_noise(noise: Noise, count: int, failure: Fraction) -> int:
     """Find a T such that `count` noises all lie in [−T, T] but for a probability of at most `failure`.
 
     Claim   2 · count · P(noise ≥ T + 1) ≤ failure. The noises need not be independent.
-    Rounds  p falls to 0, so doubling T ends, and halving an interval of integers ends.
+    """
+    return _search(lambda bound: 2 * count * noise.enclose_tail(bound + 1), failure)
+
+
+def bound_difference(noise: Noise, count: int, failure: Fraction) -> int:
+    """Find a B such that `count` differences of two noises are all B at most but for a probability of `failure`.
+
+    Claim   count · P(Z − Z′ ≥ B + 1) ≤ failure.
+    """
+    return _search(lambda bound: count * noise.enclose_difference(bound + 1), failure)
+
+
+def _search(chance: Callable[[int], arb], failure: Fraction) -> int:
+    """Find the smallest integer from 0 on with a probability of at most `failure`.
+
+    Rounds  The probability falls to 0, so doubling ends, and so does halving an interval of integers.
     """
     with working_precision(_PRECISION):
-
-        def holds(bound: int) -> bool:
-            return bool(2 * count * noise.enclose_tail(bound + 1) <= ball(failure))
-
         low, high = -1, 0
-        while not holds(high):
+        while not chance(high) <= ball(failure):
             low, high = high, 2 * high + 1
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if holds(middle) else (middle, high)
+            low, high = (low, middle) if chance(middle) <= ball(failure) else (middle, high)
     return high
 
 

@@ -43,7 +43,7 @@ __all__ = [
     "write_table",
 ]
 
-DEFAULT_MECHANISM = "joint"
+DEFAULT_MECHANISM = "auto"
 """The mechanism that is taken where none is named."""
 
 _ALL: tuple[type[Mechanism], ...] = (

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from shortlist.errors import ParameterError
-from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
 from shortlist.mechanisms.counts.calibrated import choose_noise, read_cap, state_guarantee
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Mechanism
@@ -41,7 +41,7 @@ class NoisyTop(Mechanism):
     when: ClassVar[str] = "people cast few votes each, k is large, or you want counts"
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ)"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2m), or ρ"
-    colour: ClassVar[str] = "#1b7837"
+    colour: ClassVar[str] = "#a6761d"
 
     epsilon: Fraction = _NOT_GIVEN
     votes_per_person: int
@@ -78,7 +78,7 @@ class NoisyTop(Mechanism):
         return bound_noise(self.noise, d, 1 - read_probability(confidence, name="confidence"))
 
     def _error_bound(self, d: int, failure: Fraction) -> int:
-        return 2 * bound_noise(self.noise, d, failure)
+        return bound_difference(self.noise, self.k * d, failure)
 
     def _prepare(self, levels: Levels) -> LargestNoisyCounts:
         return LargestNoisyCounts(levels, k=self.k, noise=self.noise)
