@@ -5,23 +5,27 @@ import csv
 import json
 import os
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import MISSING, FrozenInstanceError, fields, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
+import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import record
+from shortlist import prepare
+from shortlist.accuracy import ErrorBound, NoisyCounts
 from shortlist.errors import DataError, OutputError, ParameterError
 from shortlist.exact.bits import SeededBits, SystemBits
-from shortlist.mechanisms import Joint
+from shortlist.mechanisms import MECHANISMS, Joint
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import write_exact
-from shortlist.release import Release, check_may_release
+from shortlist.release import Release, check_may_release, is_secure
 from shortlist.writing import check_target, write_whole
 
 ITEMS = {
@@ -61,7 +65,9 @@ def test_json_gives_back_what_was_written(tmp_path, kind):
 @given(items=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1, max_size=5))
 def test_any_text_survives(items):
     """JSON keeps any text."""
-    assert record.loads(record.dumps(make(tuple(items))))["items"] == tuple(items)
+    release = make(tuple(dict.fromkeys(items)))
+    assert Release.from_json(release.to_json()) == release
+    assert release.to_json().isprintable() or "\n" in release.to_json()
 
 
 @given(number=st.fractions())
@@ -74,13 +80,14 @@ def test_json_names_its_schema(tmp_path):
     """The file says what it is, with rationals as exact texts."""
     make().to_json(tmp_path / "top.json")
     stored = json.loads((tmp_path / "top.json").read_text())
-    assert stored["schema"] == "shortlist.release/1"
-    assert stored["guarantee"]["epsilon"] == "1/3"
+    assert stored["schema"] == "shortlist.release/2"
+    assert stored["guarantee"]["epsilon"] == stored["parameters"]["epsilon"] == "1/3"
+    assert (stored["domain_size"], "d" in stored, "counts" in stored) == (9, False, False)
     assert stored["guarantee"]["delta"] == "0.000001"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"schema": "shortlist.release/2"}', '{"schema": "shortlist.release/1"}']
+    "text", ["", "[]", "{}", "{", '{"schema": "shortlist.release/3"}', '{"schema": "shortlist.release/1"}', "\xff"]
 )
 def test_refuses_other_json(tmp_path, text):
     """A file that is no record is refused."""
@@ -103,12 +110,19 @@ def test_refuses_other_json(tmp_path, text):
         ("items", [{"rational": "1/3"}]),
         ("items", [{"integer": True}]),
         ("items", [{"float": "1.5"}]),
-        ("d", 1),
-        ("d", 9.0),
-        ("d", True),
+        ("domain_size", 1),
+        ("domain_size", 9.0),
+        ("domain_size", True),
+        ("unordered", 1),
+        ("counts", {"values": [1], "low": [1], "high": [1], "confidence": "0.95"}),
+        ("counts", {"values": [1, 2.5], "low": [1, 2], "high": [1, 2], "confidence": "0.95"}),
+        ("error_bound", {"votes": -1, "confidence": "0.95", "statement": "x"}),
+        ("error_bound", {"votes": 3, "confidence": 0.95, "statement": "x"}),
+        ("error_bound", {"votes": 3, "confidence": "0.95", "statement": "x\n"}),
+        ("population", 3),
         ("mechanism", None),
         ("parameters", []),
-        ("parameters", {"k": [2]}),
+        ("parameters", {"k": 2.5}),
         ("version", 1),
         ("guarantee", None),
         ("epsilon", "0"),
@@ -126,8 +140,8 @@ def test_refuses_other_json(tmp_path, text):
 )
 def test_refuses_values_that_no_release_has(tmp_path, field, value):
     """A record that was changed by hand is not believed."""
-    stored = json.loads(record.dumps(make()))
-    (stored if field in stored else stored["guarantee"])[field] = value
+    stored = make().to_dict()
+    (stored["guarantee"] if field in stored["guarantee"] else stored)[field] = value
     (tmp_path / "top.json").write_text(json.dumps(stored))
     with pytest.raises(DataError, match="schema"):
         Release.from_json(tmp_path / "top.json")
@@ -136,9 +150,9 @@ def test_refuses_values_that_no_release_has(tmp_path, field, value):
 def test_refuses_what_is_no_path():
     """A path is text or a Path."""
     for write in (make().to_json, make().to_csv, make().to_parquet):
-        with pytest.raises(OutputError, match="the output must be a path, as text or a Path, not NoneType"):
-            write(None)
-    with pytest.raises(ParameterError, match="path must be"):
+        with pytest.raises(OutputError, match="the output must be a path, as text or a Path, not int"):
+            write(3)
+    with pytest.raises(ParameterError, match="source must be a path or JSON text, not NoneType"):
         Release.from_json(None)
 
 
@@ -149,7 +163,7 @@ def test_equal_releases_have_one_hash():
 
 def test_refuses_a_missing_record(tmp_path):
     """A file that is not there is refused."""
-    with pytest.raises(DataError, match="could not be read"):
+    with pytest.raises(DataError, match="must be readable"):
         Release.from_json(tmp_path / "top.json")
 
 
@@ -170,7 +184,7 @@ def test_parquet_holds_items_and_record(tmp_path, kind):
     release.to_parquet(tmp_path / "top.parquet")
     table = parquet.read_table(tmp_path / "top.parquet")
     assert table["item"].to_pylist() == list(release.items)
-    assert Release(**record.loads(table.schema.metadata[b"shortlist.release"].decode())) == release
+    assert Release.from_json(table.schema.metadata[b"shortlist.release"].decode()) == release
 
 
 def test_shows_itself():
@@ -182,12 +196,245 @@ def test_shows_itself():
     assert "&lt;script&gt;" in release._repr_html_()
 
 
-def test_says_when_it_is_not_secure():
-    """A release from repeatable randomness says so everywhere."""
-    release = make(secure=False)
-    assert "NOT SECURE" in str(release)
-    assert "NOT SECURE" in release._repr_html_()
-    assert not record.loads(record.dumps(release))["secure"]
+def test_items_cannot_steer_a_terminal():
+    """Control and bidirectional characters are shown as escapes, as text, as HTML and as JSON."""
+    release = make(("\x1b[2Ja\nb", "c\u202ed\U000e0001", "e\u3000f"))
+    for shown in (str(release), release._repr_html_()):
+        assert r"\x1b[2Ja\nb" in shown
+        assert r"c\u202ed\U000e0001" in shown
+        assert "e\u3000f" in shown
+    assert not {"\x1b", "\u202e", "\U000e0001"} & set(str(release) + release._repr_html_() + release.to_json())
+    assert Release.from_json(release.to_json()) == release
+
+
+def test_says_when_it_is_not_secure(tmp_path):
+    """A release from repeatable randomness says so in every format; a secure one has no such column."""
+    for release in (make(), make(secure=False)):
+        release.to_csv(tmp_path / "top.csv", force=True)
+        release.to_parquet(tmp_path / "top.parquet", force=True)
+        rows = list(csv.DictReader((tmp_path / "top.csv").read_text().splitlines()))
+        frames = [release.to_pandas(), release.to_polars().to_pandas(), pd.read_parquet(tmp_path / "top.parquet")]
+        assert [row.get("secure", "true") for row in rows] == [str(release.secure).lower()] * 2
+        assert all(("secure" in frame.columns) == (not release.secure) for frame in frames)
+        assert all(list(frame.get("secure", [True, True])) == [release.secure] * 2 for frame in frames)
+        assert release.to_dict()["secure"] == release.secure
+        for shown in (str(release), release._repr_html_()):
+            assert ("NOT SECURE" in shown) == (not release.secure)
+
+
+class Claiming:
+    secure = True
+
+    def draw(self, count):
+        return bytes(count)
+
+
+class Inherited(SystemBits):
+    def draw(self, count):
+        return bytes(count)
+
+
+def test_only_the_operating_system_is_secure():
+    """A class cannot claim to be secure, by a flag or by inheritance."""
+    selector = prepare([9, 3, 1], k=1, epsilon=1)
+    assert selector.release().secure
+    for bits in (Claiming(), Inherited(), SeededBits(3)):
+        assert not is_secure(bits)
+        assert not selector.release(bits).secure
+
+
+def test_is_a_sequence_of_its_items():
+    """Length, order, places, slices and membership are those of the items."""
+    release = make(("a", "b", "c"))
+    assert (len(release), list(release), release[0], release[-1], release[1:]) == (
+        3,
+        ["a", "b", "c"],
+        "a",
+        "c",
+        ("b", "c"),
+    )
+    assert "b" in release
+    assert "z" not in release
+    assert release.index("c") == 2
+    assert dict(enumerate(release, start=1)) == {1: "a", 2: "b", 3: "c"}
+
+
+@pytest.mark.parametrize("kind", ITEMS)
+def test_frames_hold_ranks_and_items(kind):
+    """pandas, Polars and Arrow have the same rows, and Arrow and pandas carry the record."""
+    release = make(ITEMS[kind])
+    table = release.to_arrow()
+    ranks = list(range(1, len(release) + 1))
+    assert release.to_pandas()["rank"].tolist() == release.to_polars()["rank"].to_list() == ranks
+    assert table.to_pydict() == {"rank": ranks, "item": list(release)}
+    assert release.to_polars()["item"].to_list() == list(release)
+    assert Release.from_json(release.to_pandas().attrs["shortlist.release"]) == release
+    assert Release.from_json(table.schema.metadata[b"shortlist.release"].decode()) == release
+
+
+def make_full():
+    return replace(
+        make(("a", "b")),
+        unordered=True,
+        counts=NoisyCounts(values=(310, -2), low=(300, 0), high=(320, 8), confidence="0.95"),
+        error_bound=ErrorBound(votes=12, confidence="0.95", statement="no place misses 12 votes"),
+        population="listeners",
+    )
+
+
+def test_optional_fields_are_kept(tmp_path):
+    """Noisy counts, an error bound, a missing order, a population and a missing domain survive every way."""
+    for release in (make_full(), replace(make_full(), d=None)):
+        assert Release.from_json(release.to_json()) == release == pickle.loads(pickle.dumps(release))
+        assert release.to_arrow().to_pydict() == {
+            "item": ["a", "b"],
+            "count": [310, -2],
+            "low": [300, 0],
+            "high": [320, 8],
+        }
+        assert "in no order" in str(release)
+        assert "Error: with probability 0.95, no place misses 12 votes." in str(release)
+        release.to_csv(tmp_path / "top.csv", force=True)
+        assert (tmp_path / "top.csv").read_text().splitlines()[:2] == ['"item","count","low","high"', '"a",310,300,320']
+
+
+def test_a_reader_ignores_fields_that_it_does_not_know():
+    """The schema may grow by optional fields without a new version."""
+    assert Release.from_json(json.dumps({**make().to_dict(), "colour": "blue"})) == make()
+
+
+@pytest.fixture(scope="module")
+def schema():
+    path = Path(__file__).parents[1] / "docs" / "release.schema.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(stored)
+    return jsonschema.Draft202012Validator(stored)
+
+
+def test_records_follow_the_published_schema(schema):
+    """Every record that is written is valid: every type of item, every mechanism, every optional field."""
+    releases = [make(items, secure=secure) for items in ITEMS.values() for secure in (True, False)]
+    releases += [make_full(), replace(make_full(), d=None)]
+    for name, kind in MECHANISMS.items():
+        needed = {field.name for field in fields(kind) if field.default is MISSING} - {"k", "epsilon"}
+        parameters = {"k": 2, "epsilon": "1/3", **dict.fromkeys(needed, "1e-6")}
+        releases.append(prepare([9, 3, 1], mechanism=name, **parameters).release(SeededBits(1)))
+    for release in releases:
+        schema.validate(release.to_dict())
+        assert Release.from_json(release.to_json()) == release
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": "shortlist.release/1"},
+        {"items": [1.5]},
+        {"items": [{"float": "1"}]},
+        {"secure": "yes"},
+        {"domain_size": 0},
+        {"parameters": {"k": 2, "epsilon": 1}},
+        {"guarantee": {"epsilon": "1"}},
+    ],
+    ids=repr,
+)
+def test_the_published_schema_refuses_other_records(schema, change):
+    """The schema is no empty form."""
+    with pytest.raises(jsonschema.ValidationError):
+        schema.validate({**make().to_dict(), **change})
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent / "records").glob("v1-*.json")), ids=lambda path: path.stem
+)
+def test_records_of_the_first_version_are_read(path, schema):
+    """Records that the first version wrote are read, and written in the new form they say the same."""
+    release, stored = Release.from_json(path), json.loads(path.read_text(encoding="utf-8"))
+    assert release.d == stored["d"]
+    assert len(release) == stored["parameters"]["k"] == release.parameters["k"]
+    assert release.parameters["epsilon"] == release.guarantee.epsilon == Fraction(stored["guarantee"]["epsilon"])
+    schema.validate(release.to_dict())
+    assert Release.from_json(release.to_json()) == release
+
+
+CONTRADICTIONS = {
+    "epsilon of the guarantee": (["guarantee", "epsilon"], "0.001", "epsilon differs"),
+    "epsilon of the parameters": (["parameters", "epsilon"], "0.001", "epsilon differs"),
+    "rho": (["guarantee", "rho"], "0.00001", "promises more"),
+    "neighbours": (["guarantee", "neighbours"], "replace", "neighbours differs"),
+    "fewer items": (["items"], ["a"], "number of items"),
+    "more items": (["items"], ["a", "b", "c"], "number of items"),
+    "k": (["parameters", "k"], 5, "number of items"),
+    "an item twice": (["items"], ["a", "a"], "named twice"),
+    "a wrong parameter": (["parameters", "beta"], "7", "cannot have these parameters"),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_refuses_records_that_contradict_themselves(name):
+    """A record that was changed in one place only is refused, and the error names no item."""
+    (*path, field), value, words = CONTRADICTIONS[name]
+    stored = make().to_dict()
+    place = stored
+    for step in path:
+        place = place[step]
+    place[field] = value
+    with pytest.raises(DataError, match="must not contradict itself; in the text, .*" + words):
+        Release.from_json(json.dumps(stored))
+
+
+def test_refuses_a_delta_that_differs():
+    """The delta of the parameters is that of the guarantee."""
+    release = prepare(range(60), k=30, epsilon=1, delta="1e-6", mechanism="cdp-peel").release()
+    stored = release.to_dict()
+    assert Release.from_json(release.to_json()) == release
+    for delta, words in (("1e-7", "delta differs"), ("0", "promises more than the mechanism")):
+        stored["guarantee"]["delta"] = delta
+        with pytest.raises(DataError, match=words):
+            Release.from_json(json.dumps(stored))
+
+
+def test_a_weaker_guarantee_is_believed():
+    """A later version may prove more about a mechanism: then old records promise less than the mechanism gives."""
+    stored = make().to_dict()
+    stored["guarantee"]["rho"] = None
+    assert Release.from_json(json.dumps(stored)).guarantee.rho is None
+
+
+def test_unknown_mechanisms_are_read():
+    """A record of a mechanism that this version does not know is checked as far as possible."""
+    stored = {**make().to_dict(), "mechanism": "of my own"}
+    assert Release.from_json(json.dumps(stored)).mechanism == "of my own"
+
+
+def test_selectors_make_releases():
+    """Counts in memory yield the whole record, with the labels that were given."""
+    selector = prepare({"a": 900, "b": 400, "c": 1}, k=2, epsilon="0.5", neighbours="replace")
+    release = selector.release()
+    assert release.items == ("a", "b")
+    assert (release.d, release.secure, release.mechanism) == (3, True, selector.mechanism.name)
+    assert release.guarantee == selector.guarantee == selector.mechanism.guarantee
+    assert Release.from_json(release.to_json()) == release
+    assert prepare([900, 400, 1], k=2, epsilon=1).release().items == (0, 1)
+    assert "900" not in repr(selector)
+
+
+def test_releases_state_their_error():
+    """A bound that depends on public numbers only is part of the release, in every form."""
+    mechanism = Joint(k=2, epsilon=1)
+    release = prepare([900, 400, 1], mechanism=mechanism).release()
+    votes = mechanism.error_bound(3)
+    assert (release.error_bound.votes, release.error_bound.confidence) == (votes, Fraction(19, 20))
+    assert f"at most {votes} votes" in str(release)
+    assert release.to_dict()["error_bound"]["votes"] == votes
+    assert prepare([9, 3], k=1, epsilon=1, mechanism="laplace").release(SeededBits(1)).error_bound is None
+
+
+def test_sets_have_no_order():
+    """A release of a set says so, in the order of the items that were given."""
+    release = prepare({"a": 1, "c": 900, "b": 400}, k=2, epsilon=9, mechanism="subset").release()
+    assert (release.items, release.unordered) == (("c", "b"), True)
+    ranged = prepare([900, 400, 1], k=(1, 2), epsilon=9, mechanism="subset").release()
+    assert Release.from_json(ranged.to_json()) == ranged
 
 
 def test_cannot_be_changed():

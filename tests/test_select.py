@@ -34,7 +34,8 @@ def test_records_what_was_promised():
     assert str(made.guarantee) == "0.1-DP (rho 0.00125) for one account, replace"
     assert (made.d, made.secure) == (4, True)
     assert [*Release.__dataclass_fields__] == [
-        "items", "mechanism", "parameters", "guarantee", "d", "secure", "version"
+        "items", "mechanism", "parameters", "guarantee", "d", "secure", "version",
+        "unordered", "counts", "error_bound", "population",
     ]  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def test_divides_epsilon_by_the_sensitivity(monkeypatch):
     prepare = Joint._prepare
     monkeypatch.setattr(Joint, "_prepare", lambda self, levels: (used.append(self.epsilon), prepare(self, levels))[1])
     votes = pa.table({"track": ["a", "b"], "plays": [900, 500]})
-    made = release(votes, person=None, count="plays", sensitivity=3)
+    made = release(votes, person=None, count="plays", sensitivity=3, mechanism="joint")
     assert used == [Fraction(1, 3)]
     assert made.guarantee == Joint(k=2, epsilon=1).guarantee
     assert made.parameters["epsilon"] == 1

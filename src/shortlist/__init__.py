@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
-    from shortlist.errors import ShortlistError
-    from shortlist.exact.bits import SeededBits, SystemBits
+    from shortlist.accuracy import ErrorBound, NoisyCounts
+    from shortlist.errors import ChangedError, DataError, MissingExtraError, OutputError, ParameterError, ShortlistError
+    from shortlist.exact.bits import Bits, SeededBits, SystemBits
     from shortlist.mechanisms import (
         Auto,
         CDPPeel,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         Joint,
         Laplace,
         MarginJoint,
+        Mechanism,
         NoisyTop,
         PNFJoint,
         PNFPeel,
@@ -26,23 +28,33 @@ if TYPE_CHECKING:
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release import Release
     from shortlist.selection import select
-    from shortlist.selector import prepare, top_k
+    from shortlist.selector import Selector, prepare, top_k
 
 __all__ = [
     "Auto",
+    "Bits",
     "CDPPeel",
+    "ChangedError",
+    "DataError",
+    "ErrorBound",
     "FastJoint",
     "Gamma",
     "Guarantee",
     "Joint",
     "Laplace",
     "MarginJoint",
+    "Mechanism",
+    "MissingExtraError",
     "Neighbours",
+    "NoisyCounts",
     "NoisyTop",
+    "OutputError",
     "PNFJoint",
     "PNFPeel",
+    "ParameterError",
     "Release",
     "SeededBits",
+    "Selector",
     "ShortlistError",
     "Subset",
     "SystemBits",
@@ -53,10 +65,11 @@ __all__ = [
     "top_k",
 ]
 
-# Names are imported when they are asked for, so that the command line can answer before NumPy is loaded.
+# Names are imported on first use, so that the command line can print help before NumPy is loaded.
 _HOMES = {
-    "errors": ["ShortlistError"],
-    "exact.bits": ["SeededBits", "SystemBits"],
+    "accuracy": ["ErrorBound", "NoisyCounts"],
+    "errors": ["ChangedError", "DataError", "MissingExtraError", "OutputError", "ParameterError", "ShortlistError"],
+    "exact.bits": ["Bits", "SeededBits", "SystemBits"],
     "mechanisms": [
         "Auto",
         "CDPPeel",
@@ -65,6 +78,7 @@ _HOMES = {
         "Joint",
         "Laplace",
         "MarginJoint",
+        "Mechanism",
         "NoisyTop",
         "PNFJoint",
         "PNFPeel",
@@ -73,7 +87,7 @@ _HOMES = {
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release": ["Release"],
     "selection": ["select"],
-    "selector": ["prepare", "top_k"],
+    "selector": ["Selector", "prepare", "top_k"],
 }
 
 

@@ -1,7 +1,8 @@
-"""Levels: how many items have each count, which is all that a mechanism needs to know.
+"""The profile of counts: how many items have each count.
 
-Every mechanism treats items with equal counts alike (the profile principle), so counts cross to it as a
-`Profile`, and it answers with `Picks`: a count level and a rank inside that level for each chosen item.
+Every mechanism treats items with equal counts alike, so it needs no more than the profile. A *level* is the set of all
+items with the same count. A mechanism answers with `Picks`: for each chosen item, the count of its level and its rank
+inside the level.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from typing import Protocol
 import numpy as np
 
 from shortlist.arrays import IntArray
+from shortlist.errors import DataError
 
 EVERY_LEVEL = 2**63 - 1
-"""A depth below the k-th largest count that leaves no level out."""
+"""A depth below the k-th largest count that reaches every level."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The items' levels from the largest count downwards: `sizes[i]` items have count `values[i]`.
+    """The levels in falling order of count: `sizes[i]` items have count `values[i]`.
 
-    A profile may stop early: then `sizes` sum to less than `d`, and all other items have counts below the last value.
+    A profile may stop early. Then `sizes` sum to less than `d`, and all other items have counts below the last value.
 
     >>> Profile.of(np.array([2, 0, 2, 7]))
     Profile(values=array([7, 2, 0]), sizes=array([1, 2, 1]), d=4)
@@ -34,7 +36,8 @@ class Profile:
 
     @classmethod
     def of(cls, counts: IntArray, *, d: int | None = None) -> Profile:
-        """Make the levels of some counts; of the top counts among `d` items, if `d` is given."""
+        """Group counts into levels. With `d`, they are the largest counts of `d` items."""
+        counts = np.asarray(counts)
         d = len(counts) if d is None else d
         lowest = int(counts.min())
         if int(counts.max()) - lowest <= 4 * len(counts):
@@ -56,34 +59,46 @@ class Profile:
         return bool(self.ends[-1] == self.d)
 
     def above(self, k: int, depth: int) -> Profile:
-        """Itself: a complete profile can show all its levels."""
+        """Return the profile itself. Refuse if it stops too early.
+
+        >>> Profile.of(np.array([9, 9]), d=4).above(k=1, depth=5)
+        Traceback (most recent call last):
+        shortlist.errors.DataError: the profile must hold every level that the mechanism needs; it stops too early.
+        Hint: pass the counts of all items, or of more of them
+        """
+        if not self.complete and (k > self.ends[-1] or int(self.values[-1]) > int(self.top(k)[-1]) - depth):
+            raise DataError(
+                "the profile must hold every level that the mechanism needs",
+                "it stops too early",
+                hint="pass the counts of all items, or of more of them",
+            )
         return self
 
     def top(self, k: int) -> IntArray:
-        """The k largest counts, falling."""
+        """The k largest counts, in falling order."""
         last = int(np.searchsorted(self.ends, k)) + 1
         return np.repeat(self.values[:last], self.sizes[:last])[:k]
 
     def picks(self, positions: IntArray) -> Picks:
-        """Name items by level and rank, given their positions among all items in falling order of count."""
+        """Describe items by level and rank, given their positions in the falling order of counts."""
         level = np.searchsorted(self.ends, positions, side="right")
         return Picks(levels=self.values[level], ranks=positions - (self.ends[level] - self.sizes[level]))
 
 
 class Levels(Protocol):
-    """Counts of `d` items that can show their upper levels."""
+    """Counts of `d` items, of which the upper levels can be read."""
 
     @property
     def d(self) -> int:
-        """How many items there are, voted for or not."""
+        """The number of items, with or without votes."""
 
     def above(self, k: int, depth: int) -> Profile:
-        """Show at least every level down to `depth` below the k-th largest count."""
+        """Return at least every level down to `depth` below the k-th largest count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picks:
-    """The chosen items, best first: `ranks[j]` counts from 0 inside the level of all items with count `levels[j]`.
+    """The chosen items, best first: item j has rank `ranks[j]`, from 0, among the items with count `levels[j]`.
 
     Where a mechanism releases noisy counts, `counts[j]` is that of the item in place j.
     """
@@ -93,3 +108,9 @@ class Picks:
     counts: IntArray | None = None
     chosen: str | None = None
     """The name of the mechanism that was chosen, where one chooses among several."""
+    unordered: bool = False
+    """Whether the order of the picks says nothing; items are then listed in the order of the domain."""
+
+    def arrange(self, rows: IntArray) -> IntArray:
+        """Put the rows of the picked items, in the order of the picks, into the order in which they are published."""
+        return np.sort(rows) if self.unordered else rows

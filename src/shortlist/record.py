@@ -1,31 +1,38 @@
-"""The JSON form of a release, with every value kept exactly.
+"""The record of a release as JSON, with every value kept exactly.
 
-The schema is named in the file and may only grow: a reader of version 1 understands every file of version 1. Numbers
-of the guarantee are texts ("0.1", "1/3"), since a float would not be what was promised. Items that JSON cannot hold
-are objects with one key that names their type.
+The fields are described in docs/release.schema.json. The schema is named in each record. A reader of one version
+understands every record of it: later releases of this library may add optional fields, and a reader ignores fields
+that it does not know. Exact numbers are texts ("0.1", "1/3"), because a JSON number would be rounded. Items that JSON
+cannot hold are objects with one key, which names their type.
+
+Version 1 called the size of the domain `d`, and wrote exact numbers in `parameters` as {"rational": "0.1"}.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shortlist.accuracy import ErrorBound, NoisyCounts
 from shortlist.errors import DataError
-from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
+from shortlist.text import is_visible
 
 if TYPE_CHECKING:
     from shortlist.release import Release
 
-SCHEMA = "shortlist.release/1"
+SCHEMA = "shortlist.release/2"
+_FIRST_SCHEMA = "shortlist.release/1"
 
 _SAFE_INTEGER = 2**53
+_EXACT = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 _READERS: dict[str, Callable[[str], Any]] = {
     "integer": int,
     "decimal": Decimal,
@@ -36,14 +43,28 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def dumps(release: Release) -> str:
-    """Write a release as JSON text."""
-    guarantee = release.guarantee
-    fields = {
+def encode(release: Release) -> dict[str, Any]:
+    """Describe a release by values that JSON can hold. Optional fields are left out where they say nothing."""
+    guarantee, counts, bound = release.guarantee, release.counts, release.error_bound
+    optional: dict[str, Any] = {
+        "domain_size": release.d,
+        "unordered": True if release.unordered else None,
+        "counts": counts
+        and {
+            "values": list(counts.values),
+            "low": list(counts.low),
+            "high": list(counts.high),
+            "confidence": write_exact(counts.confidence),
+        },
+        "error_bound": bound
+        and {"votes": bound.votes, "confidence": write_exact(bound.confidence), "statement": bound.statement},
+        "population": release.population,
+    }
+    return {
         "schema": SCHEMA,
-        "items": [_encode(item) for item in release.items],
+        "items": [encode_item(item) for item in release.items],
         "mechanism": release.mechanism,
-        "parameters": {name: _encode(value) for name, value in release.parameters.items()},
+        "parameters": {name: _encode_parameter(value) for name, value in release.parameters.items()},
         "guarantee": {
             "epsilon": write_exact(guarantee.epsilon),
             "delta": write_exact(guarantee.delta),
@@ -51,102 +72,148 @@ def dumps(release: Release) -> str:
             "neighbours": str(guarantee.neighbours),
             "unit": guarantee.unit,
         },
-        "d": release.d,
+        **{name: value for name, value in optional.items() if value is not None},
         "secure": release.secure,
         "version": release.version,
     }
-    return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"
 
 
-def load(path: Path) -> dict[str, Any]:
-    """Read the fields of a release from a JSON file."""
+def write(release: Release) -> str:
+    """Write a release as JSON text. Characters that could steer a terminal are written as escapes of JSON."""
+    text = json.dumps(encode(release), indent=2, ensure_ascii=False) + "\n"
+    return "".join(each if each == "\n" or is_visible(each) else json.dumps(each)[1:-1] for each in text)
+
+
+def read(written: str, *, source: str) -> dict[str, Any]:
+    """Read the fields of a release from JSON text. `source` names the text in errors."""
     try:
-        return loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"the record {str(path)!r} could not be read: {error.strerror}.") from None
-    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError):
-        raise DataError(f"the record must follow the schema {SCHEMA}; {str(path)!r} does not.") from None
+        return _decode(json.loads(written))
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
+        raise DataError(
+            "the record must follow the schema {schema}", "{source} does not", schema=SCHEMA, source=source
+        ) from None
 
 
-def loads(written: str) -> dict[str, Any]:
-    """Read the fields of a release from JSON text; a value that no release has is a ValueError."""
-    stored = json.loads(written)
-    items, guarantee = stored["items"], stored["guarantee"]
-    _check(stored["schema"] == SCHEMA and isinstance(items, list) and isinstance(stored["parameters"], dict))
+def write_item(item: Any) -> Any:
+    """Write an item as CSV holds it: numbers stay numbers, bytes become base64, dates and times ISO 8601."""
+    if isinstance(item, bytes):
+        return base64.b64encode(item).decode()
+    return item if isinstance(item, str | int | Decimal) and not isinstance(item, bool) else _write_iso(item)
+
+
+def encode_item(value: Any) -> Any:
+    """Describe an item by a value that JSON can hold, with its type."""
+    if value is None or isinstance(value, bool | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, int):
+        # Many readers of JSON hold numbers as floats.
+        return value if abs(value) <= _SAFE_INTEGER else {"integer": str(value)}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode()}
+    return {"timestamp" if isinstance(value, datetime) else "date": _write_iso(value)}
+
+
+def _encode_parameter(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_encode_parameter(each) for each in value]
+    return write_exact(value) if isinstance(value, Fraction) else encode_item(value)
+
+
+def _write_iso(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, date):
+        raise DataError(
+            "items must be text, whole numbers, booleans, dates, times, decimals or bytes",
+            "not {type}",
+            hint="make them text",
+            type=type(value).__name__,
+        )
+    return value.isoformat()
+
+
+def _decode(stored: dict[str, Any]) -> dict[str, Any]:
+    """Read the fields. A value that no release has is a ValueError."""
+    first = stored["schema"] == _FIRST_SCHEMA
+    _check(first or stored["schema"] == SCHEMA)
+    items, size = stored["items"], stored["d"] if first else stored.get("domain_size")
+    _check(isinstance(items, list) and isinstance(stored["parameters"], dict))
     _check(isinstance(stored["secure"], bool) and isinstance(stored["mechanism"], str))
-    _check(type(stored["d"]) is int and 1 <= len(items) <= stored["d"] and isinstance(stored["version"], str))
+    _check(isinstance(stored["version"], str) and isinstance(stored.get("unordered", False), bool))
+    _check(size is None or (type(size) is int and 1 <= len(items) <= size))
+    population = stored.get("population")
+    _check(population is None or isinstance(population, str))
     return {
-        "items": tuple(_item(item) for item in items),
+        "items": tuple(_decode_item(item) for item in items),
         "mechanism": stored["mechanism"],
-        "parameters": {name: _decode(value) for name, value in stored["parameters"].items()},
-        "guarantee": _guarantee(guarantee),
-        "d": stored["d"],
+        "parameters": {name: _decode_parameter(value) for name, value in stored["parameters"].items()},
+        "guarantee": _decode_guarantee(stored["guarantee"]),
+        "d": size,
         "secure": stored["secure"],
         "version": stored["version"],
+        "unordered": stored.get("unordered", False),
+        "counts": _decode_counts(stored.get("counts"), len(items)),
+        "error_bound": _decode_bound(stored.get("error_bound")),
+        "population": population,
     }
 
 
-def _guarantee(stored: dict[str, Any]) -> Guarantee:
-    epsilon, delta = _rational(stored["epsilon"]), _rational(stored["delta"])
-    rho = None if stored["rho"] is None else _rational(stored["rho"])
+def _decode_guarantee(stored: dict[str, Any]) -> Guarantee:
+    epsilon, delta = _decode_exact(stored["epsilon"]), _decode_exact(stored["delta"])
+    rho = None if stored["rho"] is None else _decode_exact(stored["rho"])
     _check(epsilon > 0 and 0 <= delta < 1 and (rho is None or rho > 0))
-    neighbours = Neighbours(stored["neighbours"])
-    return Guarantee(epsilon=epsilon, delta=delta, rho=rho, neighbours=neighbours, unit=stored["unit"])
+    return Guarantee(epsilon=epsilon, delta=delta, rho=rho, neighbours=stored["neighbours"], unit=stored["unit"])
 
 
-def _rational(written: Any) -> Fraction:
-    # A JSON number would have been rounded on its way.
+def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> NoisyCounts | None:
+    if stored is None:
+        return None
+    columns = [stored[name] for name in ("values", "low", "high")]
+    _check(all(isinstance(column, list) and len(column) == number for column in columns))
+    _check(all(type(value) is int for column in columns for value in column))
+    values, low, high = map(tuple, columns)
+    return NoisyCounts(values=values, low=low, high=high, confidence=_decode_exact(stored["confidence"]))
+
+
+def _decode_bound(stored: Mapping[str, Any] | None) -> ErrorBound | None:
+    if stored is None:
+        return None
+    confidence = _decode_exact(stored["confidence"])
+    return ErrorBound(votes=stored["votes"], confidence=confidence, statement=stored["statement"])
+
+
+def _decode_exact(written: Any) -> Fraction:
     _check(isinstance(written, str))
     return Fraction(written)
 
 
-def _item(stored: Any) -> Any:
-    item = _decode(stored)
+def _decode_item(stored: Any) -> Any:
+    item = _decode_value(stored)
     _check(item is not None and not isinstance(item, Fraction))
     return item
+
+
+def _decode_parameter(stored: Any) -> Any:
+    if isinstance(stored, list):
+        return tuple(_decode_parameter(each) for each in stored)
+    if isinstance(stored, str) and _EXACT.fullmatch(stored):
+        return Fraction(stored)
+    return _decode_value(stored)
+
+
+def _decode_value(stored: Any) -> Any:
+    if not isinstance(stored, dict):
+        _check(stored is None or isinstance(stored, str | int))
+        return stored
+    ((kind, written),) = stored.items()
+    _check(isinstance(written, str))
+    value = _READERS[kind](written)
+    _check(not isinstance(value, Decimal) or value.is_finite())
+    return value
 
 
 def _check(right: bool) -> None:
     if not right:
         raise ValueError
-
-
-def text(item: Any) -> Any:
-    """An item as CSV holds it: numbers stay numbers, bytes become base64, times ISO 8601."""
-    if isinstance(item, bytes):
-        return base64.b64encode(item).decode()
-    return item if isinstance(item, str | int | Decimal) and not isinstance(item, bool) else _iso(item)
-
-
-def _encode(value: Any) -> Any:
-    if value is None or isinstance(value, bool | str):
-        return str(value) if isinstance(value, str) else value
-    if isinstance(value, int):
-        # Many readers of JSON keep numbers as floats.
-        return value if abs(value) <= _SAFE_INTEGER else {"integer": str(value)}
-    if isinstance(value, Fraction):
-        return {"rational": write_exact(value)}
-    if isinstance(value, Decimal):
-        return {"decimal": str(value)}
-    if isinstance(value, bytes):
-        return {"bytes": base64.b64encode(value).decode()}
-    return {"timestamp" if isinstance(value, datetime) else "date": _iso(value)}
-
-
-def _decode(value: Any) -> Any:
-    if not isinstance(value, dict):
-        _check(value is None or isinstance(value, str | int))
-        return value
-    ((kind, written),) = value.items()
-    _check(isinstance(written, str))
-    decoded = _READERS[kind](written)
-    _check(not isinstance(decoded, Decimal) or decoded.is_finite())
-    return decoded
-
-
-def _iso(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, date):
-        raise DataError(f"an item of type {type(value).__name__} has no place in a record.")
-    return value.isoformat()

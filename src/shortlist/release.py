@@ -1,123 +1,257 @@
-"""The record of a release: everything that may be published, and nothing else.
+"""A release: everything that may be published, and nothing else.
 
-Of what a `Release` holds, only `items` depends on the data; the rest is public before the data is seen.
+Of what a `Release` holds, only the items and their noisy counts depend on the data. The rest is public beforehand.
 """
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 from shortlist import record
-from shortlist.errors import MissingExtraError, ParameterError
-from shortlist.exact.bits import Bits
+from shortlist.accuracy import ErrorBound, NoisyCounts
+from shortlist.columns import METADATA, make_arrow, make_columns, write_csv
+from shortlist.consistency import check_consistent
+from shortlist.errors import DataError, ParameterError
+from shortlist.exact.bits import Bits, SystemBits
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.text import escape
 from shortlist.version import __version__
 from shortlist.writing import write_whole
 
 PathLike = str | os.PathLike[str]
+_CONFIDENCE = Fraction(19, 20)
+NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
-    """The chosen items, best first, and what was promised about the persons who voted.
+class Release(Sequence[Any]):
+    """The chosen items, best first, and what is promised about the persons who voted.
 
-    `parameters` are the mechanism's public ones; `d` is the size of the public domain; `secure` is whether the
-    operating system's randomness was used, and so whether the guarantee holds at all.
+    A release is a sequence of its items. `parameters` are the public parameters of the mechanism. `d` is the number of
+    items in the public domain, or None without one. `secure` says whether the randomness came from the operating
+    system; the guarantee holds only then. `unordered` says that the order of the items means nothing.
+
+    >>> from shortlist import prepare
+    >>> release = prepare({"apple": 310, "pear": 190, "plum": 12}, k=2, epsilon=1).release()
+    >>> len(release), release[0], "plum" in release
+    (2, 'apple', False)
     """
 
     items: tuple[Any, ...]
     mechanism: str
     parameters: Mapping[str, Any]
     guarantee: Guarantee
-    d: int
+    d: int | None
     secure: bool
     version: str = __version__
+    unordered: bool = False
+    counts: NoisyCounts | None = None
+    error_bound: ErrorBound | None = None
+    population: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", tuple(_plain(item) for item in self.items))
+        object.__setattr__(self, "items", tuple(_to_python(item) for item in self.items))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
     def __hash__(self) -> int:
         return hash((self.items, self.mechanism, self.guarantee, self.d, self.secure, self.version))
 
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Any, ...]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        return self.items[place]
+
     def __str__(self) -> str:
-        width = len(str(len(self.items)))
-        ranked = [f"{rank:>{width}}  {item}" for rank, item in enumerate(self.items, start=1)]
-        return "\n".join([*ranked, "", self._caption()])
+        columns = [
+            [escape(value) for value in column] for name, column in make_columns(self).items() if name != "secure"
+        ]
+        widths = [max(map(len, column), default=0) for column in columns]
+        lines = [
+            "  ".join([row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:])]).rstrip()
+            for row in zip(*columns, strict=True)
+        ]
+        return "\n".join([*lines, "", self._caption()])
 
     def _repr_html_(self) -> str:
-        ranked = enumerate((html.escape(str(item)) for item in self.items), start=1)
-        rows = "".join(f"<tr><td>{rank}</td><td>{item}</td></tr>" for rank, item in ranked)
-        caption = html.escape(self._caption())
-        return f"<table><caption>{caption}</caption><tr><th>rank</th><th>item</th></tr>{rows}</table>"
+        columns = make_columns(self)
+        heads = "".join(f"<th>{name}</th>" for name in columns)
+        cells = [[f"<td>{html.escape(escape(value))}</td>" for value in column] for column in columns.values()]
+        rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+        return f"<table><caption>{html.escape(self._caption())}</caption><tr>{heads}</tr>{rows}</table>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_text, (record.dumps(self),)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _rebuild, ({**values, "parameters": dict(self.parameters)},)
 
     def _caption(self) -> str:
-        stamp = "" if self.secure else " NOT SECURE: made with repeatable randomness, for tests only."
-        return (
-            f"Top {len(self.items)} of {self.d} by {self.mechanism}, {self.guarantee}; shortlist {self.version}.{stamp}"
-        )
+        among = "" if self.d is None else f" of {self.d}"
+        chosen = f"Top {len(self)}{among}" + (", in no order," if self.unordered else "")
+        bound = "" if self.error_bound is None else f" Error: {self.error_bound}."
+        stamp = "" if self.secure else f" {NOT_SECURE}"
+        ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
+        return f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}.{bound}{stamp}"
 
-    def to_json(self, path: PathLike, *, force: bool = False) -> None:
-        """Write the whole record as JSON."""
-        text = record.dumps(self)
+    @property
+    def domain_size(self) -> int | None:
+        """The number of items in the public domain: `d`, by the name that the record uses."""
+        return self.d
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the release by values that JSON can hold, as docs/release.schema.json says."""
+        return record.encode(self)
+
+    @overload
+    def to_json(self) -> str: ...
+    @overload
+    def to_json(self, path: PathLike, *, force: bool = False) -> None: ...
+    def to_json(self, path: PathLike | None = None, *, force: bool = False) -> str | None:
+        """Write the whole record as JSON: to a file, or as text if no path is given."""
+        text = record.write(self)
+        if path is None:
+            return text
         write_whole(path, lambda file: file.write(text.encode()), force=force)
+        return None
 
     @classmethod
-    def from_json(cls, path: PathLike) -> Release:
-        """Read a record that `to_json` wrote; it is equal to the one that was written."""
-        if not isinstance(path, str | os.PathLike):
-            raise ParameterError(f"path must be a text or a path, not {type(path).__name__}.")
-        return cls(**record.load(Path(path)))
+    def from_json(cls, source: PathLike) -> Release:
+        """Read a record that `to_json` wrote, from a file or from text. Text that begins with `{` is the record itself.
+
+        The release is equal to the one that was written. A record that contradicts itself is refused.
+        """
+        if not isinstance(source, str | os.PathLike):
+            raise ParameterError("{source} must be a path or JSON text", "not {type}", type=type(source).__name__)
+        is_text = isinstance(source, str) and source.lstrip().startswith("{")
+        name = "the text" if is_text else repr(str(source))
+        stored = record.read(str(source) if is_text else _read_file(Path(source)), source=name)
+        check_consistent(stored, source=name)
+        return cls(**stored)
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
-        """Write ranks and items as CSV; text is quoted, so that an empty one is told from a missing one."""
-        text = io.StringIO()
-        writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        writer.writerow(["rank", "item"])
-        writer.writerows((rank, record.text(item)) for rank, item in enumerate(self.items, start=1))
-        write_whole(path, lambda file: file.write(text.getvalue().encode()), force=force)
+        """Write ranks and items as CSV. If the release is not secure, a third column says so."""
+        write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as Parquet, with the whole record as JSON in the file's metadata."""
-        try:
-            import pyarrow as pa
-            from pyarrow import parquet
-        except ImportError:
-            raise MissingExtraError("tables", purpose="writing Parquet") from None
-        from shortlist.votes.values import arrow_column
+        table = make_arrow(self)
+        from pyarrow import parquet
 
-        items = arrow_column(self.items, what="the items")
-        table = pa.table({"rank": range(1, len(self.items) + 1), "item": items})
-        table = table.replace_schema_metadata({"shortlist.release": record.dumps(self)})
         write_whole(path, lambda file: parquet.write_table(table, file), force=force)
+
+    def to_arrow(self) -> Any:
+        """Make a `pyarrow.Table` of ranks and items, with the whole record as JSON in its metadata."""
+        return make_arrow(self)
+
+    def to_pandas(self) -> Any:
+        """Make a `pandas.DataFrame` of ranks and items, with the whole record as JSON in its `attrs`."""
+        frame = import_module("pandas").DataFrame(make_columns(self))
+        frame.attrs[METADATA] = record.write(self)
+        return frame
+
+    def to_polars(self) -> Any:
+        """Make a `polars.DataFrame` of ranks and items."""
+        return import_module("polars").from_arrow(make_arrow(self))
+
+
+def make_release(
+    mechanism: Mechanism,
+    items: Iterable[Any],
+    *,
+    d: int | None,
+    bits: Bits,
+    sensitivity: int = 1,
+    unit: str = "person",
+    votes_per_person: int | None = None,
+    counts: NoisyCounts | None = None,
+    population: str | None = None,
+    chosen: str | None = None,
+) -> Release:
+    """Describe what a mechanism chose: the items, and everything public about how they were chosen.
+
+    The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
+    states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
+    `chosen` names the mechanism that was chosen, where the mechanism chooses one.
+    """
+    guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
+    parameters = {**mechanism.parameters, "epsilon": guarantee.epsilon}
+    if sensitivity > 1:
+        parameters["sensitivity"] = sensitivity
+    if votes_per_person is not None:
+        parameters["votes_per_person"] = votes_per_person
+    ran = mechanism.resolve(chosen)
+    if ran is not mechanism:
+        spent = ran.epsilon * sensitivity
+        parameters |= {"chosen": ran.name, "choice_epsilon": guarantee.epsilon - spent, "chosen_epsilon": spent}
+    return Release(
+        items=tuple(items),
+        mechanism=mechanism.name,
+        parameters=parameters,
+        guarantee=guarantee,
+        d=d,
+        secure=is_secure(bits),
+        unordered=mechanism.unordered,
+        counts=counts,
+        error_bound=None if d is None else _bound_error(ran, d),
+        population=population,
+    )
+
+
+def is_secure(bits: Bits) -> bool:
+    """Whether randomness is the operating system's. A class cannot claim it for itself, by a flag or by inheritance."""
+    return type(bits) is SystemBits
 
 
 def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
-    """Refuse to make a secure release with a mechanism that works in floating point; asked before data is read."""
-    if mechanism.research and bits.secure:
+    """Refuse a secure release by a mechanism that computes in floating point. Call it before data is read."""
+    if mechanism.research and is_secure(bits):
         raise ParameterError(
-            f"{mechanism.name} works in floating point and may not make a secure release.",
-            hint="choose another mechanism; for experiments, pass bits=SeededBits(...) and the release says so",
+            "{name} computes in floating point and must not make a secure release",
+            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, and the release says so",
+            name=mechanism.name,
         )
 
 
-def _from_text(text: str) -> Release:
-    """Read a pickled release; its JSON form is the one that keeps its meaning."""
-    return Release(**record.loads(text))
+def _bound_error(mechanism: Mechanism, d: int) -> ErrorBound | None:
+    votes = mechanism.error_bound(d, _CONFIDENCE)
+    if votes is None:
+        return None
+    return ErrorBound(
+        votes=votes, confidence=_CONFIDENCE, statement=mechanism.bound_in_words.format(bound=f"{votes:,}")
+    )
 
 
-def _plain(item: Any) -> Any:
-    """A NumPy scalar as the Python value that it stands for."""
+def _read_file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            "the record {path} must be readable", "{reason}", path=repr(str(path)), reason=error.strerror
+        ) from None
+    except ValueError:
+        return ""  # no text at all, so no record
+
+
+def _rebuild(values: dict[str, Any]) -> Release:
+    """Read a pickled release."""
+    return Release(**values)
+
+
+def _to_python(item: Any) -> Any:
+    """Turn a NumPy scalar into the Python value that it stands for."""
     return item.item() if type(item).__module__ == "numpy" else item

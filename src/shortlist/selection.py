@@ -9,7 +9,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
 from shortlist.privacy.numbers import read_positive
-from shortlist.release import Release, check_may_release
+from shortlist.release import Release, check_may_release, make_release
 from shortlist.votes import tally
 
 
@@ -52,12 +52,12 @@ def select(
     >>> release.items
     ('a', 'b')
     >>> print(release.guarantee)
-    1-DP (rho 0.125) for one person, add-remove
+    1-DP (rho 0.22272609965) for one person, add-remove
     """
     times = _checked_sensitivity(sensitivity, count)
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
     chosen = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
-    guarantee = chosen.guarantee.scale(times, unit=unit)
+    chosen.guarantee.scale(times, unit=unit)  # refuse a wrong unit before data is read
     drawn_from = source(bits)
     check_may_release(chosen, drawn_from)
     counted = tally(
@@ -76,14 +76,14 @@ def select(
     progress("Drawing the items")
     picks = chosen.prepare(counted).draw(drawn_from)
     progress("Naming the items")
-    public = {**chosen.parameters, "epsilon": guarantee.epsilon}
-    return Release(
-        items=tuple(counted.items(picks)),
-        mechanism=chosen.name,
-        parameters=public if times == 1 else {**public, "sensitivity": times},
-        guarantee=guarantee,
+    return make_release(
+        chosen,
+        counted.items(picks),
         d=counted.d,
-        secure=drawn_from.secure,
+        bits=drawn_from,
+        sensitivity=times,
+        unit=unit,
+        chosen=picks.chosen,
     )
 
 

@@ -2,32 +2,82 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 from shortlist.arrays import IntArray
 from shortlist.exact.bits import Bits, source
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
-from shortlist.release import check_may_release
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
+from shortlist.profile import Picks
+from shortlist.release import Release, check_may_release, make_release
 from shortlist.votes.arrays import ArrayTally, read_counts
 
+Key = TypeVar("Key")
+Chosen = TypeVar("Chosen", covariant=True)
 
+
+class Series(Protocol):
+    """Counts with labels, as pandas has them."""
+
+    @property
+    def index(self) -> Any:
+        """The labels."""
+
+    def to_numpy(self) -> Any:
+        """The counts."""
+
+
+@overload
+def top_k(
+    counts: Mapping[Key, Any],
+    k: int | None = ...,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str | Mechanism = ...,
+    neighbours: str | None = ...,
+    bits: Bits | None = ...,
+    **parameters: Any,
+) -> list[Key]: ...
+@overload
+def top_k(
+    counts: Series,
+    k: int | None = ...,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str | Mechanism = ...,
+    neighbours: str | None = ...,
+    bits: Bits | None = ...,
+    **parameters: Any,
+) -> list[Any]: ...
+@overload
+def top_k(
+    counts: Any,
+    k: int | None = ...,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str | Mechanism = ...,
+    neighbours: str | None = ...,
+    bits: Bits | None = ...,
+    **parameters: Any,
+) -> IntArray: ...
 def top_k(
     counts: Any,
     k: int | None = None,
-    epsilon: Any = None,
+    epsilon: Real | None = None,
     *,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
     bits: Bits | None = None,
     **parameters: Any,
-) -> IntArray | list[Any]:
+) -> Any:
     """Choose k items with the largest counts, best first, under differential privacy.
 
-    `counts` holds one whole number for each item of a public domain, and one person adds at most 1 to each: an array
-    or what becomes one, and then indices are returned; or a mapping, and then a list of its keys. `epsilon` is read
-    as the exact rational that was written. Without `bits`, the operating system's randomness is used.
+    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. From a
+    mapping, the result is a list of its keys; from a pandas Series, a list of its labels; from an array or a list of
+    numbers, an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
+    randomness of the operating system is used. `parameters` are those of the mechanism.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)
@@ -36,43 +86,103 @@ def top_k(
     chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
     drawn_from = source(bits)
     check_may_release(chosen, drawn_from)
-    array, keys = read_counts(counts)
-    return Selector(chosen, ArrayTally(array), keys).draw(drawn_from)
+    array, labels = read_counts(counts)
+    return Selector(chosen, ArrayTally(array), labels).draw(drawn_from)
 
 
+@overload
+def prepare(
+    counts: Mapping[Key, Any],
+    k: int | None = ...,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str | Mechanism = ...,
+    neighbours: str | None = ...,
+    **parameters: Any,
+) -> Selector[list[Key]]: ...
+@overload
+def prepare(
+    counts: Series,
+    k: int | None = ...,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str | Mechanism = ...,
+    neighbours: str | None = ...,
+    **parameters: Any,
+) -> Selector[list[Any]]: ...
+@overload
+def prepare(
+    counts: Any,
+    k: int | None = ...,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str | Mechanism = ...,
+    neighbours: str | None = ...,
+    **parameters: Any,
+) -> Selector[IntArray]: ...
 def prepare(
     counts: Any,
     k: int | None = None,
-    epsilon: Any = None,
+    epsilon: Real | None = None,
     *,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
     **parameters: Any,
-) -> Selector:
-    """Prepare `top_k` on a copy of the counts, to draw from it many times; every draw costs the guarantee again.
+) -> Selector[Any]:
+    """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
+    >>> selector
+    Selector(Auto(k=2, epsilon=Fraction(1, 1), ...), 4 items)
     >>> selector.draw()
     ['apple', 'pear']
+    >>> print(selector.guarantee)
+    1-DP (rho 0.22272609965) for one person, add-remove
     """
     chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
-    array, keys = read_counts(counts)
-    return Selector(chosen, ArrayTally(array.copy()), keys)
+    array, labels = read_counts(counts)
+    return Selector(chosen, ArrayTally(array.copy()), labels)
 
 
-class Selector:
-    """A mechanism that has seen the counts. Preparing pays for the levels and the weights; a draw takes O(k)."""
+class Selector(Generic[Chosen]):
+    """A mechanism that is ready to draw from given counts. `prepare` makes one; a draw takes O(k)."""
 
-    def __init__(self, mechanism: Mechanism, tally: ArrayTally, keys: list[Any] | None) -> None:
+    def __init__(self, mechanism: Mechanism, tally: ArrayTally, labels: list[Any] | None) -> None:
         self._mechanism = mechanism
         self._tally = tally
-        self._keys = keys
+        self._labels = labels
         self._prepared = mechanism.prepare(tally)
 
-    def draw(self, bits: Bits | None = None) -> IntArray | list[Any]:
-        """Choose k items, best first or in the order of the domain: indices, or keys if the counts had some."""
+    def __repr__(self) -> str:
+        return f"Selector({self._mechanism!r}, {self._tally.d} items)"
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """How items are chosen."""
+        return self._mechanism
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises."""
+        return self._mechanism.guarantee
+
+    def draw(self, bits: Bits | None = None) -> Chosen:
+        """Choose k items: a list of labels if the counts had labels, else an array of indices.
+
+        The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
+        """
+        items: Chosen = self._draw(source(bits))[0]
+        return items
+
+    def release(self, bits: Bits | None = None) -> Release:
+        """Draw once, and return the items with all that may be published about them."""
         drawn_from = source(bits)
-        check_may_release(self._mechanism, drawn_from)
-        items = self._tally.items(self._prepared.draw(drawn_from))
-        items = np.sort(items) if self._mechanism.unordered else items
-        return items if self._keys is None else [self._keys[index] for index in items.tolist()]
+        items, picks = self._draw(drawn_from)
+        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, chosen=picks.chosen)
+
+    def _draw(self, bits: Bits) -> tuple[Any, Picks]:
+        check_may_release(self._mechanism, bits)
+        picks = self._prepared.draw(bits)
+        indices = picks.arrange(self._tally.items(picks))
+        items: Any = indices if self._labels is None else [self._labels[index] for index in indices.tolist()]
+        return items, picks

@@ -12,31 +12,32 @@ from shortlist.errors import OutputError
 
 
 def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Refuse a place where a file cannot be written; ask before the work, so that it is not done for nothing.
+    """Refuse a place where a file cannot be written. Call it before the work is done.
 
     >>> check_target("no/such/folder/top10.json")
     Traceback (most recent call last):
     shortlist.errors.OutputError: the output must be in a folder that exists; 'no/such/folder' does not.
     """
     if not isinstance(path, str | os.PathLike):
-        raise OutputError(f"the output must be a path, as text or a Path, not {type(path).__name__}.")
+        raise OutputError("the output must be a path, as text or a Path", "not {type}", type=type(path).__name__)
     target = Path(path)
+    folder, place = repr(str(target.parent)), repr(str(target))
     if not target.parent.is_dir():
-        raise OutputError(f"the output must be in a folder that exists; {str(target.parent)!r} does not.")
+        raise OutputError("the output must be in a folder that exists", "{folder} does not", folder=folder)
     if target.is_dir():
-        raise OutputError(f"the output must be a file; {str(target)!r} is a folder.")
+        raise OutputError("the output must be a file", "{place} is a folder", place=place)
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"the output must be in a folder that can be written; {str(target.parent)!r} cannot.")
+        raise OutputError("the output must be in a folder that can be written", "{folder} cannot", folder=folder)
     if not force and os.path.lexists(target):
-        raise _in_the_way(target)
+        raise _file_exists(target)
     return target
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object], *, force: bool = False) -> None:
-    """Write a file through `write`, so that no reader and no crash ever sees a part of it.
+    """Write a file by calling `write`, so that nobody ever sees a part of it, even after a crash.
 
-    The bytes go to a temporary file in the same folder, reach the disk, and only then get their name. Without
-    `force`, an existing file stays, even one that appears while we write.
+    The bytes go to a temporary file in the same folder and reach the disk. Then the file gets its name. Without
+    `force`, an existing file stays, even one that appears meanwhile.
     """
     target = check_target(path, force=force)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
@@ -51,17 +52,21 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
             _name_new(temporary, target)
         _sync_folder(target.parent)
     except FileExistsError:
-        raise _in_the_way(target) from None
+        raise _file_exists(target) from None
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise OutputError(f"the output {str(target)!r} could not be written: {reason}.") from None
+        raise OutputError(
+            "the output {place} must be writable",
+            "{reason}",
+            place=repr(str(target)),
+            reason=error.strerror or type(error).__name__,
+        ) from None
     finally:
         # Also after Ctrl-C.
         temporary.unlink(missing_ok=True)
 
 
 def _name_new(temporary: Path, target: Path) -> None:
-    """Give the file its name unless the name is taken, in one step."""
+    """Give the file its name in one step, unless the name is taken."""
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -73,7 +78,7 @@ def _name_new(temporary: Path, target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a crash, where folders can be synchronised."""
+    """Make the new name survive a crash, on systems that can synchronise folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -86,5 +91,10 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _in_the_way(target: Path) -> OutputError:
-    return OutputError(f"the output must be a new file; {str(target)!r} exists.", hint="pass force to overwrite it")
+def _file_exists(target: Path) -> OutputError:
+    return OutputError(
+        "the output must be a new file",
+        "{place} exists",
+        hint="pass {force=True} to overwrite it",
+        place=repr(str(target)),
+    )

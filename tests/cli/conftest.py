@@ -38,7 +38,7 @@ def run(folder: Path) -> Run:
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "shortlist.cli", *arguments],
+            [sys.executable, "-m", "shortlist", *arguments],
             cwd=folder,
             env={**os.environ, **environment},
             capture_output=True,

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shortlist.cli.demo import _program
-from shortlist.demo.chances import log_chance
+from shortlist.cli.demo import _find_program
+from shortlist.demo.comparison import compare, log_probability
 from shortlist.demo.playlog import PlayLog
 
 from .conftest import Run
@@ -20,30 +20,33 @@ from .conftest import Run
 
 def test_demo_ends_with_a_command_that_works(run: Run, folder: Path) -> None:
     """The files are there, the record is secure, and the command at the end runs as it is printed."""
-    done = run("demo", "--folder", "demo files")
+    done = run("demo", "--folder", "demo files", COLUMNS="60")
     assert done.returncode == 0, done.stderr
     record = json.loads((folder / "demo files" / "top10.json").read_text())
     assert (len(record["items"]), record["secure"], record["mechanism"]) == (10, True, "joint")
     assert all(item in done.stdout for item in record["items"])
-    assert "not private" in done.stdout
-    command = done.stdout.strip().splitlines()[-1]
+    assert "NOT private" in done.stdout
+    assert "The released list, beside the true one" in done.stdout
+    assert "both with this listener" in done.stdout
+    *lines, command = done.stdout.strip().splitlines()
+    assert max(map(len, lines)) <= 60
     again = subprocess.run(shlex.split(command), cwd=folder, capture_output=True)
     assert again.returncode == 0
     assert json.loads((folder / "mine.json").read_text())["guarantee"] == record["guarantee"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="programs are found by other rules")
-def test_program_is_named_as_the_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_program_is_named_as_the_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name if that leads to it, else by its path; and through Python if it was run so."""
     program = tmp_path / "shortlist"
     program.touch(mode=0o755)
     monkeypatch.setattr(sys, "argv", [str(program), "demo"])
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert _program() == "shortlist"
+    assert _find_program() == "shortlist"
     monkeypatch.setenv("PATH", "")
-    assert _program() == shlex.quote(str(program))
+    assert _find_program() == shlex.quote(str(program))
     monkeypatch.setattr(sys, "argv", ["__main__.py", "demo"])
-    assert _program() == f"{shlex.quote(sys.executable)} -m shortlist.cli"
+    assert _find_program() == f"{shlex.quote(sys.executable)} -m shortlist"
 
 
 def test_demo_overwrites_nothing(run: Run, folder: Path) -> None:
@@ -81,9 +84,26 @@ def test_log_has_what_logs_have(log: PlayLog) -> None:
 
 def test_one_person_changes_each_count_by_one(log: PlayLog) -> None:
     """Without a person, every count is the same or one less: the neighbours of the guarantee."""
-    change = log.counts - log.without(log.keenest()).counts
+    change = log.counts - log.without(log.find_most_active()).counts
     assert set(change.tolist()) == {0, 1}
     assert change.sum() == np.bincount(log.pairs // len(log.names)).max()
+
+
+def test_comparison_shows_what_one_person_changes(log: PlayLog) -> None:
+    """Two lists with the person agree about as often as one with and one without; the ratio keeps its limit."""
+    best = log.counts.argsort(kind="stable")[::-1][:5]
+    comparison = compare(log, [log.names[each] for each in best], epsilon=1, draws=50)
+    assert comparison.person == log.find_most_active()
+    assert 1 <= comparison.ratio <= comparison.limit == pytest.approx(exp(1))
+    assert 0 <= comparison.agreement_without <= 5
+    assert abs(comparison.agreement_with - comparison.agreement_without) < 2.5
+
+
+def test_quiet_demo_prints_nothing(run: Run, folder: Path) -> None:
+    """The files are written all the same."""
+    done = run("demo", "--folder", "demo", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (folder / "demo" / "top10.json").exists()
 
 
 def test_chances_are_those_of_the_law() -> None:
@@ -93,5 +113,5 @@ def test_chances_are_those_of_the_law() -> None:
     sequences = [np.array(each) for each in permutations(range(5), 2)]
     weights = np.array([exp(-0.5 * np.max(top - counts[each])) for each in sequences])
     for chosen, chance in zip(sequences, weights / weights.sum(), strict=True):
-        assert exp(log_chance(counts, chosen, 1.0)) == pytest.approx(chance)
-    assert exp(log_chance(counts, sequences[0], 1.3)) != pytest.approx(weights[0] / weights.sum(), rel=0.05)
+        assert exp(log_probability(counts, chosen, 1.0)) == pytest.approx(chance)
+    assert exp(log_probability(counts, sequences[0], 1.3)) != pytest.approx(weights[0] / weights.sum(), rel=0.05)

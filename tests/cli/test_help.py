@@ -47,7 +47,7 @@ def test_help_ends_with_an_example_that_works(command: list[str], folder: Path) 
     assert example.strip().startswith("shortlist")
     if LONG.intersection(command):
         example = example.strip().splitlines()[-1]
-    program = f'shortlist() {{ "{sys.executable}" -m shortlist.cli "$@"; }}\n'
+    program = f'shortlist() {{ "{sys.executable}" -m shortlist "$@"; }}\n'
     temporary = folder / "temporary"
     temporary.mkdir()
     done = subprocess.run(
@@ -88,12 +88,24 @@ def test_completion_offers_names(option: str, name: str) -> None:
     """A shell completes the names that an option takes."""
     words = {"COMP_WORDS": f"shortlist select {option} ", "COMP_CWORD": "3"}
     shown = subprocess.run(
-        [sys.executable, "-m", "shortlist.cli"],
+        [sys.executable, "-m", "shortlist"],
         env={**os.environ, "_SHORTLIST_COMPLETE": "complete_bash", **words},
         capture_output=True,
         text=True,
     )
     assert name in shown.stdout.split()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="bash completes on POSIX systems")
+def test_completion_is_installed(tmp_path: Path) -> None:
+    """`--install-completion` writes a script for the shell, and `--show-completion` prints it."""
+    command = [sys.executable, "-m", "shortlist"]
+    home = {**os.environ, "HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run([*command, "--install-completion", "bash"], env=home, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "_SHORTLIST_COMPLETE" in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    shown = subprocess.run([*command, "--show-completion", "bash"], env=home, capture_output=True, text=True)
+    assert "complete" in shown.stdout
 
 
 def test_missing_extra_is_named() -> None:

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
-from shortlist import CDPPeel, Guarantee, Joint, compose
+from shortlist import CDPPeel, Guarantee, Joint, compose, prepare
 from shortlist.errors import ParameterError
-from shortlist.privacy.zcdp import epsilon_from, rho_from
+from shortlist.privacy.zcdp import epsilon_from, rho_from, rho_of_pure
 
 PURE = Guarantee(epsilon=Fraction(1, 10), rho=Fraction(1, 800))
 APPROXIMATE = Guarantee(epsilon=Fraction(1), delta=Fraction(1, 10**6))
@@ -38,16 +38,76 @@ def test_the_smaller_of_two_is_stated(times, pure):
 
 
 def test_a_pure_guarantee_without_rho_has_one():
-    """ε-DP implies ρ = ε²/2."""
-    assert compose([Guarantee(epsilon=Fraction(1, 5))]).rho == Fraction(1, 50)
+    """ε-DP implies ρ = ε tanh(ε/2), whatever larger ρ is stated."""
+    assert compose([Guarantee(epsilon="0.2")]).rho == rho_of_pure(Fraction(1, 5)) < Fraction(1, 50)
+    assert compose([Guarantee(epsilon="0.2", rho=3)]).rho == rho_of_pure(Fraction(1, 5))
 
 
 def test_deltas_add_up_where_rho_is_unknown():
     """An (ε, δ) guarantee without rho can be summed, but not below its delta."""
     together = compose([APPROXIMATE, PURE], delta="1e-5")
     assert (together.epsilon, together.delta, together.rho) == (Fraction(11, 10), Fraction(1, 10**6), None)
-    with pytest.raises(ParameterError, match="delta must be at least 2e-6"):
+    with pytest.raises(ParameterError, match="delta must be above 2e-6"):
         compose([APPROXIMATE] * 2, delta="1e-6")
+
+
+def test_a_guarantee_without_rho_does_not_spoil_the_others():
+    """A guarantee without rho keeps its epsilon and its delta; the others are converted at the delta that is left."""
+    together = compose([APPROXIMATE, *[PURE] * 200], delta="1e-5")
+    left = epsilon_from(200 * PURE.rho, Fraction(9, 10**6))
+    assert (together.epsilon, together.delta, together.rho) == (1 + left, Fraction(1, 10**5), None)
+    assert together.epsilon < 21
+    with pytest.raises(ParameterError, match="above 1e-6"):
+        compose([APPROXIMATE, CDPPeel(k=9, epsilon=1, delta="1e-6").guarantee], delta="1e-6")
+
+
+def test_large_and_small_guarantees_are_split():
+    """One large epsilon beside many small ones is summed, and the small ones are converted."""
+    large = Guarantee(epsilon=5)
+    together = compose([large, *[PURE] * 200], delta="1e-6")
+    assert together.epsilon == 5 + epsilon_from(200 * PURE.rho, Fraction(1, 10**6))
+    assert together.epsilon < epsilon_from(together.rho, Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("delta", ["1e-7", "1e-6", "1e-5", "1e-2"])
+def test_composition_is_never_worse_than_either_way_alone(delta):
+    """Whatever the mixture, the stated epsilon is at most that of basic composition and of zCDP composition."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        parts = [Guarantee(epsilon=Fraction(int(n), 50)) for n in rng.integers(1, 200, size=rng.integers(1, 30))]
+        parts += [CDPPeel(k=9, epsilon=1, delta="1e-7").guarantee] * int(rng.integers(0, 4))
+        together, basic = compose(parts, delta=delta), compose(parts)
+        assert together.delta <= Fraction(delta)
+        assert together.epsilon <= epsilon_from(basic.rho, Fraction(delta))
+        assert basic.delta > Fraction(delta) or together.epsilon <= basic.epsilon
+
+
+def test_mixed_composition_holds_for_randomised_response():
+    """The stated pair covers the exact δ(ε) of a leaky coin, a large and many small randomised responses."""
+    small, large, leak = 0.1, 1.0, 1e-3
+    parts = [Guarantee(epsilon=1, delta="1e-3"), *[Guarantee(epsilon="0.1")] * 100]
+    stated = compose(parts, delta="2e-3")
+    # The privacy loss is large·(±1) + small·(number of agreements − disagreements), unless the coin leaks (infinite).
+    agree = binom(100, 1 / (1 + math.exp(-small)))
+    losses = small * (2 * np.arange(101) - 100)
+    lost = leak
+    for sign, chance in ((1, 1 / (1 + math.exp(-large))), (-1, 1 / (1 + math.exp(large)))):
+        over = np.maximum(0, -np.expm1(float(stated.epsilon) - (losses + sign * large)))
+        lost += (1 - leak) * chance * float((agree.pmf(np.arange(101)) * over).sum())
+    assert leak < lost <= stated.delta
+    assert stated.epsilon < compose(parts).epsilon / 2
+
+
+def test_anything_with_a_guarantee_is_composed():
+    """Releases, mechanisms and selectors, alone or together."""
+    joint = Joint(k=1, epsilon="0.1")
+    selector = prepare([5, 3], mechanism=joint)
+    release = selector.release()
+    assert compose(release) == compose(joint) == compose(selector) == compose(PURE) == PURE
+    assert compose([release, release, PURE, selector]).epsilon == Fraction(4, 10)
+    for wrong in (7, [7], None, ["a"]):
+        with pytest.raises(ParameterError, match="guarantees must be"):
+            compose(wrong)
 
 
 def test_concentrated_releases_share_one_delta():
@@ -120,7 +180,7 @@ def test_the_best_order_is_found_wherever_it_lies(epsilon, delta, least):
 
 def test_guarantees_are_checked_when_they_are_built():
     """Numbers become exact rationals, and what promises nothing sensible is refused."""
-    assert print_of([Guarantee(epsilon=0.1)] * 3) == "0.3-DP (rho 0.015) for one person, add-remove"
+    assert print_of([Guarantee(epsilon=0.1)] * 3) == "0.3-DP (rho 0.0149875125) for one person, add-remove"
     assert compose([Guarantee(epsilon=1, delta="0.6")] * 2).delta == 1
     for wrong in ({"epsilon": -1}, {"epsilon": 1, "delta": 2}, {"epsilon": 1, "rho": -1}, {"epsilon": "x"}):
         with pytest.raises(ParameterError):

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import Joint, SeededBits, ShortlistError, SystemBits, prepare, top_k
+from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
 from shortlist.profile import EVERY_LEVEL, Profile
 from shortlist.votes import arrays, views
 from shortlist.votes.arrays import ArrayTally, read_counts
@@ -50,11 +50,10 @@ def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, monkeypa
         np.array([3.0, 1.0, 2.0]),
         np.array([3, 1, 2], dtype=np.float16),
         np.array([3, 1, 2], dtype=">i8"),
-        pd.Series([3, 1, 2], dtype="Int64"),
         np.array([3, 1, 2], dtype=object),
         np.arange(30)[3:0:-1],
         [Decimal(3), Fraction(1), 2],
-        pd.Series([3, 1, 2], index=[7, 8, 9]),
+        np.array([3, 1, 2], dtype=np.longdouble),
         pl.Series([3, 1, 2]),
         pa.array([3, 1, 2]),
         pa.chunked_array([[3], [1, 2]]),
@@ -62,7 +61,7 @@ def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, monkeypa
     ids=lambda counts: type(counts).__name__,
 )
 def test_reads_whatever_becomes_whole_numbers(counts):
-    """Lists, Series, Arrow arrays and other number types are read without loss."""
+    """Lists, arrays of Polars and Arrow, and other number types are read without loss."""
     array, keys = read_counts(counts)
     assert array.dtype == np.int64
     assert sorted(array.tolist()) == [1, 2, 3]
@@ -73,11 +72,41 @@ def test_large_counts_are_read_to_the_last_digit():
     """Nothing is rounded on the way, whatever stands beside it."""
     assert read_counts([2**53 + 1, 1.0])[0].tolist() == [2**53 + 1, 1]
     assert read_counts(np.array([2**63 - 1], dtype=np.uint64))[0].tolist() == [2**63 - 1]
+    assert read_counts(np.array([2**53, 1], dtype=np.longdouble) + 1)[0].tolist() == [2**53 + 1, 2]
 
 
 def test_a_mapping_returns_its_keys():
     """A mapping names the items, in any type."""
     assert top_k({("a", 1): 9000, "b": 0, 3: 5000}, k=2, epsilon=9) == [("a", 1), 3]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "float64", "uint8"])
+def test_a_pandas_series_returns_its_labels(dtype):
+    """`value_counts` gives labels, and labels come back; equal labels are refused without being named."""
+    counts = pd.Series([5, 200, 90], index=["pear", "apple", "plum"], dtype=dtype)
+    assert top_k(counts, k=2, epsilon=9) == ["apple", "plum"]
+    assert top_k(pd.Series(["b"] * 900 + ["a"] * 9).value_counts(), k=1, epsilon=9) == ["b"]
+    assert top_k(pd.Series([5, 200, 90]), k=2, epsilon=9) == [1, 2]
+    with pytest.raises(DataError, match="labels of counts must be different") as caught:
+        top_k(pd.Series([1, 2], index=["pear", "pear"]), k=1, epsilon=1)
+    assert "pear" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("neighbors", "neighbours"),
+        ("rng", "bits"),
+        ("seed", "bits"),
+        ("eps", "epsilon"),
+        ("n", "k"),
+        ("Epsilon", "epsilon"),
+    ],
+)
+def test_near_names_are_suggested(name, meant):
+    """A parameter that does not exist is answered with the one that was meant."""
+    with pytest.raises(ParameterError, match=f"no parameter '{name}'.\nHint: did you mean {meant}\\?"):
+        top_k([3, 2], **{name: 1})
 
 
 WRONG = {
@@ -155,7 +184,7 @@ def test_refuses_wrong_counts(name):
         ({"epsilon": None}, "needs epsilon"),
         ({"epsilon": 0}, "epsilon must be above 0"),
         ({"epsilon": "much"}, "epsilon must be a finite number"),
-        ({"epsilon": [1]}, "epsilon must be an int"),
+        ({"epsilon": [1]}, "epsilon must be a number"),
         ({"epsilon": 1j}, "epsilon must be"),
         ({"mechanism": "joined"}, "did you mean 'joint'"),
         ({"mechanism": 3}, "mechanism must be one of"),

@@ -1,7 +1,7 @@
-"""Words in, words out: the command line, one file per command.
+"""The command line, one file per command.
 
-A command parses, calls one library verb, and prints. What is slow to import is imported inside the commands, so that
-help and shell completion answer at once.
+A command parses its options, calls one function of the library, and prints. Slow imports are inside the commands, so
+that help and shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from shortlist.cli.streams import printable
+from shortlist.cli.streams import guard_streams
 from shortlist.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that the arguments of the process name."""
-    with printable():
+    with guard_streams():
         try:
             app = _load()
             app(prog_name="shortlist")

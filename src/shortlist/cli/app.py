@@ -1,4 +1,4 @@
-"""The commands under one name, and what they have in common: the version, and how failures are told."""
+"""The commands under one name, and what they have in common: the version, and the report of errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from shortlist.cli.failures import told
+from shortlist.cli.failures import report_errors
 from shortlist.cli.options import example
 from shortlist.version import __version__
 
@@ -18,14 +18,14 @@ COMMANDS = ("select", "mechanisms", "demo", "reproduce")
 
 
 class _Commands(TyperGroup):
-    """Commands whose failures are told in words, with an exit code."""
+    """Commands whose errors become a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        with told():
+        with report_errors():
             return super().invoke(ctx)
 
 
-# Plain help comes in a third of the time of drawn help, and an example in it can be copied.
+# Plain help is three times faster than help drawn by rich, and an example in it can be copied.
 app = typer.Typer(
     cls=_Commands,
     rich_markup_mode=None,
@@ -35,13 +35,13 @@ app = typer.Typer(
     epilog=example("shortlist demo"),
 )
 for _name in COMMANDS:
-    # Each is a module that holds a function of the same name and an EXAMPLE.
+    # Each command is a module with a function of the same name and an EXAMPLE.
     _module = importlib.import_module(f"shortlist.cli.{_name}")
     app.command(_name, epilog=example(_module.EXAMPLE))(getattr(_module, _name))
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"shortlist {__version__}")
         raise typer.Exit
 

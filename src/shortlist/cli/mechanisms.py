@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+
 EXAMPLE = "shortlist mechanisms"
 
 # Letters that every terminal can show.
@@ -11,32 +14,25 @@ _NOTES = (
     "r is what each of the k rounds of cdp-peel may spend. Secure means exact, without floating-point noise. The "
     "others are accepted only with --seed and --insecure."
 )
+_WIDEST = 100
 
 
 def mechanisms() -> None:
     """List the mechanisms: what each promises, and when to take it."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from shortlist.mechanisms import MECHANISMS
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("name", "guarantee", "rho", "secure"):
-        table.add_column(head, no_wrap=True)
-    table.add_column("take it when", ratio=1)
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
     for name, kind in MECHANISMS.items():
-        secure = "no" if kind.research else "yes"
-        cells = (name, kind.guarantee_in_words, kind.rho_in_words, secure, kind.when)
-        table.add_row(*(Text(_spell_out(cell)) for cell in cells))
-    console = Console(highlight=False)
-    console.print(table)
-    console.print()
-    console.print(Text(_NOTES))
+        secure = "not secure" if kind.research else "secure"
+        print(name)
+        _print_lines(kind.summary, width)
+        _print_lines(f"take it when {kind.when}", width)
+        _print_lines(f"guarantee {kind.guarantee_in_words}; rho {kind.rho_in_words}; {secure}", width)
+    print()
+    _print_lines(_NOTES, width, indent="")
 
 
-def _spell_out(text: str) -> str:
-    """Replace Greek letters and powers by ASCII."""
+def _print_lines(text: str, width: int, indent: str = "    ") -> None:
     for letter, spelling in _LETTERS.items():
         text = text.replace(letter, spelling)
-    return text
+    print(textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False))

@@ -1,31 +1,40 @@
-"""Where a release goes: a file by its suffix, and the screen by --format."""
+"""Where a release goes: to a file by its suffix, and to the screen by --format."""
 
 from __future__ import annotations
 
-import csv
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shortlist.cli.display import plain, ranking
+from shortlist.cli.display import make_console, make_ranking, remark, to_text
 from shortlist.cli.options import Format
-from shortlist.cli.streams import exact_stdout
-from shortlist.errors import ParameterError
+from shortlist.cli.streams import make_stdout_exact, stdout_is_closed
+from shortlist.errors import OutputError, ParameterError
+from shortlist.text import escape
 
 if TYPE_CHECKING:
     from shortlist.release import Release
 
 _SUFFIXES = (".json", ".csv", ".parquet")
+_LARGE_EPSILON = 20
 
 
-def check_output(path: Path | None, *, force: bool) -> None:
-    """Refuse a file that could not be written, before any data is read and any privacy is spent."""
+def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None:
+    """Refuse a release that has no place to go, before any data is read and any privacy is spent."""
     from shortlist.writing import check_target
 
     if path is None:
+        if quiet:
+            raise ParameterError(
+                "{quiet} must go with {output}", "the release would be lost", hint="name a file with {output}"
+            )
+        if stdout_is_closed():
+            raise OutputError("stdout must be open", "it is closed", hint="name a file with {output}")
         return
     if path.suffix.lower() not in _SUFFIXES:
-        raise ParameterError(f"--output must end in {', '.join(_SUFFIXES)}; found {str(path)!r}.")
+        raise ParameterError(
+            "{output} must end in {suffixes}", "not {path}", suffixes=", ".join(_SUFFIXES), path=repr(str(path))
+        )
     check_target(path, force=force)
 
 
@@ -35,24 +44,38 @@ def write_release(release: Release, path: Path, *, force: bool) -> None:
     write(path, force=force)
 
 
-def print_release(release: Release, form: Format) -> None:
-    """Print a release on stdout; JSON and CSV are what the files hold."""
-    from shortlist import record
+def print_release(release: Release, form: Format, *, quiet: bool = False) -> None:
+    """Print a release on stdout. JSON and CSV are what the files hold."""
+    if quiet or stdout_is_closed():
+        return
+    if release.guarantee.epsilon > _LARGE_EPSILON:
+        remark(f"remark: an epsilon above {_LARGE_EPSILON} promises next to nothing; 1 is common", quiet=quiet)
+    if form is Format.TABLE:
+        _print_table(release)
+        return
+    from shortlist.columns import write_csv
 
-    if form is not Format.TABLE:
-        exact_stdout()
-    if form is Format.JSON:
-        sys.stdout.write(record.dumps(release))
-    elif form is Format.CSV:
-        writer = csv.writer(sys.stdout, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        writer.writerow(["rank", "item"])
-        writer.writerows((rank, record.text(item)) for rank, item in enumerate(release.items, start=1))
-    else:
-        from rich.console import Console
+    text = release.to_json() if form is Format.JSON else write_csv(release)
+    if sys.stdout.isatty():
+        # CSV has no escapes of its own. On a terminal, safety comes before exactness.
+        text = "".join(f"{escape(line)}\n" for line in text.splitlines())
+    make_stdout_exact()
+    sys.stdout.write(text)
 
-        console = Console(highlight=False)
-        console.print(ranking(release.items))
-        console.print(plain(f"The top {len(release.items)} of {release.d} items by {release.mechanism}."))
-        console.print(plain(f"Guarantee: {release.guarantee}."))
-        if not release.secure:
-            console.print("NOT SECURE: made with repeatable randomness, for tests only.", style="bold")
+
+def _print_table(release: Release) -> None:
+    from shortlist.columns import make_columns
+    from shortlist.release import NOT_SECURE
+
+    columns = make_columns(release)
+    others = {name: columns[name] for name in ("count", "low", "high") if name in columns}
+    console = make_console()
+    console.print(make_ranking(release.items, ranked=not release.unordered, **others))
+    among = "" if release.d is None else f" of {release.d}"
+    order = ", in no order" if release.unordered else ""
+    console.print(to_text(f"The top {len(release)}{among} items by {release.mechanism}{order}."))
+    console.print(to_text(f"Guarantee: {release.guarantee}."))
+    if release.error_bound is not None:
+        console.print(to_text(f"Error: {release.error_bound}."))
+    if not release.secure:
+        console.print(NOT_SECURE, style="bold")

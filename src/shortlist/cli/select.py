@@ -49,7 +49,7 @@ def select(
     for items outside the domain, are ignored.
     """
     bits = _bits(seed, insecure)
-    check_output(output, force=force)
+    check_output(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step:
         from shortlist.mechanisms import DEFAULT_MECHANISM
         from shortlist.selection import select as select_from
@@ -79,7 +79,7 @@ def select(
     if output is not None:
         write_release(release, output, force=force)
         remark(f"wrote {output}", quiet=quiet)
-    print_release(release, printed)
+    print_release(release, printed, quiet=quiet)
 
 
 def _bits(seed: int | None, insecure: bool) -> Bits | None:
@@ -88,7 +88,8 @@ def _bits(seed: int | None, insecure: bool) -> Bits | None:
         return None
     if seed is None or not insecure:
         raise ParameterError(
-            "--seed and --insecure go together: a release that can be repeated is not private.",
+            "{seed} and {insecure} must go together",
+            "a release that can be repeated is not private",
             hint="leave both out for a release to publish",
         )
     from shortlist.exact.bits import SeededBits

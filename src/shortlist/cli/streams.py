@@ -1,4 +1,4 @@
-"""Stdout and stderr, made to carry whatever is printed; or to say that they could not."""
+"""Stdout and stderr: whatever is printed can be written, or the program says that it could not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,33 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}
+
+
+class ClosedStream(io.TextIOBase):
+    """Stdout as it is after `>&-`: writing fails."""
+
+    def writable(self) -> bool:
+        """It takes text, to refuse it."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Refuse to write."""
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 @contextmanager
-def printable() -> Iterator[None]:
-    """Print characters that a stream cannot encode as escapes, and end with an error if stdout could not be written."""
+def guard_streams() -> Iterator[None]:
+    """Print unknown characters as escapes, and end with an error if stdout could not be written.
+
+    A program that starts with closed streams (`>&-`, `2>&-`) has none of them. A file that it opens would take the
+    number of stdout or stderr, and whatever a library prints would go into that file. So the numbers are taken first.
+    """
+    _occupy_numbers()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = ClosedStream()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -22,31 +43,46 @@ def printable() -> Iterator[None]:
         try:
             yield
         finally:
-            # Python would flush later, and tell a failure in words of its own.
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            # Python itself would flush later, and report a failure in its own words.
+            sys.stdout.flush()
     except OSError as error:
         if not is_unwritten(error) and not isinstance(error, BrokenPipeError):
             raise
-        _give_up_stdout()
+        _discard_stdout()
         if is_unwritten(error):
             print(f"error: the output could not be written: {os.strerror(error.errno or 0)}.", file=sys.stderr)
         sys.exit(1)
 
 
 def is_unwritten(error: BaseException) -> bool:
-    """Whether an error says that there is no room for the output."""
+    """Whether an error says that the output has no place to go."""
     return isinstance(error, OSError) and error.errno in _UNWRITTEN
 
 
-def exact_stdout() -> None:
-    """Print from now on in UTF-8 and with plain line ends, as files are written."""
+def stdout_is_closed() -> bool:
+    """Whether nothing can be printed."""
+    return isinstance(sys.stdout, ClosedStream)
+
+
+def make_stdout_exact() -> None:
+    """Print in UTF-8 and with plain line ends from now on, as files are written."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 
 
-def _give_up_stdout() -> None:
-    """Send what is still buffered nowhere, so that it does not fail again when the process ends."""
+def _occupy_numbers() -> None:
+    """Open the null device under each of the numbers 0, 1 and 2 that is free."""
+    while True:
+        number = os.open(os.devnull, os.O_RDWR)
+        if number > 2:
+            os.close(number)
+            return
+
+
+def _discard_stdout() -> None:
+    """Send what is still buffered to the null device, so that it does not fail again when the process ends."""
+    if isinstance(sys.stdout, ClosedStream):
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,1 +1,1 @@
-"""The demonstration: an invented log of plays, and what is said about its release."""
+"""The demonstration: an invented log of plays, and what one listener changes in its release."""

@@ -1,6 +1,6 @@
-"""A log of plays that never happened, for the demo: realistic in shape, the same on every machine.
+"""An invented log of plays for the demo. It is the same on every machine.
 
-Some listeners play far more than others, some tracks far more often; tracks are played again and again; some rows
+Its shape is realistic. Few listeners and few tracks make up most of the plays. Tracks are played repeatedly. Some rows
 have no track, and some name a track that is not in the catalogue.
 """
 
@@ -46,23 +46,23 @@ class PlayLog:
 
     @classmethod
     def invent(cls, *, plays: int, people: int, seed: int = 55) -> PlayLog:
-        """Make a log up."""
+        """Make a log from a seed."""
         bits = SeededBits(seed)
         declining = np.power(np.arange(_TRACKS, dtype=np.float64) + 10.0, -0.8)
-        popularity = declining * np.exp(_fractions(bits, _TRACKS))
-        popularity[-_NEW:] = 0  # just added: in the catalogue, and nobody has played them
-        activity = np.power(_fractions(bits, people), -0.4)
-        tracks = _choices(bits, popularity, plays)
-        oddity = _fractions(bits, plays)
+        popularity = declining * np.exp(_draw_fractions(bits, _TRACKS))
+        popularity[-_NEW:] = 0  # new in the catalogue, and not played yet
+        activity = np.power(_draw_fractions(bits, people), -0.4)
+        tracks = _draw_choices(bits, popularity, plays)
+        oddity = _draw_fractions(bits, plays)
         tracks[oddity < 0.03] = _ELSEWHERE
         tracks[oddity < 0.01] = _ABSENT
         names = [f"{first} {second}" for first in _FIRST.split() for second in _SECOND.split()]
-        order = np.argsort(_fractions(bits, len(names)))[:_TRACKS].tolist()
-        return cls(people=_choices(bits, activity, plays), tracks=tracks, names=[names[each] for each in order])
+        order = np.argsort(_draw_fractions(bits, len(names)))[:_TRACKS].tolist()
+        return cls(people=_draw_choices(bits, activity, plays), tracks=tracks, names=[names[each] for each in order])
 
     @cached_property
     def pairs(self) -> IntArray:
-        """Who played what of the catalogue, each pair once: person * tracks + track."""
+        """Each pair of a person and a track of the catalogue, once, as person * number of tracks + track."""
         inside = (self.tracks != _ABSENT) & (self.tracks != _ELSEWHERE)
         return np.unique(self.people[inside] * _TRACKS + self.tracks[inside])
 
@@ -71,17 +71,17 @@ class PlayLog:
         """How many people played each track of the catalogue."""
         return np.bincount(self.pairs % _TRACKS, minlength=_TRACKS)
 
-    def keenest(self) -> int:
-        """The person who played the most different tracks."""
+    def find_most_active(self) -> int:
+        """Find the person who played the most different tracks."""
         return int(np.bincount(self.pairs // _TRACKS).argmax())
 
     def without(self, person: int) -> PlayLog:
-        """The log as it would be had one person never come."""
+        """Make the log without one person."""
         others = self.people != person
         return PlayLog(people=self.people[others], tracks=self.tracks[others], names=self.names)
 
     def table(self) -> Any:
-        """The log as an Arrow table: played_at, user_id, track."""
+        """Make an Arrow table of the log: played_at, user_id, track."""
         import pyarrow as pa
 
         missing = np.where(self.tracks == _ABSENT, 0, self.tracks)
@@ -106,14 +106,14 @@ class PlayLog:
         catalogue.write_text("\n".join(["track", *sorted(self.names)]) + "\n", encoding="utf-8")
 
 
-def _fractions(bits: SeededBits, count: int) -> FloatArray:
-    """Numbers spread evenly over (0, 1)."""
+def _draw_fractions(bits: SeededBits, count: int) -> FloatArray:
+    """Draw numbers that are uniform in (0, 1)."""
     whole = np.frombuffer(bits.draw(8 * count), np.uint64) >> np.uint64(11)
     return (whole.astype(np.float64) + 0.5) * 2.0**-53
 
 
-def _choices(bits: SeededBits, weights: FloatArray, count: int) -> IntArray:
-    """Indices, each as often as its weight says."""
+def _draw_choices(bits: SeededBits, weights: FloatArray, count: int) -> IntArray:
+    """Draw indices with probabilities proportional to the weights."""
     ends = np.cumsum(weights)
-    chosen: IntArray = np.searchsorted(ends, _fractions(bits, count) * ends[-1])
+    chosen: IntArray = np.searchsorted(ends, _draw_fractions(bits, count) * ends[-1])
     return chosen

@@ -110,7 +110,7 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
     while True:
         with working_precision(number.known + 64):
             cells, weights = _narrow(cells, number.known)
-            hits = find_possible_hits(number, weights)
+            hits = _find_possible_hits(number, weights)
             parts = cells[hits[0]].split()
         if len(hits) > 1:
             number.extend()
@@ -137,7 +137,7 @@ def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell]
         cells = finer
 
 
-def find_possible_hits(number: Uniform, weights: Sequence[arb]) -> list[int]:
+def _find_possible_hits(number: Uniform, weights: Sequence[arb]) -> list[int]:
     """Return the cells that may contain the number, as far as the balls can decide."""
     target = number.ball() * sum(weights, arb(0))
     end, hits = arb(0), []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -19,6 +20,7 @@ from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
 from shortlist.mechanisms.research.laplace import Laplace
 from shortlist.mechanisms.subset.subset import Subset
+from shortlist.near_names import find_near_name
 from shortlist.privacy.numbers import quote
 
 __all__ = [
@@ -41,7 +43,7 @@ __all__ = [
     "write_table",
 ]
 
-DEFAULT_MECHANISM = "joint"
+DEFAULT_MECHANISM = "auto"
 """The mechanism that is taken where none is named."""
 
 _ALL: tuple[type[Mechanism], ...] = (
@@ -58,6 +60,7 @@ _ALL: tuple[type[Mechanism], ...] = (
     Gamma,
 )
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
+_PURE = "{kind} needs no delta: its guarantee is pure"
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
 
@@ -74,22 +77,28 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     known = {field.name: field.default is MISSING for field in fields(kind)}
     for name in given:
         if name not in known:
-            raise ParameterError(
-                "{kind} takes {names}",
-                "it has no parameter {name!r}",
-                hint="{kind} needs no delta: its guarantee is pure" if name == "delta" else None,
-                kind=kind.name,
-                names=", ".join(known),
-                name=name,
-            )
+            raise _unknown(name, kind, known)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
     for name, needed in known.items():
         if needed and name not in given:
-            example = f"{{{name}={_EXAMPLES[name]}}}"
-            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"pass {example}, say", kind=kind.name)
+            raise ParameterError(
+                f"{{kind}} needs {{{name}}}", hint=f"pass {{{name}={_EXAMPLES[name]}}}, say", kind=kind.name
+            )
     return kind(**given)
+
+
+def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
+    near = find_near_name(name, known)
+    return ParameterError(
+        "{kind} takes {names}",
+        "it has no parameter {name!r}",
+        hint=_PURE if name == "delta" else f"did you mean {{{near}}}?" if near else None,
+        kind=kind.name,
+        names=", ".join(known),
+        name=name,
+    )
 
 
 def _kind(name: object) -> type[Mechanism]:

@@ -30,7 +30,12 @@ class Prepared(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism(ABC):
-    """A way to choose k items privately; subclasses say how, and what they promise."""
+    """A way to choose k items privately; subclasses say how, and what they promise.
+
+    Parameters are given as users write them (`epsilon="0.2"`, `neighbours="replace"`). `__post_init__` replaces them
+    by exact values. A dataclass knows one type for both, so each subclass declares the constructor that its users see
+    under TYPE_CHECKING.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]

@@ -1,7 +1,8 @@
-"""What a release promises, as values: which data sets are neighbours, and the guarantee about them.
+"""What a release promises: which data sets are neighbours, and a guarantee about all pairs of neighbours.
 
 The meaning of three numbers never changes. `epsilon` and `delta` are the (ε, δ) of differential privacy for the
-neighbour relation named beside them. `rho` is the ρ of zero-concentrated differential privacy for the same relation.
+neighbour relation named beside them. `rho` is the ρ of zero-concentrated differential privacy (zCDP) for the same
+relation. Both statements hold, each by itself.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.privacy.numbers import quote, read_rational, write_rounded_up
+from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_up
 
 
 class Neighbours(StrEnum):
-    """Which two data sets must look alike to whoever reads a release."""
+    """Which two data sets a release must not tell apart."""
 
     ADD_REMOVE = "add-remove"
     """One person more or less."""
@@ -47,7 +49,7 @@ class Neighbours(StrEnum):
 class Guarantee:
     """What a mechanism promises about any two neighbours.
 
-    >>> print(Guarantee(epsilon=Fraction(1), rho=Fraction(1, 8)))
+    >>> print(Guarantee(epsilon=1, rho="1/8"))
     1-DP (rho 0.125) for one person, add-remove
     """
 
@@ -56,6 +58,18 @@ class Guarantee:
     rho: Fraction | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            epsilon: Real,
+            delta: Real = ...,
+            rho: Real | None = ...,
+            neighbours: str = ...,
+            unit: str = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "rho"):
@@ -83,19 +97,19 @@ class Guarantee:
                removals fit, since h ≥ v. For ρ it is the group privacy of zCDP (Bun and Steinke 2016,
                Proposition 1.9).
 
-        >>> print(Guarantee(epsilon=Fraction(1, 4), rho=Fraction(1, 128)).scale(4, unit="person"))
+        >>> print(Guarantee(epsilon="0.25", rho="1/128").scale(4, unit="person"))
         1-DP (rho 0.125) for one person, add-remove
         """
         if self.delta and sensitivity > 1:
             raise ParameterError(
                 "{sensitivity} above 1 must go with a mechanism that has no delta",
-                hint="{mechanism=joint} has none",
+                hint="{mechanism='joint'} has none",
             )
         rho = None if self.rho is None else self.rho * sensitivity**2
         return replace(self, epsilon=self.epsilon * sensitivity, rho=rho, unit=unit)
 
 
 def check_unit(unit: object) -> None:
-    """Refuse what cannot name whom a guarantee protects."""
+    """Refuse a unit that cannot name whom a guarantee protects."""
     if not (isinstance(unit, str) and unit.strip() and unit.isprintable()):
         raise ParameterError("{unit} must be a word for whom the guarantee protects, such as person, on one line")

@@ -1,4 +1,4 @@
-"""Exact numbers: parameters are read as the rationals that the user wrote, and written without loss."""
+"""Exact numbers: parameters are read as the rational numbers that the user wrote, and written without loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ Real = int | float | str | Decimal | Fraction
 """What a parameter such as epsilon may be given as."""
 
 _LARGEST_BITS = 1000
-_NUMBERS = "an int, float, Fraction, Decimal or decimal string"
 _LONGEST_VALUE = 60
 
 
@@ -23,7 +22,9 @@ def read_rational(value: Real, *, name: str) -> Fraction:
     (Fraction(1, 10), Fraction(1, 10), Fraction(1, 1024))
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal | str):
-        raise ParameterError(f"{{{name}}} must be {_NUMBERS}", "not {type}", type=type(value).__name__)
+        raise ParameterError(
+            f"{{{name}}} must be a number such as 1, 0.5 or '1/3'", "not {type}", type=type(value).__name__
+        )
     try:
         if isinstance(value, numbers.Rational):
             number = Fraction(int(value.numerator), int(value.denominator))
@@ -32,8 +33,9 @@ def read_rational(value: Real, *, name: str) -> Fraction:
         else:
             number = _from_decimal(Decimal(str(value)))
     except (ArithmeticError, TypeError, ValueError):
-        expected = f"{{{name}}} must be a finite number such as 1, 0.5 or 1/3"
-        raise ParameterError(expected, "not {value}", value=quote(value)) from None
+        raise ParameterError(
+            f"{{{name}}} must be a finite number such as 1, 0.5 or 1/3", "not {value}", value=quote(value)
+        ) from None
     if number and abs(number.numerator.bit_length() - number.denominator.bit_length()) > _LARGEST_BITS:
         raise ParameterError(f"{{{name}}} must be within the range of a float", "not {value}", value=quote(value))
     return number
@@ -109,5 +111,5 @@ def write_rounded_up(number: Fraction) -> str:
 
 def _from_decimal(number: Decimal) -> Fraction:
     if number.is_finite() and abs(number.adjusted()) > _LARGEST_BITS:
-        raise ValueError  # before a number with as many digits is made
+        raise ValueError  # it would have that many digits
     return Fraction(number)

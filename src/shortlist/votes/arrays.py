@@ -14,7 +14,7 @@ from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
 from shortlist.votes.views import Chunks, View, Window
 
-_EXPECTED = "counts must be whole numbers from 0 to 2^63 − 1, one for each item"
+_EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
 _SHORT = 1 << 13
 _LONG = 1 << 17
 _COLUMNS = 1 << 11
@@ -40,7 +40,7 @@ class ArrayTally:
         self._peaks = _column_maxima(unsigned, _COLUMNS) if self.d > _SHORT else unsigned
         self._largest = int(self._peaks.max())
         if self._largest > EVERY_LEVEL:
-            raise DataError(f"{_EXPECTED}; negative ones were found.")
+            raise DataError(_EXPECTED, "some are negative")
 
     @property
     def d(self) -> int:
@@ -70,58 +70,66 @@ class ArrayTally:
 
 
 def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:
-    """Read counts as an int64 array, and the keys that name the items if a mapping was given.
+    """Read counts as an int64 array, with the labels of the items if a mapping or a pandas Series was given.
+
+    A count is a whole number of any numeric type: 3, 3.0 and Decimal("3") are 3, and 1.5 is refused. Booleans and
+    missing values are refused.
 
     >>> read_counts({"apple": 3, "pear": 1})
     (array([3, 1]), ['apple', 'pear'])
     """
     if isinstance(counts, Mapping):
-        return _whole_numbers(list(counts.values())), list(counts)
-    return _whole_numbers(counts), None
+        return _read_whole_numbers(list(counts.values())), list(counts)
+    labels: Any = getattr(counts, "index", None)
+    if callable(labels) or not hasattr(labels, "is_unique"):
+        return _read_whole_numbers(counts), None
+    array, names = _read_whole_numbers(counts), labels.tolist()
+    if not labels.is_unique:
+        raise DataError(
+            "the labels of {counts} must be different", "some are repeated", hint="add up the counts of equal labels"
+        )
+    return array, names
 
 
-def _whole_numbers(counts: Any) -> IntArray:
+def _read_whole_numbers(counts: Any) -> IntArray:
     if isinstance(counts, np.ma.MaskedArray) and counts.mask.any():
-        raise DataError(f"{_EXPECTED}; masked ones were found.")
+        raise DataError(_EXPECTED, "some are masked")
     try:
         # NumPy would make one type of a list of several, and lose digits or take booleans for numbers.
         array = np.array(counts, dtype=object) if isinstance(counts, list | tuple) else np.asarray(counts)
     except (ValueError, TypeError, OverflowError):
-        raise DataError(f"{_EXPECTED}; what was given cannot be made an array.") from None
+        raise DataError(_EXPECTED, "{type} cannot be read as an array", type=type(counts).__name__) from None
     if array.ndim != 1:
-        raise DataError(f"{_EXPECTED}, in one dimension; {array.ndim} dimensions were found.")
+        raise DataError(_EXPECTED, "there are {dimensions} dimensions, not 1", dimensions=array.ndim)
     if not len(array):
-        raise DataError(f"{_EXPECTED}; there are none.")
+        raise DataError(_EXPECTED, "there are none")
     if array.dtype == object:
-        return _from_objects(array)
+        return _read_objects(array)
     if array.dtype.kind not in "iuf":
-        raise DataError(f"{_EXPECTED}; values of type {array.dtype.name} were found.")
-    if array.dtype.kind == "f":
-        array = array.astype(np.float64)
-        if not (np.isfinite(array) & (array == np.floor(array))).all():
-            raise DataError(f"{_EXPECTED}; fractional or missing ones were found.")
-        if array.max() >= 2.0**63 or array.min() < 0:
-            raise DataError(f"{_EXPECTED}; negative ones or ones beyond that were found.")
-    if array.dtype.kind == "u" and int(array.max()) > EVERY_LEVEL:
-        raise DataError(f"{_EXPECTED}; ones beyond that were found.")
+        raise DataError(_EXPECTED, "not {type}", type=array.dtype.name)
+    if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
+        raise DataError(_EXPECTED, "some are fractional or missing")
+    # As integers: a comparison as floats would round 2^63 − 1.
+    if array.dtype.kind in "uf" and (int(array.min()) < 0 or int(array.max()) > EVERY_LEVEL):
+        raise DataError(_EXPECTED, "some are negative or larger")
     return array.astype(np.int64, copy=False)
 
 
-def _from_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
-    """Read Python numbers; anything else, and what int64 cannot hold, is refused."""
+def _read_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
+    """Read Python numbers. Refuse anything else, and numbers beyond int64."""
     values = array.tolist()
     if {type(value) for value in values} != {int}:
         if any(isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal) for value in values):
-            raise DataError(f"{_EXPECTED}; values of other types, or missing ones, were found.")
+            raise DataError(_EXPECTED, "some are missing or of another type")
         try:
             whole = [int(value) for value in values]
         except (ValueError, OverflowError):
-            raise DataError(f"{_EXPECTED}; fractional or missing ones were found.") from None
+            raise DataError(_EXPECTED, "some are fractional or missing") from None
         if any(number != value for number, value in zip(whole, values, strict=True)):
-            raise DataError(f"{_EXPECTED}; fractional ones were found.")
+            raise DataError(_EXPECTED, "some are fractional")
         values = whole
     if min(values) < 0 or max(values) > EVERY_LEVEL:
-        raise DataError(f"{_EXPECTED}; negative ones or ones beyond that were found.")
+        raise DataError(_EXPECTED, "some are negative or larger")
     return np.array(values, dtype=np.int64)
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -21,13 +22,14 @@ from laws import (
 )
 from peels import ball, exponential_round, flip_round, hockey_stick, peel_law, renyi
 
-from shortlist import Auto, CDPPeel, SeededBits, top_k
+from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.auto import auto, scores
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, SetScore
 from shortlist.mechanisms.joint import blocks
 from shortlist.mechanisms.subset import grid
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Profile
 
 
@@ -40,11 +42,12 @@ def stated_score(mechanism, histogram):
     """The score of a candidate by brute force."""
     k, top = mechanism.k, sorted(histogram, reverse=True)
     if mechanism.name == "margin-joint":
-        return log_sum(losses(histogram, k), mechanism.rate)
-    if mechanism.name == "subset":
-        return log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)
-    rounds = [log_sum([top[j] - count for count in top[j:]], mechanism.round_rate) for j in range(k)]
-    return sum(rounds, arb(0)) / k
+        places = [log_sum(losses(histogram, k), mechanism.rate)] * k
+    elif mechanism.name == "subset":
+        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)] * k
+    else:
+        places = [log_sum([top[j] - count for count in top[j:]], mechanism.round_rate) for j in range(k)]
+    return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k
 
 
 def candidate_law(mechanism, histogram):
@@ -67,11 +70,10 @@ def outputs(mechanism, d):
     ]
 
 
-def combined(mechanism, histogram, weights):
-    """The law of choice and output, given the weights of the candidates."""
-    total = sum(weights, arb(0))
+def combined(mechanism, histogram, chances):
+    """The law of choice and output, given the chances with which permute-and-flip accepts the candidates."""
     laws = [candidate_law(each, histogram) for each in mechanism.candidates.values()]
-    return [weight / total * p for weight, law in zip(weights, laws, strict=True) for p in law]
+    return [choice * p for choice, law in zip(flip_round(chances), laws, strict=True) for p in law]
 
 
 class TestAuto(MechanismContract):
@@ -87,20 +89,20 @@ class TestAuto(MechanismContract):
     def law(self, histogram, k, epsilon, relation="add-remove"):
         mechanism = self.make(k, epsilon, relation)
         rate = mechanism.choice_epsilon / (2 if relation == "add-remove" else 4)
-        handicaps = [
-            auto.HANDICAP / each.rate if "peel" in name else Fraction(0) for name, each in mechanism.candidates.items()
-        ]
-        weights = [
-            (-ball(rate) * (stated_score(each, histogram) + ball(handicap))).exp()
-            for each, handicap in zip(mechanism.candidates.values(), handicaps, strict=True)
-        ]
-        return combined(mechanism, histogram, weights)
+        raised = []
+        for name, each in mechanism.candidates.items():
+            score = stated_score(each, histogram)
+            if "peel" in name:
+                score = score * ball(Fraction(1) if self.ordered else auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
+            raised.append(score)
+        least = reduce(lambda one, other: other if other < one else one, raised)
+        return combined(mechanism, histogram, [(-ball(rate) * (score - least)).exp() for score in raised])
 
     def implied_law(self, mechanism, histogram):
-        """The weights that the mechanism itself uses; the laws of the candidates are checked where they are made."""
-        return combined(
-            mechanism, histogram, mechanism.prepare(Profile.of(np.array(histogram))).enclose_weights(effort=8)
-        )
+        """The chances that the mechanism itself uses; the laws of the candidates are checked where they are made."""
+        prepared = mechanism.prepare(Profile.of(np.array(histogram)))
+        chances = [prepared.enclose_chance(index, effort=8) for index in range(len(mechanism.candidates))]
+        return combined(mechanism, histogram, chances)
 
     def check_pair(self, mechanism, here, there, factor):
         """The hockey-stick divergence is at most delta, and Rényi divergences are at most rho times their order."""
@@ -224,21 +226,21 @@ def test_scores_are_those_of_enumeration(kind):
 
 
 @pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "gaps", "giant", "zero", "ties"])
-def test_balls_choose_what_floats_choose(counts, monkeypatch):
-    """Which candidate a number hits is a fact: without floats, the same numbers choose the same candidates."""
+def test_balls_accept_what_floats_accept(counts, monkeypatch):
+    """Whether a coin shows heads is a fact: without floats, the same coins accept the same candidates."""
     mechanism = Auto(k=5, epsilon=20, ordered=False)
 
-    def choices():
+    def answers():
         prepared = mechanism.prepare(Profile.of(counts))
-        return [prepared.choose(Uniform(SeededBits(seed))) for seed in range(12)]
+        return [prepared._accepts(seed % 3, Uniform(SeededBits(seed))) for seed in range(18)]
 
-    answers = choices()
+    wanted = answers()
     for kind in (ListScore, SetScore, RoundScore):
         enclose = kind.enclose
         monkeypatch.setattr(
             kind, "enclose", lambda self, effort, enclose=enclose: enclose(self, effort) if effort else arb(0, 10**9)
         )
-    assert choices() == answers
+    assert answers() == wanted
 
 
 def test_floats_decide_almost_every_choice(monkeypatch):
@@ -246,7 +248,7 @@ def test_floats_decide_almost_every_choice(monkeypatch):
     prepared = Auto(k=20, epsilon=1, ordered=False).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
     monkeypatch.setattr(scores, "enclose_sum", None)
     bits = SeededBits(8)
-    assert {prepared.choose(Uniform(bits)) for _ in range(1000)} == {"margin-joint", "pnf-peel", "subset"}
+    assert {prepared.choose(bits) for _ in range(1000)} == {"margin-joint", "pnf-peel", "subset"}
 
 
 def test_the_better_mechanism_is_chosen():
@@ -268,7 +270,7 @@ def test_the_guarantee_is_fixed_beforehand():
     pure = Auto(k=10, epsilon=1)
     largest = max(each.guarantee.rho for each in pure.candidates.values())
     assert (pure.guarantee.epsilon, pure.guarantee.delta) == (1, 0)
-    assert pure.guarantee.rho == Fraction(1, 20) ** 2 / 8 + largest
+    assert pure.guarantee.rho == rho_of_pure(Fraction(1, 20)) + largest
     mixed = Auto(k=100, epsilon=1, delta="1e-6")
     assert (mixed.guarantee.epsilon, mixed.guarantee.delta) == (1, Fraction(1, 10**6))
     assert all(each.epsilon == Fraction(19, 20) for each in mixed.candidates.values())
@@ -285,6 +287,21 @@ def test_the_chosen_mechanism_can_be_asked():
     assert isinstance(mechanism.resolve("cdp-peel"), CDPPeel)
     assert chosen.error_bound(50) > 0
     assert mechanism.error_bound(50) is None
+
+
+@pytest.mark.parametrize("options", [{}, {"delta": "1e-3"}, {"ordered": False}])
+def test_the_release_names_the_choice_and_both_parts(options):
+    """The record has the name of the choice and how epsilon was divided, and it can be read again."""
+    for seed in range(6):
+        release = prepare(np.arange(60) ** 2, k=5, epsilon=2, mechanism="auto", **options).release(SeededBits(seed))
+        assert release.parameters["chosen"] in Auto(k=5, epsilon=2, **options).candidates
+        assert release.parameters["choice_epsilon"] == Fraction(1, 10)
+        assert release.parameters["chosen_epsilon"] == Fraction(19, 10)
+        assert release.guarantee.epsilon == 2
+        assert release.unordered == (options == {"ordered": False})
+        assert not release.unordered or list(release.items) == sorted(release.items)
+        assert release.error_bound is not None
+        assert Release.from_json(release.to_json()) == release
 
 
 @pytest.mark.parametrize(

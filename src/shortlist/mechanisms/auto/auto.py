@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+import numpy as np
 from flint import arb
 
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import find_possible_hits
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.uniform import Uniform, distinct_below
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
@@ -22,13 +22,16 @@ from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import quote, read_probability
+from shortlist.privacy.numbers import Real, quote, read_probability
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
 SHARE = Fraction(1, 20)
 """How much of epsilon the choice may spend."""
-HANDICAP = Fraction(0)
+HANDICAP = Fraction(1)
 """What is added to the score of a peel, in units of 2Δ/ε votes: near-ties go to the other mechanisms."""
+DISCOUNT = Fraction(1, 2)
+"""What the score of a peel is multiplied by if the order does not count: many of its errors then do not count."""
 _GAIN = Fraction(11, 10)
 """How much more than ε/k a round of cdp-peel must be able to spend to be taken in place of pnf-peel."""
 
@@ -63,6 +66,12 @@ class Auto(Mechanism):
     delta: Fraction | None = None
     ordered: bool = True
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, k: int, epsilon: Real, neighbours: str = ..., delta: Real | None = ..., ordered: bool = ...
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         if self.delta is not None:
@@ -93,7 +102,7 @@ class Auto(Mechanism):
         """What one draw promises, whichever mechanism is chosen."""
         promises = [each.guarantee for each in self.candidates.values()]
         rhos = [promise.rho for promise in promises if promise.rho is not None]
-        rho = self.choice_epsilon**2 / 8 + max(rhos) if len(rhos) == len(promises) else None
+        rho = rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
@@ -128,32 +137,43 @@ class Choice:
 
     def draw(self, bits: Bits) -> Picks:
         """Choose a mechanism, and k items by it."""
-        name = self.choose(Uniform(bits))
+        name = self.choose(bits)
         if name not in self._prepared:
             self._prepared[name] = self._candidates[name].prepare(self._levels)
-        return replace(self._prepared[name].draw(bits), chosen=name)
+        return replace(self._prepared[name].draw(bits), chosen=name, unordered=self._auto.unordered)
 
-    def choose(self, number: Uniform) -> str:
-        """Find the candidate that a number hits, where candidate c has the weight e^(−ε₁ score(c) / 2Δ).
+    def choose(self, bits: Bits) -> str:
+        """Choose a candidate by permute-and-flip: in random order, the first that is accepted."""
+        names = list(self._candidates)
+        order: list[int] = distinct_below(np.full(len(names), len(names)), bits).tolist()
+        # The last one is reached only if the others, and so not the best, have been rejected: it is accepted.
+        accepted = next((each for each in order[:-1] if self._accepts(each, Uniform(bits))), order[-1])
+        return names[accepted]
 
-        Rounds  More effort and more bits shrink weights and number to points, which are equal with probability zero.
+    def _accepts(self, index: int, coin: Uniform) -> bool:
+        """Decide with certainty whether a coin shows heads.
+
+        Rounds  More effort and more bits shrink chance and coin to points, which are equal with probability zero.
         """
         effort = 0
         while True:
-            with working_precision(number.known + 64):
-                hits = find_possible_hits(number, self.enclose_weights(effort))
-            if len(hits) == 1:
-                return list(self._candidates)[hits[0]]
+            with working_precision(coin.known + 64):
+                chance, shown = self.enclose_chance(index, effort), coin.ball()
+                if shown < chance:
+                    return True
+                if shown >= chance:
+                    return False
             effort += 1
-            number.extend()
+            coin.extend()
 
-    def enclose_weights(self, effort: int) -> list[arb]:
-        """Enclose the weights of all candidates, in order."""
+    def enclose_chance(self, index: int, effort: int) -> arb:
+        """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which a candidate is accepted."""
         scores = [score.enclose(effort) for score in self._scores] if effort else self._rough
-        return [
-            (-ball(self._rate) * (score + ball(self._handicap(each)))).exp()
-            for score, each in zip(scores, self._candidates.values(), strict=True)
-        ]
+        raised = [self._adjust(score, each) for score, each in zip(scores, self._candidates.values(), strict=True)]
+        excess = arb(0)
+        for place, other in enumerate(raised):
+            excess = excess if place == index else excess.max(raised[index] - other)
+        return (-ball(self._rate) * excess).exp()
 
     @cached_property
     def _scores(self) -> list[Score]:
@@ -163,9 +183,12 @@ class Choice:
     def _rough(self) -> list[arb]:
         return [score.enclose(0) for score in self._scores]
 
-    def _handicap(self, candidate: Mechanism) -> Fraction:
-        """A public number of votes."""
-        return HANDICAP / candidate.rate if isinstance(candidate, PNFPeel | CDPPeel) else Fraction(0)
+    def _adjust(self, score: arb, candidate: Mechanism) -> arb:
+        """Change a score by public numbers, such that one person still moves it by Δ at most."""
+        if not isinstance(candidate, PNFPeel | CDPPeel):
+            return score
+        factor = Fraction(1) if self._auto.ordered else DISCOUNT
+        return score * ball(factor) + ball(HANDICAP / candidate.rate)
 
 
 def _score(candidate: Mechanism, levels: Levels) -> Score:

@@ -1,7 +1,8 @@
-"""How many votes a mechanism is expected to be wrong by, as a number that one person moves by at most Δ.
+"""How many votes a mechanism is expected to be wrong by at a place, as a number that one person moves by at most Δ.
 
-A score is a logarithm of sums of exponentials, so it is irrational. It is enclosed in balls: first from floats with a
-proven error, then exactly, the more narrowly the more effort is asked for.
+No place can be wrong by more than its count, so that every score is a mean over places j of a number that is cut off at
+h_(j). A score is made of logarithms of sums of exponentials, so it is irrational. It is enclosed in balls: first from
+floats with a proven error, then exactly, the more narrowly the more effort is asked for.
 """
 
 from __future__ import annotations
@@ -10,16 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import FloatArray
+from shortlist.arrays import IntArray
 from shortlist.exact.balls import ball, exp_minus
 from shortlist.exact.choice import AnyCell
-from shortlist.exact.scaled import product
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.peel.peeling import Peeling
 from shortlist.mechanisms.spans import count_bits
@@ -41,7 +40,7 @@ class Score(Protocol):
 
 
 class ListScore:
-    """(1/rate) · ln Z with Z = Σ_s e^(−rate · L(s)) over all lists: how spread the law of Joint is."""
+    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Σ_s e^(−rate · L(s)): how spread the law of Joint is."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._rate = rate
@@ -49,14 +48,16 @@ class ListScore:
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
-        if not effort:
-            return self._mixture.total().log() / ball(self._rate)
-        cells = [replace(cell, even=False) for cell in self._mixture.cells()]
-        return enclose_sum(cells, _BITS_PER_EFFORT * effort).log() / ball(self._rate)
+        if effort:
+            cells = [replace(cell, even=False) for cell in self._mixture.cells()]
+            total = enclose_sum(cells, _BITS_PER_EFFORT * effort)
+        else:
+            total = self._mixture.total()
+        return cut_off(total.log() / ball(self._rate), self._mixture.top)
 
 
 class SetScore:
-    """(1/rate) · ln Σ_S e^(−rate · max(loss of S, 0)) over all sets of k items: how spread the law of Subset is.
+    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Z, Z = Σ_S e^(−rate · max(loss of S, 0)).
 
     The set of the k largest items counts 1. If it leads by the gap g > 0, all other sets have an upper and a lower
     loss of g or more, and a loss of g or more. With W the sum of e^(−rate · (loss − g)) over all sets, where the two
@@ -72,6 +73,7 @@ class SetScore:
         self._reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
         sets = self._sets(self._reach)
         self._gap = sets.gap
+        self._top = sets.profile.top(k)
         others = sets.without_leader()
         self._grid = None if others is None else Grid(others, rate, offset=0, reach=self._reach)
 
@@ -80,7 +82,8 @@ class SetScore:
         if self._grid is None:
             return arb(0)
         spread = self._enclose_exactly(self._grid, effort) if effort else self._enclose_roughly(self._grid)
-        return (1 + exp_minus(self._rate * self._gap) * (spread - 1)).log() / ball(self._rate)
+        whole = 1 + exp_minus(self._rate * self._gap) * (spread - 1)
+        return cut_off(whole.log() / ball(self._rate), self._top)
 
     def _enclose_roughly(self, grid: Grid) -> arb:
         left_out = grid.left_out()
@@ -100,37 +103,47 @@ class SetScore:
 
 
 class RoundScore:
-    """The mean over rounds j of (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i))): how spread the rounds are."""
+    """The mean over rounds j of min(z_j, h_(j)), z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i)))."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._peeling = Peeling(levels, k=k, rate=rate)
-        self._k = k
+        self._top = self._peeling.shown.profile.top(k).tolist()
         self._rate = rate
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
-        logarithms = self._exact() if effort else self._rough.log()
-        return logarithms / (ball(self._rate) * self._k)
+        sums = self._enclose_exactly() if effort else self._enclose_roughly()
+        rate = ball(self._rate)
+        cut = [(each.log() / rate).min(arb(count)) for each, count in zip(sums, self._top, strict=True)]
+        return sum(cut, arb(0)) / len(cut)
 
-    @cached_property
-    def _rough(self) -> arb:
-        """The product of the sums of all rounds, from floats."""
+    def _enclose_roughly(self) -> list[arb]:
+        """The sum of each round, from floats."""
         below, above = self._peeling.shown.enclose_totals()
-        return _multiply(below).union(_multiply(above))
+        return [arb(low).union(arb(high)) for low, high in zip(below.tolist(), above.tolist(), strict=True)]
 
-    def _exact(self) -> arb:
-        """The logarithm of the same product, exactly: each sum follows from that of the level below."""
+    def _enclose_exactly(self) -> list[arb]:
+        """The sum of each round at the working precision. That of a level follows from that of the level below."""
         profile = self._peeling.complete.profile
-        values, sizes, ends = profile.values.tolist(), profile.sizes.tolist(), profile.ends.tolist()
-        total, logarithms = arb(0), arb(0)
-        for index in reversed(range(len(values))):
-            if index + 1 < len(values):
-                total *= exp_minus(self._rate * (values[index] - values[index + 1]))
-            total += sizes[index]
-            taken = range(min(sizes[index], max(0, self._k - ends[index] + sizes[index])))
-            for earlier in taken:
-                logarithms += (total - earlier).log()
-        return logarithms
+        total, levels = arb(0), []
+        for index in reversed(range(len(profile.values))):
+            if index + 1 < len(profile.values):
+                total *= exp_minus(self._rate * int(profile.values[index] - profile.values[index + 1]))
+            total += int(profile.sizes[index])
+            levels.append([total - taken for taken in range(min(int(profile.sizes[index]), len(self._top)))])
+        return [each for level in reversed(levels) for each in level][: len(self._top)]
+
+
+def cut_off(score: arb, top: IntArray) -> arb:
+    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so that the ends of a ball suffice."""
+    return _cut_off(score.lower(), top).union(_cut_off(score.upper(), top))
+
+
+def _cut_off(point: arb, top: IntArray) -> arb:
+    whole = point.floor().unique_fmpz()
+    assert whole is not None  # a point has an exact floor
+    larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
+    return (point * larger + int(top[larger:].sum())) / len(top)
 
 
 def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
@@ -151,11 +164,3 @@ def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
         if len(finer) == len(cells):
             return total
         cells = finer
-
-
-def _multiply(numbers: FloatArray) -> arb:
-    """Enclose the product of floats of 1 or more."""
-    group = 1000 // (int(numbers.max()).bit_length() + 1)
-    whole = product(numbers[start : start + group, None] for start in range(0, len(numbers), group))
-    value = float(whole.mantissa[0])
-    return arb(value, value * whole.error) * arb(2) ** int(whole.exponent[0])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.privacy.numbers import quote, read_rational
+from shortlist.privacy.numbers import Real, quote, read_rational
 from shortlist.profile import Levels
 
 
@@ -38,6 +38,10 @@ class FastJoint(Joint):
     in_experiment: ClassVar[bool] = True
 
     beta: Fraction = Fraction(1, 1024)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, beta: Real = ..., neighbours: str = ...) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels
 
 
@@ -33,6 +34,10 @@ class Joint(Mechanism):
     colour: ClassVar[str] = "#e08214"
     marker: ClassVar[str] = "*"
     in_experiment: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

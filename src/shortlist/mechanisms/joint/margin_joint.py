@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels, Profile
 
 
@@ -33,6 +34,10 @@ class MarginJoint(Joint):
     when: ClassVar[str] = "joint suits you: the probability of the true list is larger, or the same"
     colour: ClassVar[str] = "#b35806"
     in_experiment: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     def _prepare(self, levels: Levels) -> Mixture:
         return Mixture(levels, k=self.k, rate=self.rate, tau=None, kind=LeadingSequences)

@@ -73,6 +73,11 @@ class Mixture:
         """An m such that the weights e^(−rate · L(s)) of all sequences sum to 2^m or more."""
         return self._blocks.magnitude()
 
+    @property
+    def top(self) -> IntArray:
+        """The k largest counts, falling."""
+        return self._sequences.top
+
     def total(self) -> arb:
         """Enclose the sum of all weights e^(−rate · min(loss, tau)), from floats with a proven error."""
         return self._blocks.total()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from flint import arb
 
@@ -20,6 +20,7 @@ from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
@@ -42,6 +43,10 @@ class PNFJoint(Mechanism):
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
     colour: ClassVar[str] = "#8c510a"
     in_experiment: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

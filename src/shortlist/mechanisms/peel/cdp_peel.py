@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
@@ -13,7 +13,7 @@ from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import quote, read_probability
+from shortlist.privacy.numbers import Real, quote, read_probability
 from shortlist.profile import Levels, Picks
 
 
@@ -42,6 +42,12 @@ class CDPPeel(Mechanism):
 
     delta: Fraction
     calibration: Calibration = Calibration.OPTIMAL
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, k: int, epsilon: Real, delta: Real, calibration: str = ..., neighbours: str = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

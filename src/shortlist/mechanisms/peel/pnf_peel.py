@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.bits import Bits
@@ -14,6 +14,7 @@ from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel, Peeling
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
@@ -39,6 +40,10 @@ class PNFPeel(Mechanism):
     colour: ClassVar[str] = "#8073ac"
     marker: ClassVar[str] = "o"
     in_experiment: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

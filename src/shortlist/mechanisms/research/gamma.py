@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.arrays import FloatArray
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot, uniform_floats
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
@@ -33,6 +34,10 @@ class Gamma(Mechanism):
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
     colour: ClassVar[str] = "#636363"
     research: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

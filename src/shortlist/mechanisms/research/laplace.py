@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
@@ -34,6 +35,10 @@ class Laplace(Mechanism):
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
     colour: ClassVar[str] = "#969696"
     research: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

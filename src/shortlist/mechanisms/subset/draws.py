@@ -12,6 +12,7 @@ last one does, and a set drawn from it is kept with the probability that makes u
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -60,7 +61,7 @@ class SetMixture:
             positions = _draw_positions(cell, bits)
             if self._keeps(cell, np.sort(positions), bits):
                 shuffled = positions[distinct_below(np.full(len(positions), len(positions)), bits)]
-                return cell.sets.profile.picks(shuffled)
+                return replace(cell.sets.profile.picks(shuffled), unordered=True)
 
     def cells(self) -> list[SetCell]:
         """Cover all pairs of losses of all sizes with exact weights: the blocks of the table, and then the rest."""

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism, read_size
 from shortlist.mechanisms.subset.draws import SetMixture
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import quote
+from shortlist.privacy.numbers import Real, quote
 from shortlist.profile import Levels
 
 
@@ -41,6 +41,12 @@ class Subset(Mechanism):
     colour: ClassVar[str] = "#c51b7d"
 
     at_least: int | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, k: int | tuple[int, int], epsilon: Real, neighbours: str = ..., at_least: int | None = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         given: object = self.k

@@ -1,0 +1,71 @@
+"""What a release may say about its own error: noisy counts, and a bound on what the list misses.
+
+Both are part of what a mechanism releases, and its guarantee covers them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from shortlist.errors import ParameterError
+from shortlist.privacy.numbers import Real, read_probability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyCounts:
+    """A noisy count for each released item, with an interval that holds the true count.
+
+    Each interval from `low` to `high` holds the true count with probability `confidence`.
+
+    >>> NoisyCounts(values=(310, 190), low=(300, 180), high=(320, 200), confidence="0.95").confidence
+    Fraction(19, 20)
+    """
+
+    values: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    confidence: Fraction
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, values: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...], confidence: Real
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        for name in ("values", "low", "high"):
+            object.__setattr__(self, name, tuple(int(each) for each in getattr(self, name)))
+        object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
+        if not len(self.values) == len(self.low) == len(self.high):
+            raise ParameterError("{values}, {low} and {high} must have the same length", "they differ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorBound:
+    """How much a list may be wrong: `statement` is true with a probability of at least `confidence`.
+
+    The bound depends on public numbers only. `votes` is the number of votes that the statement is about.
+
+    >>> print(ErrorBound(votes=860, confidence="0.95", statement="no item has 860 votes fewer than it should"))
+    with probability 0.95, no item has 860 votes fewer than it should
+    """
+
+    votes: int
+    confidence: Fraction
+    statement: str
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, votes: int, confidence: Real, statement: str) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
+        if isinstance(self.votes, bool) or not isinstance(self.votes, int) or self.votes < 0:
+            raise ParameterError("{votes} must be a whole number from 0")
+        if not (isinstance(self.statement, str) and self.statement.isprintable()):
+            raise ParameterError("{statement} must be a text on one line")
+
+    def __str__(self) -> str:
+        return f"with probability {float(self.confidence):g}, {self.statement}"

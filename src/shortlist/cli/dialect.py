@@ -1,0 +1,26 @@
+"""Parameters in the words of the command line: options in place of Python's parameters."""
+
+from __future__ import annotations
+
+_WORDS = {
+    "bits": "--seed and --insecure",
+    "counts": "the counts",
+    "guarantees": "the guarantees",
+    "k": "-k",
+    "votes": "FILES",
+}
+"""Parameters whose option is not called like them."""
+
+
+def write_option(name: str, value: str | None) -> str:
+    """Write a parameter as an option, alone or with a value.
+
+    >>> write_option("memory_limit", None), write_option("epsilon", "1"), write_option("mechanism", "'joint'")
+    ('--memory-limit', '--epsilon 1', '--mechanism joint')
+    >>> write_option("force", "True"), write_option("bits", "SeededBits(7)"), write_option("k", "10")
+    ('--force', '--seed and --insecure', '-k 10')
+    """
+    option = _WORDS.get(name, f"--{name.replace('_', '-')}")
+    if value is None or value == "True" or name == "bits":
+        return option
+    return f"{option} {value.strip(chr(39))}"

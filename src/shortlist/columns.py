@@ -1,0 +1,58 @@
+"""A release as columns: CSV, Parquet and data frames.
+
+A release that was made with repeatable randomness has one more column, `secure`, which is false in every row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+from shortlist import record
+from shortlist.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from shortlist.release import Release
+
+METADATA = "shortlist.release"
+"""Under this name, Parquet and Arrow metadata and pandas attributes hold the whole record as JSON."""
+
+
+def make_columns(release: Release) -> dict[str, list[Any]]:
+    """Lay a release out as columns: rank, item, noisy counts if there are any, and `secure` if it is false.
+
+    An unordered release has no ranks.
+    """
+    columns: dict[str, list[Any]] = {} if release.unordered else {"rank": list(range(1, len(release) + 1))}
+    columns["item"] = list(release.items)
+    if release.counts is not None:
+        columns["count"] = list(release.counts.values)
+        columns["low"] = list(release.counts.low)
+        columns["high"] = list(release.counts.high)
+    if not release.secure:
+        columns["secure"] = [False] * len(release)
+    return columns
+
+
+def write_csv(release: Release) -> str:
+    """Write the columns as CSV. Text is quoted, so that the empty text differs from a missing one."""
+    columns = make_columns(release)
+    text = io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([record.write_item(value) for value in row] for row in zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def make_arrow(release: Release) -> Any:
+    """Make an Arrow table of the columns, with the whole record in its metadata."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingExtraError("tables", purpose="an Arrow table") from None
+    from shortlist.votes.values import arrow_column
+
+    columns: dict[str, Any] = make_columns(release)
+    columns["item"] = arrow_column(release.items, what="the items")
+    return pa.table(columns).replace_schema_metadata({METADATA: record.write(release)})

@@ -1,0 +1,79 @@
+"""Whether the fields of a record fit each other.
+
+A record says more than once what was promised: its mechanism with its parameters implies a guarantee and a number of
+items. A record that was changed in one place only is refused. This finds mistakes. It is no proof against forgery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from shortlist.errors import DataError, ShortlistError
+from shortlist.mechanisms import MECHANISMS
+from shortlist.privacy import Guarantee
+
+_SENSITIVITY = "sensitivity"
+_ABOUT_VOTES = {_SENSITIVITY, "votes_per_person"}
+_ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
+"""Parameters that say how votes were counted, beside those of the mechanism."""
+
+
+def check_consistent(record: Mapping[str, Any], *, source: str) -> None:
+    """Refuse the fields of a release that contradict each other."""
+    problem = _find_contradiction(record)
+    if problem is not None:
+        raise DataError(
+            "the record must not contradict itself", "in {source}, {problem}", source=source, problem=problem
+        )
+
+
+def _find_contradiction(record: Mapping[str, Any]) -> str | None:
+    parameters, guarantee, k = record["parameters"], record["guarantee"], record["parameters"].get("k")
+    number, public = len(record["items"]), record["d"] is not None
+    # Without a public domain, a mechanism may stop before it has k items.
+    least = (parameters.get("at_least") or k) if public else 0
+    if type(k) is int and not least <= number <= k:
+        return "the number of items is not k"
+    if not record["unordered"] and len(set(record["items"])) < number:
+        return "an item is named twice"
+    if "neighbours" in parameters and parameters["neighbours"] != guarantee.neighbours:
+        return "neighbours differs between parameters and guarantee"
+    # A mechanism may need no delta with the parameters that it has.
+    if "delta" in parameters and guarantee.delta not in (0, parameters["delta"]):
+        return "delta differs between parameters and guarantee"
+    if "epsilon" in parameters and not _fits(parameters["epsilon"], guarantee, parameters):
+        return "epsilon differs between parameters and guarantee"
+    try:
+        implied = _rebuild(record["mechanism"], parameters, guarantee.unit)
+    except (ShortlistError, TypeError):
+        return "the mechanism cannot have these parameters"
+    if implied is not None and _promises_more(guarantee, implied):
+        return "the guarantee promises more than the mechanism"
+    return None
+
+
+def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
+    """Whether epsilon is that of the guarantee. A further epsilon, such as that of counts, may add to it."""
+    others = parameters.keys() - _ABOUT_CHOICE - {"epsilon"}
+    if "assess" in others or any(name.endswith("epsilon") for name in others):
+        return bool(epsilon <= guarantee.epsilon)
+    return bool(epsilon == guarantee.epsilon)
+
+
+def _rebuild(mechanism: str, parameters: Mapping[str, Any], unit: str) -> Guarantee | None:
+    """Build the mechanism again and state its guarantee. None if this version does not know all about it."""
+    kind = MECHANISMS.get(mechanism)
+    known = set() if kind is None else {field.name for field in fields(kind)}
+    if kind is None or not parameters.keys() <= known | _ABOUT_VOTES | _ABOUT_CHOICE:
+        return None
+    sensitivity = parameters.get(_SENSITIVITY, 1)
+    given = {name: value for name, value in parameters.items() if name in known}
+    return kind(**{**given, "epsilon": given["epsilon"] / sensitivity}).guarantee.scale(sensitivity, unit=unit)
+
+
+def _promises_more(stated: Guarantee, implied: Guarantee) -> bool:
+    """Whether a guarantee is stronger than its mechanism gives. A weaker one is true as well."""
+    rho = stated.rho is not None and (implied.rho is None or stated.rho < implied.rho)
+    return stated.epsilon < implied.epsilon or stated.delta < implied.delta or rho

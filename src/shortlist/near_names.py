@@ -1,0 +1,33 @@
+"""The parameter that a user meant by a name that no parameter has."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_EVERYWHERE = ("k", "epsilon", "neighbours", "mechanism", "bits")
+_OTHER_NAMES = {
+    "bits": ("generator", "random", "random_state", "randomness", "rng", "seed"),
+    "delta": ("tolerance",),
+    "domain": ("candidates", "catalog", "catalogue", "choices", "universe"),
+    "epsilon": ("budget", "e", "eps", "privacy", "privacy_budget"),
+    "item": ("items", "target"),
+    "k": ("count", "limit", "n", "num", "number", "size", "top", "top_k", "topk"),
+    "mechanism": ("algorithm", "law", "method"),
+    "neighbours": ("adjacency", "neighbor", "neighboring", "neighbors", "neighbour", "neighbouring", "relation"),
+    "person": ("people", "persons", "user", "user_id", "users", "voter"),
+    "sensitivity": ("max_votes",),
+}
+_MEANT = {other: name for name, others in _OTHER_NAMES.items() for other in others}
+
+
+def find_near_name(name: str, known: Iterable[str]) -> str | None:
+    """Find the parameter that a user may have meant: by a common other name, or by its spelling.
+
+    >>> [find_near_name(name, ["beta"]) for name in ("neighbors", "rng", "epsilom", "x")]
+    ['neighbours', 'bits', 'epsilon', None]
+    """
+    if name in _MEANT:
+        return _MEANT[name]
+    close = difflib.get_close_matches(name.lower(), [*known, *_EVERYWHERE], n=1, cutoff=0.7)
+    return close[0] if close else None

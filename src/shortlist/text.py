@@ -1,0 +1,23 @@
+"""Text that comes from data, made safe to show."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_SHOWN_SPACES = "Zs"
+
+
+def escape(value: object) -> str:
+    r"""Write a value as text in which nothing can steer a terminal or change the direction of reading.
+
+    Control characters, line ends, bidirectional marks, invisible characters and lone surrogates become escapes.
+
+    >>> print(escape("a\x1b[2Jb\nc"), escape("abc\u202edef"))
+    a\x1b[2Jb\nc abc\u202edef
+    """
+    return "".join(each if is_visible(each) else each.encode("unicode_escape").decode() for each in str(value))
+
+
+def is_visible(character: str) -> bool:
+    """Whether a character shows as itself, or as a space."""
+    return character.isprintable() or unicodedata.category(character) == _SHOWN_SPACES

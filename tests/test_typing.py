@@ -1,0 +1,106 @@
+"""The public face is typed as the documentation uses it: a user's strict mypy accepts every example."""
+
+import doctest
+import os
+import subprocess
+import sys
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist.mechanisms import MECHANISMS
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+FACE = """
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import shortlist
+
+counts: Mapping[str, int] = {"apple": 3, "pear": 2}
+assert_type(shortlist.top_k(counts, k=1, epsilon=Decimal("0.5")), list[str])
+assert_type(shortlist.top_k({1: 3, 2: 2}, k=1, epsilon=Fraction(1, 2)), list[int])
+assert_type(shortlist.top_k([3, 2], k=1, epsilon=1.5), NDArray[np.int64])
+assert_type(shortlist.top_k(np.array([3, 2]), k=1, epsilon="1/3"), NDArray[np.int64])
+selector = shortlist.prepare(counts, k=1, epsilon=1)
+assert_type(selector, shortlist.Selector[list[str]])
+assert_type(selector.draw(shortlist.SeededBits(3)), list[str])
+assert_type(selector.mechanism, shortlist.Mechanism)
+assert_type(selector.guarantee, shortlist.Guarantee)
+release: shortlist.Release = selector.release()
+assert_type(release.to_json(), str)
+assert_type(release[:1], tuple[Any, ...])
+assert_type(shortlist.compose([release, selector, selector.guarantee], delta="1e-6"), shortlist.Guarantee)
+assert_type(shortlist.compose(release).epsilon, Fraction)
+
+
+class Zeros:
+    secure = False
+
+    def draw(self, count: int) -> bytes:
+        return bytes(count)
+
+
+bits: shortlist.Bits = Zeros()
+try:
+    shortlist.top_k(counts, k=1, epsilon=1, bits=bits)
+except (shortlist.ParameterError, shortlist.DataError, shortlist.ShortlistError) as error:
+    print(error.expected)
+"""
+
+WRONG = """
+import shortlist
+
+shortlist.top_k([3, 2], k="3", epsilon=1)
+shortlist.Joint(k=3)
+shortlist.Joint(k=3, epsilon=[1])
+shortlist.Guarantee(epsilon=1).epsilon.spend()
+"""
+
+
+@pytest.fixture(scope="module")
+def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Run mypy once, as a user would, on all examples and on the two programs above."""
+    folder = tmp_path_factory.mktemp("user")
+    programs = {f"{path.parent.name}_{path.stem}": doctest.script_from_examples(path.read_text()) for path in DOCUMENTS}
+    programs |= {"face": FACE, "wrong": WRONG, "mechanisms": constructions()}
+    for name, text in programs.items():
+        (folder / f"{name.replace('-', '_')}.py").write_text(text)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--ignore-missing-imports"]
+    command += ["--follow-imports=silent", "--disable-error-code=import-untyped", "--cache-dir=.cache"]
+    source = {"MYPYPATH": str(Path(shortlist.__file__).parents[1])}
+    names = [f"{name.replace('-', '_')}.py" for name in programs]
+    done = subprocess.run([*command, *names], cwd=folder, env={**os.environ, **source}, capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    lines = [line for line in done.stdout.splitlines() if ": error:" in line]
+    return {name: [line for line in lines if line.startswith(name)] for name in names}
+
+
+def constructions() -> str:
+    """Construct every mechanism with its parameters as users write them."""
+    lines = ["import shortlist.mechanisms", "from decimal import Decimal"]
+    for kind in MECHANISMS.values():
+        needed = {field.name for field in fields(kind) if field.default is MISSING} - {"k", "epsilon"}
+        for epsilon in ('"0.2"', "1", "0.5", 'Decimal("0.2")'):
+            others = "".join(f', {name}="1e-6"' for name in sorted(needed))
+            lines.append(f'shortlist.mechanisms.{kind.__name__}(k=3, epsilon={epsilon}, neighbours="replace"{others})')
+    return "\n".join(lines)
+
+
+def test_a_user_s_mypy_accepts_every_example(complaints):
+    """README, documentation, every mechanism's constructor and the public face pass mypy --strict."""
+    assert not [line for name, lines in complaints.items() if name != "wrong.py" for line in lines]
+
+
+def test_a_user_s_mypy_finds_mistakes(complaints):
+    """Types are not so wide that they say nothing."""
+    assert {line.split(":")[1] for line in complaints["wrong.py"]} == {"4", "5", "6", "7"}
