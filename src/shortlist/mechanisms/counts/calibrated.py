@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from fractions import Fraction
 
+from shortlist.accuracy import NoisyCounts
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
 from shortlist.privacy import Guarantee, Neighbours
@@ -32,6 +34,17 @@ def state_guarantee(
     if rho is None:
         rho = moved * rho_of_pure(epsilon / moved)
     return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
+
+
+def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> NoisyCounts:
+    """Put an interval around each noisy count that is off by `bound` at most. Counts are not negative.
+
+    >>> add_intervals([7, -2], 3, Fraction(19, 20))
+    NoisyCounts(values=(7, -2), low=(4, 0), high=(10, 1), confidence=Fraction(19, 20))
+    """
+    noisy = tuple(values)
+    low, high = (tuple(max(0, value + side * bound) for value in noisy) for side in (-1, 1))
+    return NoisyCounts(values=noisy, low=low, high=high, confidence=confidence)
 
 
 def read_cap(votes_per_person: object) -> int:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from shortlist.accuracy import NoisyCounts
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
-from shortlist.mechanisms.counts.calibrated import choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
 from shortlist.privacy.zcdp import epsilon_from, rho_from
-from shortlist.profile import Levels
+from shortlist.profile import Levels, Picks
 
 _NOT_GIVEN = Fraction(0)
 
@@ -76,6 +77,12 @@ class NoisyTop(Mechanism):
     def count_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int:
         """Bound the error of the noisy counts of all d items at once, with a probability of `confidence` or more."""
         return bound_noise(self.noise, d, 1 - read_probability(confidence, name="confidence"))
+
+    def state_counts(self, picks: Picks, d: int, confidence: Real = Fraction(19, 20)) -> NoisyCounts:
+        """State the noisy counts of what was drawn, with intervals that hold for all d counts at once."""
+        assert picks.counts is not None
+        share = read_probability(confidence, name="confidence")
+        return add_intervals(picks.counts.tolist(), self.count_bound(d, share), share)
 
     def _error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)

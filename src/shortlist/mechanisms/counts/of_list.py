@@ -6,23 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from shortlist.accuracy import NoisyCounts
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import bound_noise
-from shortlist.mechanisms.counts.calibrated import choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_positive, read_probability
 from shortlist.privacy.zcdp import epsilon_from
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountEstimates:
-    """Noisy counts in the order of a list. Each count lies in its interval with a probability of `confidence`."""
-
-    values: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    confidence: Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +60,14 @@ class ListCounts:
         epsilon, delta, rho = self._numbers()
         return state_guarantee(self.moved, epsilon, delta, rho, Neighbours.read(self.neighbours))
 
-    def draw(self, counts: Sequence[int], bits: Bits, confidence: Real = Fraction(19, 20)) -> CountEstimates:
-        """Draw noisy counts, given the counts of the k items."""
+    def draw(self, counts: Sequence[int], bits: Bits, confidence: Real = Fraction(19, 20)) -> NoisyCounts:
+        """Draw noisy counts, given the counts of the k items. Each interval holds by itself with that confidence."""
         epsilon, _, rho = self._numbers()
         noise = choose_noise(self.moved, epsilon, rho)
         share = read_probability(confidence, name="confidence")
         bound = bound_noise(noise, 1, 1 - share)
         values = [int(count) + drawn for count, drawn in zip(counts, noise.draw(len(counts), bits), strict=True)]
-        return CountEstimates(
-            values=tuple(values),
-            low=tuple(max(0, value - bound) for value in values),
-            high=tuple(max(0, value + bound) for value in values),
-            confidence=share,
-        )
+        return add_intervals(values, bound, share)
 
     def _numbers(self) -> tuple[Fraction, Fraction | None, Fraction | None]:
         """Read epsilon, delta and rho."""
