@@ -125,10 +125,23 @@ def _count_expression(kind: str) -> str:
 def exact_batches(reader: Any) -> Any:
     """Bring batches to types that DuckDB holds without loss."""
     pa = optional("pyarrow")
-    schema = pa.schema([(name, exact_type(field.type)) for name, field in zip("io", reader.schema, strict=True)])
+    item, other = (field.type for field in reader.schema)
+    # Persons whose time of day differs by a nanosecond are different persons.
+    person = pa.int64() if other == pa.time64("ns") else exact_type(other)
+    schema = pa.schema([("i", exact_type(item)), ("o", person)])
 
     def cast(batch: Any) -> Any:
-        columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        items, others = batch.columns
+        items = _whole_microseconds(items) if item == pa.time64("ns") else items.cast(schema.field(0).type, safe=False)
+        return pa.RecordBatch.from_arrays([items, others.cast(person, safe=False)], schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, map(cast, reader))
+
+
+def _whole_microseconds(times: Any) -> Any:
+    """Times of day in microseconds, and gaps in place of those that would be rounded."""
+    pa, compute = optional("pyarrow"), optional("pyarrow.compute")
+    ticks = times.cast(pa.int64())
+    whole = compute.divide(ticks, 1000)
+    exact = compute.equal(compute.multiply(whole, 1000), ticks)
+    return compute.if_else(exact, whole, pa.scalar(None, pa.int64())).cast(pa.time64("us"))
