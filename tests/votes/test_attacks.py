@@ -175,6 +175,17 @@ def test_no_nanosecond_is_rounded(library, all_items):
     assert counts(all_items, votes, domain=[time(12), time(13)]) == {time(12): 2, time(13): 0}
 
 
+@pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT"])
+def test_numbers_that_are_too_large_are_ignored(kind, all_items):
+    """A number that Arrow cannot hold is no error, neither as an item nor as a person."""
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE plays (u {kind}, item {kind})")
+    largest = 2**127 - 1
+    connection.execute(f"INSERT INTO plays VALUES (1, 7), ({largest}, 7), ({largest - 1}, 7), (2, {largest}), (3, 8)")
+    for votes in (connection.table("plays"), Query(connection, "FROM plays")):
+        assert counts(all_items, votes, domain=[7, 8]) == {7: 3, 8: 1}
+
+
 @pytest.mark.parametrize("hold", [pd.DataFrame, dict])
 def test_lists_among_the_votes(hold, all_items):
     """Values that are no single values match nothing, in columns that hold nothing else, too."""

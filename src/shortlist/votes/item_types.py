@@ -64,6 +64,8 @@ def exact_type(arrow_type: Any) -> Any:
         return exact_type(arrow_type.value_type)
     if types.is_timestamp(arrow_type):
         return pa.timestamp(arrow_type.unit)
+    if types.is_decimal32(arrow_type) or types.is_decimal64(arrow_type):
+        return pa.decimal128(arrow_type.precision, arrow_type.scale)
     if types.is_duration(arrow_type):
         return pa.int64()
     if types.is_time64(arrow_type):

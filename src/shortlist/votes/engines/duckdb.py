@@ -22,6 +22,7 @@ from shortlist.votes.workspace import Workspace
 _READABLE = "is every file complete, and are all its rows alike?"
 _TEXT_IN_ARROW = re.compile(r"UUID|JSON|UHUGEINT|BIGNUM|ENUM\(.*", re.DOTALL)
 _NEVER_ITEMS = re.compile(r"BIT|TIME WITH TIME ZONE|TIME_NS|INTERVAL|VARIANT|GEOMETRY.*")
+_WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM")
 _WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
 
@@ -71,7 +72,7 @@ def plain_columns(relation: Any) -> Any:
     They are taken by position, because DuckDB takes two names that differ in case for one.
     """
     item, *others = map(str, relation.types)
-    other = "" if not others else f", {_uncollate(others[0], '#2')} AS other"
+    other = "" if not others else f", {_other_expression(others[0])} AS other"
     return relation.project(f"{_item_expression(item)} AS item{other}")
 
 
@@ -101,9 +102,16 @@ def _count(connection: Any, plain: Any, keys: Any, domain: Domain, columns: Colu
 def _item_expression(kind: str) -> str:
     if _NEVER_ITEMS.fullmatch(kind):
         return "CAST(NULL AS STRUCT(nothing INTEGER))"
+    if kind == "HUGEINT":
+        # Arrow has no wider numbers, and an item of the domain has at most 38 digits.
+        return "TRY_CAST(#1 AS DECIMAL(38, 0))"
     if _TEXT_IN_ARROW.fullmatch(kind):
         return 'CAST(#1 AS VARCHAR) COLLATE "binary"'
     return _uncollate(kind, "#1")
+
+
+def _other_expression(kind: str) -> str:
+    return "CAST(#2 AS VARCHAR)" if kind in _WIDE else _uncollate(kind, "#2")
 
 
 def _uncollate(kind: str, column: str) -> str:
