@@ -1,7 +1,7 @@
 """Attacks on the guarantee that worked once."""
 
 import sqlite3
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 
 import duckdb
@@ -113,6 +113,77 @@ def test_both_zeros_are_one_person(hold, all_items):
     if isinstance(votes, pd.DataFrame):
         votes = pd.DataFrame({"u": [0.0, -0.0, float("nan")], "item": ["a"] * 3})
     assert counts(all_items, votes, domain=["a"]) == {"a": 1}
+
+
+MOMENTS = ["2024-01-01T00:00:00.000000001", "2024-01-01T00:00:00.000000002"]
+
+
+@pytest.mark.parametrize(
+    "persons",
+    [
+        pd.Series([1, 2]),
+        pd.Series([2**53, 2**53 + 1]),
+        pd.Series([0.5, 1.5], dtype="float32"),
+        pd.Series([True, False]),
+        pd.Series(pd.to_datetime(MOMENTS)),
+        pd.Series(pd.to_datetime(MOMENTS, utc=True)),
+        pd.Series(pd.to_timedelta([1, 2], "ns")),
+        pd.Series(pd.period_range("2024-01", periods=2, freq="M")),
+        pd.Series([1, 2], dtype="category"),
+        pd.Series([1, 2], dtype="Int64"),
+    ],
+    ids=lambda persons: str(persons.dtype),
+)
+def test_one_text_among_persons_changes_no_other(persons, all_items):
+    """A text makes objects of a pandas column; the other persons stay as many as they were."""
+    plain = pd.DataFrame({"u": persons, "item": ["a", "a"]})
+    mixed = pd.DataFrame({"u": pd.Series([*persons.astype(object), "eve"], dtype=object), "item": ["a", "a", "b"]})
+    before, after = (counts(all_items, votes, domain=["a", "b"]) for votes in (plain, mixed))
+    assert after == {**before, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("items", "domain"),
+    [
+        (pd.Series([2.0**25, 7.0], dtype="float32"), [2**25, 7]),
+        (pd.Series([2**60, 7], dtype="uint64"), [2**60, 7]),
+        (
+            pd.Series(pd.to_datetime(["2024-01-01T00:00:00.000000000", MOMENTS[0]])),
+            [datetime(2024, 1, 1), datetime(2025, 1, 1)],
+        ),
+        (pd.Series([True, False]), [True, False]),
+        (pd.Series([7, 8], dtype="category"), ["7", "8"]),
+    ],
+    ids=lambda value: str(value.dtype) if isinstance(value, pd.Series) else "",
+)
+def test_one_text_among_items_changes_no_other(items, domain, all_items):
+    """A text makes objects of a pandas column; the votes for other items stay where they were."""
+    plain = pd.DataFrame({"u": [1, 2], "item": items})
+    mixed = pd.DataFrame({"u": [1, 2, 3], "item": pd.Series([*items.astype(object), "eve"], dtype=object)})
+    before, after = (counts(all_items, votes, domain=domain) for votes in (plain, mixed))
+    assert after == before
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_no_nanosecond_is_rounded(library, all_items):
+    """A time of day that is a nanosecond off matches nothing, and a person who is one off is another person."""
+    noon = 12 * 3600 * 10**9
+    items = pa.array([noon, noon + 1, noon], pa.int64()).cast(pa.time64("ns"))
+    votes = pa.table({"u": pa.array([1, 2, 3], pa.duration("ns")), "item": items})
+    if library == "polars":
+        votes = pytest.importorskip("polars").from_arrow(votes)
+    assert counts(all_items, votes, domain=[time(12), time(13)]) == {time(12): 2, time(13): 0}
+
+
+@pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT"])
+def test_numbers_that_are_too_large_are_ignored(kind, all_items):
+    """A number that Arrow cannot hold is no error, neither as an item nor as a person."""
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE plays (u {kind}, item {kind})")
+    largest = 2**127 - 1
+    connection.execute(f"INSERT INTO plays VALUES (1, 7), ({largest}, 7), ({largest - 1}, 7), (2, {largest}), (3, 8)")
+    for votes in (connection.table("plays"), Query(connection, "FROM plays")):
+        assert counts(all_items, votes, domain=[7, 8]) == {7: 3, 8: 1}
 
 
 @pytest.mark.parametrize("hold", [pd.DataFrame, dict])

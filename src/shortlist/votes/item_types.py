@@ -56,7 +56,7 @@ def family_of(arrow_type: Any) -> Family:
 def exact_type(arrow_type: Any) -> Any:
     """The Arrow type that all engines hold without loss: dictionaries as their values, instants as times in UTC.
 
-    DuckDB keeps instants to the microsecond only, and times without a zone to the nanosecond.
+    DuckDB keeps instants, times of day and durations to the microsecond only, and other timestamps to the nanosecond.
     """
     pa = optional("pyarrow")
     types = pa.types
@@ -64,6 +64,12 @@ def exact_type(arrow_type: Any) -> Any:
         return exact_type(arrow_type.value_type)
     if types.is_timestamp(arrow_type):
         return pa.timestamp(arrow_type.unit)
+    if types.is_decimal32(arrow_type) or types.is_decimal64(arrow_type):
+        return pa.decimal128(arrow_type.precision, arrow_type.scale)
+    if types.is_duration(arrow_type):
+        return pa.int64()
+    if types.is_time64(arrow_type):
+        return pa.time64("us")
     if types.is_fixed_size_binary(arrow_type) or types.is_binary_view(arrow_type):
         return pa.large_binary()
     if types.is_string_view(arrow_type):

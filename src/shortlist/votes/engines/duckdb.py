@@ -22,6 +22,7 @@ from shortlist.votes.workspace import Workspace
 _READABLE = "is every file complete, and are all its rows alike?"
 _TEXT_IN_ARROW = re.compile(r"UUID|JSON|UHUGEINT|BIGNUM|ENUM\(.*", re.DOTALL)
 _NEVER_ITEMS = re.compile(r"BIT|TIME WITH TIME ZONE|TIME_NS|INTERVAL|VARIANT|GEOMETRY.*")
+_WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM")
 _WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
 
@@ -73,7 +74,7 @@ def plain_columns(relation: Any) -> Any:
     They are taken by position, because DuckDB takes two names that differ in case for one.
     """
     item, *others = map(str, relation.types)
-    other = "" if not others else f", {_uncollate(others[0], '#2')} AS other"
+    other = "" if not others else f", {_other_expression(others[0])} AS other"
     return relation.project(f"{_item_expression(item)} AS item{other}")
 
 
@@ -103,9 +104,16 @@ def _count(connection: Any, plain: Any, keys: Any, domain: Domain, columns: Colu
 def _item_expression(kind: str) -> str:
     if _NEVER_ITEMS.fullmatch(kind):
         return "CAST(NULL AS STRUCT(nothing INTEGER))"
+    if kind == "HUGEINT":
+        # Arrow has no wider numbers, and an item of the domain has at most 38 digits.
+        return "TRY_CAST(#1 AS DECIMAL(38, 0))"
     if _TEXT_IN_ARROW.fullmatch(kind):
         return 'CAST(#1 AS VARCHAR) COLLATE "binary"'
     return _uncollate(kind, "#1")
+
+
+def _other_expression(kind: str) -> str:
+    return "CAST(#2 AS VARCHAR)" if kind in _WIDE else _uncollate(kind, "#2")
 
 
 def _uncollate(kind: str, column: str) -> str:
@@ -127,10 +135,23 @@ def _count_expression(kind: str) -> str:
 def exact_batches(reader: Any) -> Any:
     """Bring batches to types that DuckDB holds without loss."""
     pa = optional("pyarrow")
-    schema = pa.schema([(name, exact_type(field.type)) for name, field in zip("io", reader.schema, strict=True)])
+    item, other = (field.type for field in reader.schema)
+    # Persons whose time of day differs by a nanosecond are different persons.
+    person = pa.int64() if other == pa.time64("ns") else exact_type(other)
+    schema = pa.schema([("i", exact_type(item)), ("o", person)])
 
     def cast(batch: Any) -> Any:
-        columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        items, others = batch.columns
+        items = _whole_microseconds(items) if item == pa.time64("ns") else items.cast(schema.field(0).type, safe=False)
+        return pa.RecordBatch.from_arrays([items, others.cast(person, safe=False)], schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, map(cast, reader))
+
+
+def _whole_microseconds(times: Any) -> Any:
+    """Times of day in microseconds, and gaps in place of those that would be rounded."""
+    pa, compute = optional("pyarrow"), optional("pyarrow.compute")
+    ticks = times.cast(pa.int64())
+    whole = compute.divide(ticks, 1000)
+    exact = compute.equal(compute.multiply(whole, 1000), ticks)
+    return compute.if_else(exact, whole, pa.scalar(None, pa.int64())).cast(pa.time64("us"))

@@ -6,7 +6,7 @@ A value is looked up by its type and value, and nothing is converted, so that no
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -58,6 +58,8 @@ def write_person(value: Any) -> bytes | None:
     (True, False, None)
     """
     try:
+        if isinstance(value, datetime | timedelta):
+            return _write_moment(value)
         family, key = classify(value)
         if isinstance(key, int | float | Decimal) and family != Family.BOOLEAN:
             large = isinstance(key, Decimal) and abs(key.adjusted()) > _LARGEST_POWER
@@ -66,11 +68,19 @@ def write_person(value: Any) -> bytes | None:
             return b"text " + key.encode("utf-8", "surrogatepass")
         if isinstance(key, bytes):
             return b"bytes " + key
-        if isinstance(key, bool | date | time | datetime | timedelta):
+        if isinstance(key, bool | date | time):
             return f"{family} {key!r}".encode()
     except Exception:  # values may have any type, and their methods may fail in any way
         pass
     return None
+
+
+def _write_moment(value: datetime | timedelta) -> bytes:
+    """Write a point in time or a duration, those of pandas to the nanosecond."""
+    if isinstance(value, timedelta):
+        return f"duration {value.days} {value.seconds} {value.microseconds} {getattr(value, 'nanoseconds', 0)}".encode()
+    aware = value.utcoffset() is not None
+    return f"{'instant' if aware else 'timestamp'} {(value.astimezone(UTC) if aware else value).isoformat()}".encode()
 
 
 def read_count(value: Any) -> int | None:

@@ -144,7 +144,10 @@ def _to_arrow(column: Any) -> Any:
         made = pa.array(column, from_pandas=True)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):  # text that is no Unicode, say
         return None
-    return None if pa.types.is_nested(made.type) else made
+    if pa.types.is_floating(made.type):
+        # One text in the column makes Python floats of all others, which have 64 bits.
+        return made.cast(pa.float64())
+    return None if pa.types.is_nested(made.type) or isinstance(made.type, pa.BaseExtensionType) else made
 
 
 def _is_text(column: Any) -> bool:
