@@ -45,6 +45,7 @@ def select(
     domain_delimiter: options.DomainDelimiter = None,
     memory_limit: options.MemoryLimit = None,
     mechanism: options.Mechanism = None,
+    any_order: options.AnyOrder = False,
     beta: options.Beta = None,
     delta: options.Delta = None,
     neighbours: options.Neighbours = "add-remove",
@@ -87,6 +88,7 @@ def select(
             ledger=ledger,
             note=note,
             progress=step,
+            ordered=False if any_order else None,
             beta=beta,
             delta=delta,
         )
