@@ -3,6 +3,7 @@
     python benchmarks/selection.py             every data set found, k = 10, 100, 200, synthetic up to d = 10^7
     python benchmarks/selection.py --quick     d up to 10^6 only
     python benchmarks/selection.py --published published FastJoint and Joint beside ours, k = 100
+    python benchmarks/selection.py --lists     margin-joint, subset and auto beside joint, k = 100
 
 Every row is measured inside one run, its candidates taking turns; figures are medians, and ratios are medians of the
 ratios within a turn, so that a slow moment of the machine hits both sides. `joint` is cold: counts in, indices out,
@@ -32,9 +33,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--published", action="store_true")
+    parser.add_argument("--lists", action="store_true")
     arguments = parser.parse_args()
     if arguments.published:
         compare_published()
+        return
+    if arguments.lists:
+        compare_lists()
         return
     print("| counts | d | k | joint, ms | a further draw, µs | joint / one-shot Gumbel | / argpartition | / max |")
     print("|---|---|---|---|---|---|---|---|")
@@ -53,7 +58,7 @@ def selection_row(name: str, counts: Counts, k: int) -> str:
     prepared = Joint(k=k, epsilon=1).prepare(ArrayTally(counts))
     seconds = taking_turns(
         {
-            "joint": lambda: top_k(counts, k=k, epsilon=1),
+            "joint": lambda: top_k(counts, k=k, epsilon=1, mechanism="joint"),
             "gumbel": lambda: np.argpartition(counts + rng.gumbel(scale=2.0, size=d), d - k)[d - k :],
             "partition": lambda: np.argpartition(counts, d - k)[d - k :],
             "max": lambda: counts.max(),
@@ -72,7 +77,7 @@ def memory_row() -> str:
     for _, counts in synthetic(10**7):
         if len(counts) == 10**7:
             tracemalloc.start()
-            top_k(counts, k=100, epsilon=1)
+            top_k(counts, k=100, epsilon=1, mechanism="joint")
             shares.append(tracemalloc.get_traced_memory()[1] / counts.nbytes)
             tracemalloc.stop()
     return f"extra memory at d = 10,000,000: {max(shares):.2f} of the counts' own, at most"
@@ -92,7 +97,7 @@ def compare_published() -> None:
         slow = {"published joint": lambda c=counts: PUBLISHED["joint"](c, 100, 1.0, rng=rng)} if name != "Zipf" else {}
         seconds = taking_turns(
             {
-                "twenty": lambda c=counts: [top_k(c, k=100, epsilon=1) for _ in range(20)],
+                "twenty": lambda c=counts: [top_k(c, k=100, epsilon=1, mechanism="joint") for _ in range(20)],
                 "fastjoint": lambda c=counts: PUBLISHED["fastjoint"](c, 100, 1.0, rng=rng),
                 **slow,
             },
@@ -105,6 +110,22 @@ def compare_published() -> None:
             other = seconds["published joint"]
             row += [ms(other), f"{np.median(other / theirs):.1f}"]
         print("| " + " | ".join(row + ["–"] * (7 - len(row))) + " |", flush=True)
+
+
+def compare_lists() -> None:
+    """Time preparing and one draw of the other list mechanisms beside joint."""
+    names = ("joint", "margin-joint", "subset", "auto")
+    print("| counts | d | " + " | ".join(f"{name}, ms" for name in names) + " | subset / joint | auto / joint |")
+    print("|---" * (len(names) + 4) + "|")
+    for name, counts in [*real(), ("Zipf", (10**6 / np.arange(10, 166_059)).astype(np.int64))]:
+        candidates = {
+            each: lambda c=counts, each=each: [top_k(c, k=100, epsilon=1, mechanism=each) for _ in range(5)]
+            for each in names
+        }
+        seconds = {each: values / 5 for each, values in taking_turns(candidates, rounds=15).items()}
+        ratios = [f"{np.median(seconds[each] / seconds['joint']):.2f}" for each in ("subset", "auto")]
+        row = [name, f"{len(counts):,}", *(ms(seconds[each]) for each in names), *ratios]
+        print("| " + " | ".join(row) + " |", flush=True)
 
 
 def ms(seconds: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:

@@ -90,6 +90,14 @@ def test_randomness_enters_through_one_door(module):
         assert "np.random" not in text
 
 
+def test_the_glossary_gives_each_word_one_meaning():
+    """A word stands in one row of the glossary."""
+    glossary = Path(__file__).parents[1] / "docs" / "glossary.md"
+    words = re.findall(r"\*\*(.+?)\*\*", glossary.read_text(encoding="utf-8"))
+    assert len(words) > 40
+    assert len(words) == len(set(words))
+
+
 def test_importing_shortlist_stays_light():
     """Using `top_k` loads NumPy and python-flint, and no engine, no plots, no command line."""
     program = "import sys, shortlist; shortlist.top_k([5, 3], k=1, epsilon=1); print(*sys.modules)"

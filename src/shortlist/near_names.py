@@ -29,5 +29,6 @@ def find_near_name(name: str, known: Iterable[str]) -> str | None:
     """
     if name in _MEANT:
         return _MEANT[name]
-    close = difflib.get_close_matches(name.lower(), [*known, *_EVERYWHERE], n=1, cutoff=0.7)
+    candidates = [each for each in (*known, *_EVERYWHERE) if each != name]
+    close = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.7)
     return close[0] if close else None

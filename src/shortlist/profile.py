@@ -111,6 +111,11 @@ class Picks:
     unordered: bool = False
     """Whether the order of the picks says nothing; items are then listed in the order of the domain."""
 
-    def arrange(self, rows: IntArray) -> IntArray:
-        """Put the rows of the picked items, in the order of the picks, into the order in which they are published."""
-        return np.sort(rows) if self.unordered else rows
+    def order(self, rows: IntArray) -> IntArray:
+        """Return the places of the picks in the order in which they are published, given the row of each item.
+
+        >>> picks = Picks(levels=np.array([9, 7]), ranks=np.array([0, 0]), unordered=True)
+        >>> picks.order(np.array([40, 30]))
+        array([1, 0])
+        """
+        return np.argsort(rows) if self.unordered else np.arange(len(rows))

@@ -22,6 +22,7 @@ from shortlist.consistency import check_consistent
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, SystemBits
 from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.privacy import Guarantee
 from shortlist.text import escape
 from shortlist.version import __version__
@@ -207,7 +208,7 @@ def make_release(
         secure=is_secure(bits),
         unordered=mechanism.unordered,
         counts=counts,
-        error_bound=None if d is None else _bound_error(ran, d),
+        error_bound=None if d is None else _bound_error(ran, d, unordered=mechanism.unordered),
         population=population,
     )
 
@@ -227,13 +228,12 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
         )
 
 
-def _bound_error(mechanism: Mechanism, d: int) -> ErrorBound | None:
+def _bound_error(mechanism: Mechanism, d: int, *, unordered: bool) -> ErrorBound | None:
     votes = mechanism.error_bound(d, _CONFIDENCE)
     if votes is None:
         return None
-    return ErrorBound(
-        votes=votes, confidence=_CONFIDENCE, statement=mechanism.bound_in_words.format(bound=f"{votes:,}")
-    )
+    words = UNORDERED_BOUND if unordered and not mechanism.unordered else mechanism.bound_in_words
+    return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=f"{votes:,}"))
 
 
 def _read_file(path: Path) -> str:

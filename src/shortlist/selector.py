@@ -183,6 +183,7 @@ class Selector(Generic[Chosen]):
     def _draw(self, bits: Bits) -> tuple[Any, Picks]:
         check_may_release(self._mechanism, bits)
         picks = self._prepared.draw(bits)
-        indices = picks.arrange(self._tally.items(picks))
+        rows = self._tally.items(picks)
+        indices = rows[picks.order(rows)]
         items: Any = indices if self._labels is None else [self._labels[index] for index in indices.tolist()]
         return items, picks

@@ -82,20 +82,29 @@ def test_composition_is_never_worse_than_either_way_alone(delta):
         assert basic.delta > Fraction(delta) or together.epsilon <= basic.epsilon
 
 
-def test_mixed_composition_holds_for_randomised_response():
-    """The stated pair covers the exact δ(ε) of a leaky coin, a large and many small randomised responses."""
-    small, large, leak = 0.1, 1.0, 1e-3
-    parts = [Guarantee(epsilon=1, delta="1e-3"), *[Guarantee(epsilon="0.1")] * 100]
-    stated = compose(parts, delta="2e-3")
-    # The privacy loss is large·(±1) + small·(number of agreements − disagreements), unless the coin leaks (infinite).
-    agree = binom(100, 1 / (1 + math.exp(-small)))
-    losses = small * (2 * np.arange(101) - 100)
-    lost = leak
-    for sign, chance in ((1, 1 / (1 + math.exp(-large))), (-1, 1 / (1 + math.exp(large)))):
-        over = np.maximum(0, -np.expm1(float(stated.epsilon) - (losses + sign * large)))
-        lost += (1 - leak) * chance * float((agree.pmf(np.arange(101)) * over).sum())
-    assert leak < lost <= stated.delta
-    assert stated.epsilon < compose(parts).epsilon / 2
+def exact_delta(epsilon, *, small, times, large, leak):
+    """δ(ε) of a coin that leaks, one large randomised response and many small ones: they attain their guarantees."""
+    agreements = np.arange(times + 1)
+    chances = binom(times, 1 / (1 + math.exp(-small))).pmf(agreements)
+    delta = leak
+    for sign in (1, -1):
+        losses = small * (2 * agreements - times) + sign * large
+        chance = (1 - leak) / (1 + math.exp(-sign * large))
+        delta += chance * float((chances * np.maximum(0, -np.expm1(epsilon - losses))).sum())
+    return delta
+
+
+@pytest.mark.parametrize("delta", ["1.001e-3", "2e-3", "1e-2"])
+@pytest.mark.parametrize(("small", "times"), [("0.1", 100), ("0.01", 1000), ("0.3", 7)])
+def test_mixed_composition_holds_for_randomised_response(small, times, delta):
+    """The stated pair covers the exact δ of releases that attain their guarantees, and half its epsilon does not."""
+    parts = [Guarantee(epsilon=1, delta="1e-3"), *[Guarantee(epsilon=small)] * times]
+    stated = compose(parts, delta=delta)
+    case = {"small": float(small), "times": times, "large": 1.0, "leak": 1e-3}
+    # The comparison allows for the rounding of floats.
+    assert 1e-3 <= exact_delta(float(stated.epsilon), **case) <= float(stated.delta) * (1 + 1e-12)
+    assert stated.delta <= Fraction(delta)
+    assert exact_delta(float(stated.epsilon) / 2, **case) > Fraction(delta)
 
 
 def test_anything_with_a_guarantee_is_composed():

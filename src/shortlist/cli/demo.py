@@ -106,7 +106,7 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         f"  A list is partly random. We drew {comparison.draws} pairs of lists:\n"
         f"    both with this listener:      {comparison.agreement_with:.1f} of {_K} places agree\n"
         f"    one with, one without:        {comparison.agreement_without:.1f} of {_K} places agree\n"
-        "  So a list hardly shows whether this listener is in the log.\n"
+        "  A list hardly shows whether this listener is in the log.\n"
         "  In numbers: the list above had a probability of\n"
         f"    {comparison.chance_with:.3%} with this listener, and {comparison.chance_without:.3%} without.\n"
         f"  The ratio is {comparison.ratio:.3f}. Epsilon {_EPSILON} promises at most {comparison.limit:.2f},\n"

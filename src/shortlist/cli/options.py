@@ -78,6 +78,9 @@ Mechanism = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="How to choose; see `shortlist mechanisms`.", autocompletion=_mechanism_names),
 ]
+AnyOrder = Annotated[
+    bool, typer.Option("--any-order", help="Leave out the order of the items: a better list; auto may take subset.")
+]
 Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure probability of fastjoint.")]
 Delta = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="The delta of a mechanism that promises less than pure privacy.")

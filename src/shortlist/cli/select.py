@@ -35,6 +35,7 @@ def select(
     domain_sql: options.DomainSql = None,
     memory_limit: options.MemoryLimit = None,
     mechanism: options.Mechanism = None,
+    any_order: options.AnyOrder = False,
     beta: options.Beta = None,
     delta: options.Delta = None,
     neighbours: options.Neighbours = "add-remove",
@@ -73,6 +74,7 @@ def select(
             unit=unit,
             bits=bits,
             progress=step,
+            ordered=False if any_order else None,
             beta=beta,
             delta=delta,
         )

@@ -18,6 +18,9 @@ from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
 from shortlist.profile import Levels, Picks
 
+UNORDERED_BOUND = "for every j, at least j listed items have at most {bound} votes fewer than the true item at place j"
+"""What the bound for an ordered list says after its order is left out: the first j items of the list are such items."""
+
 _LARGEST_EPSILON = 10**6
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Protocol
+from itertools import accumulate
+from typing import NamedTuple, Protocol
 
 from shortlist.errors import ParameterError
 from shortlist.privacy.guarantee import Guarantee
@@ -35,15 +37,10 @@ def compose(
 
     Claim  Let R be the sum of the rhos of the first part, E and D the sums of the epsilons and deltas of the second,
            and δ > D. All releases together are (E + ε(R, δ − D), δ)-DP, where ε(ρ, δ) is `epsilon_from`.
-    Proof  Fix two neighbours. An (ε, δ)-DP release is a mixture on them: with probability δ, whatever the data, a coin
-           comes up, and if it does not, the release is ε-DP (randomised response dominates every (ε, δ)-DP release:
-           Kairouz, Oh and Viswanath 2015). So with probability at least 1 − D no coin of the second part comes up.
-           Then each release of the second part changes a probability by a factor of at most e^ε, and each of the
-           first part has a Rényi divergence of order α of at most ρα, whatever was released before. The moments of
-           the likelihood ratio multiply, so the divergence of all releases is at most E + Rα for every α > 1. The
-           conversion in `zcdp.py` uses nothing else. It gives (E + ε(R, δ − D), δ − D)-DP, and the coins add D.
-           If the first part is empty, this is basic composition (Dwork et al. 2006), with δ = D. Rhos add up (Bun
-           and Steinke 2016, Lemma 2.3), and an ε-DP release has a ρ by `rho_of_pure`.
+    Proof  composition.proof.md. In short: a δ is a coin that comes up with probability δ, whatever the data. If no coin
+           comes up, the Rényi divergence of order α of all releases is at most E + Rα, which the conversion of
+           `zcdp.py` turns into (E + ε(R, δ − D), δ − D)-DP. The coins add D. If the first part is empty, this is basic
+           composition, with δ = D.
 
     >>> yearly = [Guarantee(epsilon="0.25", rho="1/128")] * 52
     >>> print(compose(yearly))
@@ -57,13 +54,11 @@ def compose(
         return basic
     allowed = read_probability(delta, name="delta")
     stated = [basic] if basic.delta <= allowed else []
-    times = Counter(parts)
-    for first in _first_parts(times):
-        second = times.keys() - first
-        remaining = allowed - sum(times[part] * part.delta for part in second)
+    total = Fraction(sum(part.delta for part in parts))
+    for first in _first_parts(parts):
+        remaining = allowed - (total - first.delta)
         if remaining > 0:
-            rho = Fraction(sum(times[part] * (_rho(part) or 0) for part in first))
-            epsilon = epsilon_from(rho, remaining) + sum(times[part] * part.epsilon for part in second)
+            epsilon = epsilon_from(first.rho, remaining) + (basic.epsilon - first.epsilon)
             stated.append(replace(basic, epsilon=epsilon, delta=allowed))
     if not stated:
         least = sum(part.delta for part in parts if _rho(part) is None)
@@ -109,21 +104,33 @@ def _sum(parts: list[Guarantee]) -> Guarantee:
     )
 
 
-def _first_parts(guarantees: Iterable[Guarantee]) -> Iterator[set[Guarantee]]:
-    """Propose first parts of a split: those that gain most by their rho.
+class _Sums(NamedTuple):
+    """A guarantee, or the sums over several."""
+
+    rho: Fraction
+    epsilon: Fraction
+    delta: Fraction
+
+
+def _first_parts(parts: list[Guarantee]) -> Iterator[_Sums]:
+    """Propose first parts of a split: the guarantees that gain most by their rho.
 
     epsilon_from is concave in rho, so equal guarantees stay together. Where delta is scarce, guarantees with a delta go
     to the first part before those without.
     """
-    able = [part for part in guarantees if _rho(part) is not None]
-    for order in (_rho_per_epsilon, lambda part: (part.delta == 0, _rho_per_epsilon(part))):
-        ranked = sorted(able, key=order)
-        sizes = {round(step * len(ranked) / _MOST_SPLITS) for step in range(1, _MOST_SPLITS + 1)}
-        yield from (set(ranked[:size]) for size in sorted(sizes - {0}))
+    able = [
+        _Sums(times * rho, times * part.epsilon, times * part.delta)
+        for part, times in Counter(parts).items()
+        if (rho := _rho(part)) is not None
+    ]
+    sizes = {round(step * len(able) / _MOST_SPLITS) for step in range(1, _MOST_SPLITS + 1)}
+    for order in (_rho_per_epsilon, lambda each: (each.delta == 0, _rho_per_epsilon(each))):
+        running = accumulate(sorted(able, key=order), lambda left, right: _Sums(*map(operator.add, left, right)))
+        yield from (sums for size, sums in enumerate(running, start=1) if size in sizes)
 
 
-def _rho_per_epsilon(part: Guarantee) -> Fraction:
-    return (_rho(part) or Fraction(0)) / part.epsilon if part.epsilon else Fraction(0)
+def _rho_per_epsilon(each: _Sums) -> Fraction:
+    return each.rho / each.epsilon if each.epsilon else Fraction(0)
 
 
 def _rho(guarantee: Guarantee) -> Fraction | None:

@@ -20,6 +20,7 @@ from laws import (
     small_histograms,
     subsets,
 )
+from levels import UpperLevels
 from peels import ball, exponential_round, flip_round, hockey_stick, peel_law, renyi
 
 from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
@@ -41,7 +42,10 @@ def log_sum(numbers, rate):
 def stated_score(mechanism, histogram):
     """The score of a candidate by brute force."""
     k, top = mechanism.k, sorted(histogram, reverse=True)
-    if mechanism.name == "margin-joint":
+    if mechanism.name == "noisy-counts":
+        rate = auto.find_noise_rate(mechanism)
+        places = [log_sum([top[j] - count for count in top[j:]], rate) for j in range(k)]
+    elif mechanism.name == "margin-joint":
         places = [log_sum(losses(histogram, k), mechanism.rate)] * k
     elif mechanism.name == "subset":
         places = [log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)] * k
@@ -177,18 +181,6 @@ HISTOGRAMS = [
 every_score = pytest.mark.parametrize("kind", [ListScore, SetScore, RoundScore])
 
 
-class UpperLevels:
-    """Levels that show no more than they are asked for."""
-
-    def __init__(self, counts):
-        self.counts = counts
-        self.d = len(counts)
-
-    def above(self, k, depth):
-        floor = int(np.sort(self.counts)[-k]) - depth
-        return Profile.of(self.counts[self.counts >= floor], d=self.d)
-
-
 @every_score
 @pytest.mark.parametrize("wide", [False, True], ids=["single", "blocks"])
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 2), Fraction(5)])
@@ -265,6 +257,36 @@ def test_the_better_mechanism_is_chosen():
     assert Auto(k=2, epsilon=1).prepare(Profile.of(far)).draw(SeededBits(1)).chosen in {"margin-joint", "pnf-peel"}
 
 
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_with_a_cap_noisy_counts_are_a_candidate(delta):
+    """The chances are those of the stated scores, the choice follows them, and the guarantee covers the candidate."""
+    mechanism = Auto(k=2, epsilon=3, delta=delta, votes_per_person=2)
+    histogram = (9, 6, 5, 2, 0)
+    noisy = mechanism.candidates["noisy-counts"]
+    assert noisy.epsilon == Fraction(57, 20)
+    assert mechanism.guarantee.rho == rho_of_pure(Fraction(3, 20)) + max(
+        each.guarantee.rho for each in mechanism.candidates.values()
+    )
+    assert mechanism.guarantee.delta == noisy.guarantee.delta
+    prepared = mechanism.prepare(Profile.of(np.array(histogram)))
+    with ctx.workprec(192):
+        handicap = ball(auto.HANDICAP / noisy.rate)
+        raised = [
+            stated_score(each, histogram) + (0 if name == "margin-joint" else handicap)
+            for name, each in mechanism.candidates.items()
+        ]
+        least = reduce(lambda one, other: other if other < one else one, raised)
+        stated = [(-ball(mechanism.choice_epsilon / 2) * (score - least)).exp() for score in raised]
+        assert all(abs(prepared.enclose_chance(i, 4) - each) < 1e-12 for i, each in enumerate(stated))
+        law = [float(p.mid()) for p in flip_round(stated)]
+    bits = SeededBits(4)
+    drawn = Counter(prepared.choose(bits) for _ in range(4000))
+    assert p_value([drawn[name] for name in mechanism.candidates], law) > 1e-9
+    picks = [prepared.draw(bits) for _ in range(40)]
+    assert all((each.counts is not None) == (each.chosen == "noisy-counts") for each in picks)
+    assert {each.chosen for each in picks} == set(mechanism.candidates)
+
+
 def test_the_guarantee_is_fixed_beforehand():
     """Epsilon is the whole, delta appears only where a candidate needs it, and rho is the sum of both parts."""
     pure = Auto(k=10, epsilon=1)
@@ -300,7 +322,9 @@ def test_the_release_names_the_choice_and_both_parts(options):
         assert release.guarantee.epsilon == 2
         assert release.unordered == (options == {"ordered": False})
         assert not release.unordered or list(release.items) == sorted(release.items)
-        assert release.error_bound is not None
+        words = "for every j, at least j listed" if release.unordered else "the item at place j"
+        words = "no item that was left out" if release.parameters["chosen"] == "subset" else words
+        assert release.error_bound.statement.startswith(words)
         assert Release.from_json(release.to_json()) == release
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 from laws import p_value
+from levels import UpperLevels
 from peels import single_levels
 
 from shortlist import CDPPeel, PNFPeel, SeededBits
@@ -60,18 +61,6 @@ def test_levels_out_of_reach_change_no_answer(mechanism, doubtful, monkeypatch):
         locate = Table.locate_each
         monkeypatch.setattr(Table, "locate_each", lambda self, words: np.where(words % 7, locate(self, words), -1))
     assert drawn(mechanism, upper, 5) == whole
-
-
-class UpperLevels:
-    """Levels that show no more than they are asked for."""
-
-    def __init__(self, counts):
-        self.counts = counts
-        self.d = len(counts)
-
-    def above(self, k, depth):
-        floor = int(np.sort(self.counts)[-k]) - depth
-        return Profile.of(self.counts[self.counts >= floor], d=self.d)
 
 
 @pytest.mark.parametrize("likely", [-1.0, 2.0])

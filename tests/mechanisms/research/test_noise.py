@@ -135,7 +135,9 @@ def test_names_k_distinct_items(kind, counts):
 @pytest.mark.parametrize("bits", [None, SystemBits()])
 def test_no_secure_release_in_floating_point(kind, bits):
     """Asking for one is refused before data is read, and the error says why."""
-    with pytest.raises(ParameterError, match=f"{kind.name} works in floating point and may not make a secure release"):
+    with pytest.raises(
+        ParameterError, match=f"{kind.name} computes in floating point and must not make a secure release"
+    ):
         top_k("not even counts", mechanism=kind(k=1, epsilon=1), bits=bits)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,8 +15,11 @@ from flint import arb
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
+from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform, distinct_below
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
+from shortlist.mechanisms.counts.calibrated import read_cap
+from shortlist.mechanisms.counts.noisy_counts import NoisyTop
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
@@ -44,7 +48,8 @@ class Auto(Mechanism):
 
     The candidates are those that the constraints allow. `margin-joint` is always one. A peel is another: `cdp-peel` if
     a delta is given and helps, else `pnf-peel`. With `ordered=False`, `subset` is a third, and the items are listed
-    in the order of the domain, whichever is chosen.
+    in the order of the domain, whichever is chosen. With `votes_per_person`, which says how many votes of each person
+    were counted at most, `noisy-counts` is one more; if it is chosen, the picks have noisy counts.
 
     Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1; rho is that
            of the choice and the largest of any candidate.
@@ -65,11 +70,19 @@ class Auto(Mechanism):
 
     delta: Fraction | None = None
     ordered: bool = True
+    votes_per_person: int | None = None
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, k: int, epsilon: Real, neighbours: str = ..., delta: Real | None = ..., ordered: bool = ...
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            neighbours: str = ...,
+            delta: Real | None = ...,
+            ordered: bool = ...,
+            votes_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -78,6 +91,8 @@ class Auto(Mechanism):
             self._read(delta=read_probability(self.delta, name="delta"))
         if not isinstance(self.ordered, bool):
             raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
+        if self.votes_per_person is not None:
+            self._read(votes_per_person=read_cap(self.votes_per_person))
 
     @property
     def choice_epsilon(self) -> Fraction:
@@ -90,6 +105,12 @@ class Auto(Mechanism):
         found: list[Mechanism] = [self._give_rest(MarginJoint), self._peel(self._give_rest(PNFPeel))]
         if not self.ordered:
             found.append(self._give_rest(Subset))
+        if self.votes_per_person is not None:
+            rest = self.epsilon - self.choice_epsilon
+            cap = self.votes_per_person
+            found.append(
+                NoisyTop(k=self.k, epsilon=rest, votes_per_person=cap, delta=self.delta, neighbours=self.neighbours)
+            )
         return {each.name: each for each in found}
 
     @property
@@ -185,14 +206,25 @@ class Choice:
 
     def _adjust(self, score: arb, candidate: Mechanism) -> arb:
         """Change a score by public numbers, such that one person still moves it by Δ at most."""
-        if not isinstance(candidate, PNFPeel | CDPPeel):
+        if not isinstance(candidate, PNFPeel | CDPPeel | NoisyTop):
             return score
         factor = Fraction(1) if self._auto.ordered else DISCOUNT
         return score * ball(factor) + ball(HANDICAP / candidate.rate)
 
 
 def _score(candidate: Mechanism, levels: Levels) -> Score:
+    if isinstance(candidate, NoisyTop):
+        return RoundScore(levels, k=candidate.k, rate=find_noise_rate(candidate))
     if isinstance(candidate, PNFPeel | CDPPeel):
         return RoundScore(levels, k=candidate.k, rate=candidate.round_rate)
     kind = SetScore if isinstance(candidate, Subset) else ListScore
     return kind(levels, k=candidate.k, rate=candidate.rate)
+
+
+def find_noise_rate(candidate: NoisyTop) -> Fraction:
+    """One divided by the scale of discrete Laplace noise, or by about the standard deviation of Gaussian noise."""
+    noise = candidate.noise
+    if isinstance(noise, DiscreteLaplace):
+        return 1 / noise.b
+    precise = Fraction(10**12) / noise.variance
+    return Fraction(max(1, math.isqrt(int(precise))), 10**6)

@@ -7,7 +7,6 @@ floats with a proven error, then exactly, the more narrowly the more effort is a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -22,14 +21,13 @@ from shortlist.exact.choice import AnyCell
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.peel.peeling import Peeling
 from shortlist.mechanisms.spans import count_bits
-from shortlist.mechanisms.subset.draws import count_set_bits
+from shortlist.mechanisms.subset.draws import count_set_bits, find_reach
 from shortlist.mechanisms.subset.grid import Grid
 from shortlist.mechanisms.subset.sets import Sets
 from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL, Levels
 
 _BITS_PER_EFFORT = 24
-_REACH_BITS = 64
 
 
 class Score(Protocol):
@@ -69,8 +67,7 @@ class SetScore:
         self._k = k
         self._rate = rate
         self._all_bits = count_set_bits(levels.d, range(k, k + 1))
-        nats = math.ceil((self._all_bits + _REACH_BITS) * math.log(2))
-        self._reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
+        self._reach = find_reach(self._all_bits, rate)
         sets = self._sets(self._reach)
         self._gap = sets.gap
         self._top = sets.profile.top(k)

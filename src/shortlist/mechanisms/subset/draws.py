@@ -40,10 +40,8 @@ class SetMixture:
         self._levels = levels
         self._sizes = sizes
         self._rate = rate
-        # All sets together times q^reach weigh less than 2^-64 of the best set alone.
         self._all_bits = count_set_bits(levels.d, sizes)
-        nats = math.ceil((self._all_bits + _REACH_BITS) * math.log(2))
-        self._reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
+        self._reach = find_reach(self._all_bits, rate)
         self._shown = self._profile(self._reach)
         families = [Sets(self._shown, n, self._reach) for n in sizes]
         self._widest = max(sets.gap for sets in families)
@@ -150,3 +148,9 @@ def count_set_bits(d: int, sizes: range) -> float:
     m = min(nearest, d - nearest)
     most = m * (math.log2(math.e) + math.log2(d / m)) if m else 0.0
     return most * (1 + 2.0**-40) + math.log2(len(sizes)) + 1
+
+
+def find_reach(all_bits: float, rate: Fraction) -> int:
+    """A loss such that all sets together, times q^loss, weigh less than 2^-64 of the best set alone."""
+    nats = math.ceil((all_bits + _REACH_BITS) * math.log(2))
+    return min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
