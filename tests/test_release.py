@@ -317,7 +317,8 @@ def test_records_follow_the_published_schema(schema):
     releases += [make_full(), replace(make_full(), d=None)]
     for name, kind in MECHANISMS.items():
         needed = {field.name for field in fields(kind) if field.default is MISSING} - {"k", "epsilon"}
-        parameters = {"k": 2, "epsilon": "1/3", **dict.fromkeys(needed, "1e-6")}
+        examples = {"delta": "1e-6", "votes_per_person": 3}
+        parameters = {"k": 2, "epsilon": "1/3", **{name: examples[name] for name in needed}}
         releases.append(prepare([9, 3, 1], mechanism=name, **parameters).release(SeededBits(1)))
     for release in releases:
         schema.validate(release.to_dict())
