@@ -12,7 +12,7 @@ from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.machine import code_version, commit, machine
 from shortlist.paper.experiment.results import Results, read_results
 from shortlist.paper.experiment.run import Run, Watch, load_all
-from shortlist.paper.experiment.store import RunInfo, describe_released, lock_folder, open_store
+from shortlist.paper.experiment.store import RunInfo, lock_folder, open_store, write_released
 from shortlist.paper.released.process import Released
 from shortlist.paper.report.figures.style import drawing
 from shortlist.paper.report.publish import publish
@@ -55,7 +55,7 @@ def reproduce(
             code=code_version(),
             release=commit(),
             machine=machine(),
-            released="" if programs is None else describe_released(programs.programs.hashes, programs.versions),
+            released="" if programs is None else write_released(programs.programs.hashes, programs.versions),
         )
         if remeasure:
             store.forget_other_versions(info.code)

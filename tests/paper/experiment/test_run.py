@@ -97,9 +97,9 @@ def test_another_version_of_the_code_is_marked_or_measured_again(run):
     run()
     newer = replace(INFO, code="two")
     mixed = run(replace(GRID, trials=4), info=newer)
-    assert len(mixed.mixed) == ERROR_CELLS
+    assert len(mixed.mixed_cells) == ERROR_CELLS
     again = run(replace(GRID, trials=4), info=newer, remeasure=True)
-    assert again.mixed == ()
+    assert again.mixed_cells == ()
     assert {len(found.linf) for found in again.errors.values()} == {4}
     assert _errors(again) == _errors(mixed)
 

@@ -118,7 +118,7 @@ def test_gaps_are_those_of_the_top_300(small):
 
 def test_every_law_has_a_colour_and_a_marker_of_its_own():
     """For readers who do not see all colours."""
-    laws = {each.law for each in CONTENDERS.values() if each.timed}
+    laws = {each.law for each in CONTENDERS.values() if each.has_time}
     assert len({style.COLOURS[law] for law in laws}) == len({style.MARKERS[law] for law in laws}) == len(laws)
 
 

@@ -212,7 +212,7 @@ def require_folder(given: Path | None) -> Path | None:
 
 
 def locate(dataset: DataSet, folder: Path | None) -> Path | None:
-    """Find a data set's file: a vector of counts first, for it is read at once."""
+    """Find a data set's file: a vector of counts first, because it is the fastest to read."""
     if folder is None:
         return None
     places = (

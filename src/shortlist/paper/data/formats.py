@@ -27,7 +27,7 @@ def books(path: Path) -> IntArray:
     """Ratings per book: `books.csv` of Goodreads.
 
     Some lines hold one comma too many. The published experiments read the column by its position all the same, and
-    drop the first book; so does this, or the histogram would not be theirs.
+    drop the first book. This function does the same: otherwise the histogram would not be theirs.
     """
     return _column(path, "ratings_count")[1:]
 

@@ -83,17 +83,17 @@ class Contender:
         return self.law == "fastjoint"
 
     @property
-    def unordered(self) -> bool:
+    def is_unordered(self) -> bool:
         """Whether its lists have no order; they are compared as if sorted by their counts."""
         return self.law == "subset"
 
     @property
-    def timed(self) -> bool:
+    def has_time(self) -> bool:
         """Whether its time is measured; Laplace and Gamma are compared by their errors only."""
         return self.law not in ("laplace", "gamma")
 
     @property
-    def drawn(self) -> bool:
+    def has_errors(self) -> bool:
         """Whether its errors are drawn in batches.
 
         The laws of the released Joint, PNF-Peel and CDP-Peel are those of the published ones, which are much faster to

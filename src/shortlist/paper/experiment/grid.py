@@ -84,12 +84,12 @@ class Grid:
 
     def error_cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
         """The cells whose errors are drawn, those of one k beside each other, so that Joint's sizes are found once."""
-        cells = self._cells({name: each for name, each in contenders.items() if each.drawn})
+        cells = self._cells({name: each for name, each in contenders.items() if each.has_errors})
         return sorted(cells, key=lambda cell: (self.datasets.index(cell.dataset), cell.setting.k))
 
     def time_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
         """The cells that are timed in every round, those of one setting beside each other."""
-        cells = self._cells({name: each for name, each in contenders.items() if each.timed})
+        cells = self._cells({name: each for name, each in contenders.items() if each.has_time})
         return [cell for cell in cells if self._is_timed(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
 
     def memory_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:

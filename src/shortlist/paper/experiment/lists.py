@@ -52,7 +52,7 @@ def draw_lists(
         draw = _LAWS.get(contender.law, _program)(contender, histogram, setting)
         lists = [draw(np.random.Generator(np.random.PCG64(seed))) for seed in seeds]
     # The counts fall, so items in rising order have falling counts.
-    lists = [np.sort(items) if contender.unordered else items for items in lists]
+    lists = [np.sort(items) if contender.is_unordered else items for items in lists]
     return np.array([falling[items] for items in lists]), np.array([len(each) - len(np.unique(each)) for each in lists])
 
 

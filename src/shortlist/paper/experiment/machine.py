@@ -61,7 +61,7 @@ def code_version() -> str:
 def commit() -> str:
     """The commit of the working copy that the code comes from, or nothing for an installed package."""
     try:
-        told = subprocess.run(
+        done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=10"],
             cwd=str(files("shortlist")),
             capture_output=True,
@@ -71,7 +71,7 @@ def commit() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return told.stdout.strip() if told.returncode == 0 else ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _processor() -> str:

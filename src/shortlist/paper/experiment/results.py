@@ -119,7 +119,7 @@ class Results:
         pairs = ((at, self.times.get(self.key(dataset, contender, at))) for at in SWEEPS[vary])
         return [(at, found) for at, found in pairs if found is not None]
 
-    def swept(self, vary: str) -> bool:
+    def has_sweep(self, vary: str) -> bool:
         """Whether FastJoint was measured at more than one value of a sweep."""
         return any(
             max(len(self.errors_along(name, program, vary)), len(self.times_along(name, program, vary))) > 1
@@ -128,7 +128,7 @@ class Results:
         )
 
     @cached_property
-    def mixed(self) -> tuple[Key, ...]:
+    def mixed_cells(self) -> tuple[Key, ...]:
         """The cells whose trials were measured by more than one version of the code."""
         found = []
         for cells in (self.errors, self.times):

@@ -133,7 +133,7 @@ class Run:
         for contender in self._contenders.values():
             # A program that fails here fails again in its cells, and is reported there.
             with suppress(Exception):
-                if contender.timed:
+                if contender.has_time:
                     at = contender.own(Setting(k=3, epsilon=1.0, beta=DEFAULT.beta))
                     time_list(contender, smallest, at, 0, self._released)
 

@@ -172,7 +172,7 @@ def count_trials(folder: Path) -> int:
         return sum(int(str(count)) for count in counts)
 
 
-def describe_released(hashes: dict[str, str], versions: dict[str, str]) -> str:
+def write_released(hashes: dict[str, str], versions: dict[str, str]) -> str:
     """Write which released programs ran, for `RunInfo`."""
     return json.dumps({**versions, **hashes}, sort_keys=True)
 

@@ -54,7 +54,7 @@ def time_list(
     wall, cpu = perf_counter(), process_time()
     items, between = _draw(contender, counts, setting, seed)
     wall, spent = perf_counter() - wall, process_time() - cpu
-    chosen = -np.sort(-counts[items]) if contender.unordered else counts[items]
+    chosen = -np.sort(-counts[items]) if contender.is_unordered else counts[items]
     repeats = len(items) - len(set(items.tolist()))
     before = None if between is None else between - cpu
     return Timed(counts=chosen, repeats=repeats, wall=wall, cpu=spent, before_cpu=before)

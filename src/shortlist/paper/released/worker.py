@@ -30,7 +30,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer = programs.answer(json.loads(line))
-        except Exception as error:  # told to the caller, who keeps it beside the trial
+        except Exception as error:  # the caller keeps it beside the trial
             answer = {"failure": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 
@@ -48,11 +48,11 @@ class Programs:
         self._step = (0.0, 0.0)
         sequence_step = joint.sequence_from_diff
 
-        def marked(*given: Any, **named: Any) -> Any:
+        def mark_step(*given: Any, **named: Any) -> Any:
             self._step = (time.perf_counter(), time.process_time())
             return sequence_step(*given, **named)
 
-        joint.sequence_from_diff = marked  # type: ignore[attr-defined]
+        joint.sequence_from_diff = mark_step  # type: ignore[attr-defined]
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Do what a request asks for."""
@@ -64,7 +64,7 @@ class Programs:
         return {"time": self._time, "memory": self._memory, "lists": self._lists}[request["op"]](request)
 
     def _time(self, request: dict[str, Any]) -> dict[str, Any]:
-        counts = self._permuted(request)
+        counts = self._permute(request)
         np.random.seed(request["seed"] % 2**32)  # noqa: NPY002
         wall, cpu = time.perf_counter(), time.process_time()
         items = self._call(counts, request)
@@ -74,7 +74,7 @@ class Programs:
         return {**after, "counts": counts[items].tolist(), "repeats": len(items) - len({int(item) for item in items})}
 
     def _memory(self, request: dict[str, Any]) -> dict[str, Any]:
-        counts = self._permuted(request)
+        counts = self._permute(request)
         np.random.seed(request["seed"] % 2**32)  # noqa: NPY002
         tracemalloc.start()
         self._call(counts, request)
@@ -100,7 +100,7 @@ class Programs:
             repeats.append(len(items) - len({int(item) for item in items}))
         return {"counts": lists, "repeats": repeats}
 
-    def _permuted(self, request: dict[str, Any]) -> Any:
+    def _permute(self, request: dict[str, Any]) -> Any:
         generator = np.random.Generator(np.random.PCG64([request["seed"], 1]))
         return generator.permutation(self._histograms[request["data"]])
 

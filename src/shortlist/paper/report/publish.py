@@ -42,7 +42,7 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
 def all_figures(results: Results, histograms: Sequence[Histogram]) -> Iterator[tuple[str, Figure]]:
     """Every figure for which there are results, with the name of its file."""
     for vary in AXES:
-        if results.swept(vary):
+        if results.has_sweep(vary):
             for dataset in results.datasets:
                 yield f"{dataset}-against-{vary}", draw_sweep(results, dataset, vary)
     if results.times:

@@ -71,10 +71,10 @@ def _summary(results: Results) -> str:
         )
     if results.tables.failures:
         lines.append(f"<strong>{len(results.tables.failures)} cells failed</strong>; they are listed below.")
-    if results.mixed:
+    if results.mixed_cells:
         lines.append(
-            f"<strong>{len(results.mixed)} cells hold trials of more than one version of the code</strong>; the last "
-            "column of the tables marks them."
+            f"<strong>{len(results.mixed_cells)} cells hold trials of more than one version of the code</strong>; the "
+            "last column of the tables marks them."
         )
     return "\n".join(f"<p>{line}</p>" for line in lines)
 
@@ -82,7 +82,7 @@ def _summary(results: Results) -> str:
 def _sections(results: Results, histograms: Sequence[Histogram]) -> Iterator[str]:
     """One section for each figure of the paper, with panels for each data set."""
     for vary in AXES:
-        if results.swept(vary):
+        if results.has_sweep(vary):
             body = "".join(_sweep(results, dataset, vary) for dataset in results.datasets)
             yield _section(f"Against {AXES[vary]}", f"{FIGURES[vary]} of the paper. {_FIXED[vary]}.", body)
     if results.times:
@@ -99,7 +99,7 @@ def _sections(results: Results, histograms: Sequence[Histogram]) -> Iterator[str
             )
             for name in results.datasets
             for vary in AXES
-            if results.swept(vary)
+            if results.has_sweep(vary)
         )
         yield _section("Joint without its sequence step", "Figure 7 of the paper.", _grid(steps))
     gaps = (
