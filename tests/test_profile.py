@@ -15,7 +15,7 @@ def test_an_incomplete_profile_is_refused(name):
     """A mechanism that would have to guess the lower levels says so, instead of drawing by a wrong law."""
     kind = MECHANISMS[name]
     needed = {field.name for field in fields(kind) if field.default is MISSING} - {"k", "epsilon"}
-    mechanism = kind(k=1, epsilon="0.001", **dict.fromkeys(needed, "1e-6"))
+    mechanism = kind(k=1, epsilon="0.001", **{each: {"delta": "1e-6", "votes_per_person": 1}[each] for each in needed})
     with pytest.raises(DataError, match="must hold every level that the mechanism needs") as caught:
         mechanism.prepare(Profile.of([9, 9], d=4)).draw(SeededBits(1))
     assert "9" not in str(caught.value)

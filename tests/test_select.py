@@ -10,7 +10,7 @@ import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
-from shortlist.mechanisms import Joint
+from shortlist.mechanisms import Joint, NoisyTop
 from shortlist.release import Release
 from shortlist.selection import select
 from shortlist.votes import Query
@@ -52,6 +52,42 @@ def test_takes_a_mechanism_object():
     made = release(mechanism=Joint(k=1, epsilon=2), k=None, epsilon=None)
     assert made.items == ("a",)
     assert made.guarantee.epsilon == 2
+
+
+MANY = pa.table({"user": ["eve"] * 26 + ["bob"], "track": [*"abcdefghijklmnopqrstuvwxyz", "a"]})
+LETTERS = {"domain": list("abcdefghijklmnopqrstuvwxyz"), "k": 26, "epsilon": 10**5}
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    ["noisy-counts", NoisyTop(k=26, epsilon=10**5, votes_per_person=3), "auto", "joint"],
+    ids=lambda mechanism: mechanism if isinstance(mechanism, str) else "object",
+)
+def test_the_cap_of_a_mechanism_is_applied_to_the_votes(mechanism):
+    """Whether a cap is named beside a mechanism or in it, so many votes of each person are counted, and no more."""
+    given = {} if isinstance(mechanism, NoisyTop) else {"votes_per_person": 3}
+    made = release(MANY, **LETTERS, mechanism=mechanism, **given)
+    assert made.parameters["votes_per_person"] == 3
+    exact = release(MANY, **LETTERS, mechanism="noisy-counts", votes_per_person=3)
+    assert sum(exact.counts.values) == 4
+    if made.counts is not None:
+        assert sum(made.counts.values) == 4
+
+
+def test_two_different_caps_are_refused():
+    """A cap beside a mechanism must be the cap that the mechanism relies on."""
+    with pytest.raises(ParameterError, match="disagree"):
+        release(mechanism=NoisyTop(k=2, epsilon=1, votes_per_person=1), votes_per_person=2)
+    with pytest.raises(ParameterError, match="must go with person"):
+        release(VOTES, person=None, count="user", mechanism=NoisyTop(k=2, epsilon=1, votes_per_person=1))
+
+
+def test_items_without_an_order_stand_in_the_order_of_the_domain():
+    """Their order says nothing about the votes, and counts stand beside their items."""
+    votes = pa.table({"user": [*range(900), *range(500)], "track": ["b"] * 900 + ["a"] * 500})
+    assert release(votes, mechanism="subset").items == ("a", "b")
+    made = release(votes, ordered=False, votes_per_person=2, epsilon=100)
+    assert made.items == ("a", "b")
 
 
 def test_divides_epsilon_by_the_sensitivity(monkeypatch):

@@ -111,11 +111,12 @@ class Picks:
     unordered: bool = False
     """Whether the order of the picks says nothing; items are then listed in the order of the domain."""
 
-    def order(self, rows: IntArray) -> IntArray:
-        """Return the places of the picks in the order in which they are published, given the row of each item.
+    def publish(self, rows: IntArray) -> tuple[IntArray, IntArray | None]:
+        """Return rows and noisy counts in the order in which they are published, given the row of each item.
 
         >>> picks = Picks(levels=np.array([9, 7]), ranks=np.array([0, 0]), unordered=True)
-        >>> picks.order(np.array([40, 30]))
-        array([1, 0])
+        >>> picks.publish(np.array([40, 30]))
+        (array([30, 40]), None)
         """
-        return np.argsort(rows) if self.unordered else np.arange(len(rows))
+        order = np.argsort(rows) if self.unordered else np.arange(len(rows))
+        return rows[order], None if self.counts is None else self.counts[order]

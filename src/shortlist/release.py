@@ -17,11 +17,12 @@ from typing import Any, overload
 
 from shortlist import record
 from shortlist.accuracy import ErrorBound, NoisyCounts
+from shortlist.arrays import IntArray
 from shortlist.columns import METADATA, make_arrow, make_columns, write_csv
 from shortlist.consistency import check_consistent
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, SystemBits
-from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms import Mechanism, NoisyTop
 from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.privacy import Guarantee
 from shortlist.text import escape
@@ -179,7 +180,7 @@ def make_release(
     sensitivity: int = 1,
     unit: str = "person",
     votes_per_person: int | None = None,
-    counts: NoisyCounts | None = None,
+    noisy: IntArray | None = None,
     population: str | None = None,
     chosen: str | None = None,
 ) -> Release:
@@ -187,7 +188,8 @@ def make_release(
 
     The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
     states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
-    `chosen` names the mechanism that was chosen, where the mechanism chooses one.
+    `noisy` are the noisy counts of the items, where the mechanism makes some. `chosen` names the mechanism that was
+    chosen, where the mechanism chooses one.
     """
     guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
     parameters = list_parameters(mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person)
@@ -203,7 +205,7 @@ def make_release(
         d=d,
         secure=is_secure(bits),
         unordered=mechanism.unordered,
-        counts=counts,
+        counts=ran.state_counts(noisy, d) if isinstance(ran, NoisyTop) and noisy is not None and d else None,
         error_bound=None if d is None else _bound_error(ran, d, unordered=mechanism.unordered),
         population=population,
     )

@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, source
 from shortlist.ledger import Ledger, open_account
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named, takes_cap
 from shortlist.privacy.numbers import quote, read_positive
 from shortlist.release import Release, check_may_release, list_parameters, make_release
 from shortlist.votes import tally
@@ -64,20 +64,24 @@ def select(
     >>> print(release.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    times = _checked_sensitivity(sensitivity, count)
+    times = _read_sensitivity(sensitivity, count)
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
-    chosen = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
-    guarantee = chosen.guarantee.scale(times, unit=unit)
+    if takes_cap(mechanism):
+        parameters["votes_per_person"] = votes_per_person
+    built = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
+    # The cap that a mechanism relies on is the cap that is applied to the votes.
+    cap = getattr(built, "votes_per_person", votes_per_person)
+    guarantee = built.guarantee.scale(times, unit=unit)
     drawn_from = source(bits)
-    check_may_release(chosen, drawn_from)
-    public = list_parameters(chosen, sensitivity=times, votes_per_person=votes_per_person)
-    account = open_account(ledger, chosen, guarantee, parameters=public, bits=drawn_from, note=note)
+    check_may_release(built, drawn_from)
+    public = list_parameters(built, sensitivity=times, votes_per_person=cap)
+    account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
     counted = tally(
         votes,
         item=item,
         person=person,
         count=count,
-        votes_per_person=votes_per_person,
+        votes_per_person=cap,
         domain=domain,
         domain_column=domain_column,
         memory_limit=memory_limit,
@@ -85,16 +89,18 @@ def select(
         progress=progress,
     )
     progress("Drawing the items")
-    picks = chosen.prepare(counted).draw(drawn_from)
+    picks = built.prepare(counted).draw(drawn_from)
     progress("Naming the items")
+    rows, noisy = picks.publish(counted.rows(picks))
     release = make_release(
-        chosen,
-        counted.items(picks),
+        built,
+        counted.names(rows),
         d=counted.d,
         bits=drawn_from,
         sensitivity=times,
         unit=unit,
-        votes_per_person=votes_per_person,
+        votes_per_person=cap,
+        noisy=noisy,
         population=account.population,
         chosen=picks.chosen,
     )
@@ -102,7 +108,7 @@ def select(
     return release
 
 
-def _checked_sensitivity(sensitivity: int, count: str | None) -> int:
+def _read_sensitivity(sensitivity: int, count: str | None) -> int:
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
         raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
     if sensitivity > 1 and count is None:

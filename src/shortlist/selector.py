@@ -177,13 +177,12 @@ class Selector(Generic[Chosen]):
     def release(self, bits: Bits | None = None) -> Release:
         """Draw once, and return the items with all that may be published about them."""
         drawn_from = source(bits)
-        items, picks = self._draw(drawn_from)
-        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, chosen=picks.chosen)
+        items, noisy, picks = self._draw(drawn_from)
+        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, noisy=noisy, chosen=picks.chosen)
 
-    def _draw(self, bits: Bits) -> tuple[Any, Picks]:
+    def _draw(self, bits: Bits) -> tuple[Any, IntArray | None, Picks]:
         check_may_release(self._mechanism, bits)
         picks = self._prepared.draw(bits)
-        rows = self._tally.items(picks)
-        indices = rows[picks.order(rows)]
+        indices, noisy = picks.publish(self._tally.items(picks))
         items: Any = indices if self._labels is None else [self._labels[index] for index in indices.tolist()]
-        return items, picks
+        return items, noisy, picks

@@ -179,7 +179,7 @@ def outcome(workspace, votes, domain, columns):
     profile = counted.above(counted.d, EVERY_LEVEL)
     levels = np.repeat(profile.values, profile.sizes)
     ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-    found = zip(counted.items(Picks(levels=levels, ranks=ranks)), levels.tolist(), strict=True)
+    found = zip(counted.names(counted.rows(Picks(levels=levels, ranks=ranks))), levels.tolist(), strict=True)
     return sorted(((repr(item), count) for item, count in found), key=lambda pair: order(domain)[pair[0]])
 
 

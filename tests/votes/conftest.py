@@ -236,6 +236,6 @@ def all_items():
         profile = tally.above(tally.d, EVERY_LEVEL)
         levels = np.repeat(profile.values, profile.sizes)
         ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-        return list(zip(levels.tolist(), tally.items(Picks(levels=levels, ranks=ranks)), strict=True))
+        return list(zip(levels.tolist(), tally.names(tally.rows(Picks(levels=levels, ranks=ranks))), strict=True))
 
     return read

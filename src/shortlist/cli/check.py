@@ -49,7 +49,7 @@ def check(
     """
     votes_files = FileOptions(input_format, encoding, no_header, delimiter)
     domain_file = FileOptions(domain_format, domain_encoding, domain_no_header, domain_delimiter)
-    _check_place(output, force=force)
+    _check_place(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step:
         from shortlist.votes.check import check as check_votes
 
@@ -70,7 +70,7 @@ def check(
     remark(f"wrote {output}; it is not private, and not for publication", quiet=quiet)
 
 
-def _check_place(output: Path | None, *, force: bool) -> None:
+def _check_place(output: Path | None, *, force: bool, quiet: bool) -> None:
     """Refuse a pipe or a redirection, before any data is read: the result could end up where others see it."""
     if output is not None:
         from shortlist.writing import check_target
@@ -78,6 +78,10 @@ def _check_place(output: Path | None, *, force: bool) -> None:
         check_target(output, force=force)
         if output.exists() and not output.is_file():
             raise ParameterError("{output} must be a file that can be protected", "it is a pipe or a device")
+    elif quiet:
+        raise ParameterError(
+            "{quiet} must go with {output}", "the check would be lost", hint="name a file with {output=check.txt}"
+        )
     elif not (sys.stdout and sys.stdout.isatty()):
         raise ParameterError(
             "a check must be shown on a terminal, because it is not private",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.display import make_console, make_ranking, progress, to_text
+from shortlist.cli.display import make_console, make_ranking, print_lines, progress, to_text
 from shortlist.cli.options import Force, Quiet
-from shortlist.errors import OutputError
+from shortlist.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +40,12 @@ Folder = Annotated[
 
 def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> None:
     """Invent a log of plays, release its top 10, and show what is protected."""
+    if quiet and folder is None:
+        raise ParameterError(
+            "{quiet} must go with {folder}",
+            "nobody would know where the files are",
+            hint="name a folder with {folder=demo}",
+        )
     from shortlist.demo.comparison import compare
     from shortlist.demo.playlog import PlayLog
     from shortlist.selection import select
@@ -95,7 +101,7 @@ def _show_list(console: Console, log: PlayLog, release: Release) -> None:
     best = log.counts.argsort(kind="stable")[::-1][:_K]
     true = [log.names[each] for each in best]
     console.print("The released list, beside the true one", style="bold")
-    console.print(make_ranking(release.items, true_item=true, people=log.counts[best]))
+    print_lines(console, make_ranking(release.items, true_item=true, people=log.counts[best]))
     print(_WARNING)
 
 
@@ -107,7 +113,8 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         f"    both with this listener:      {comparison.agreement_with:.1f} of {_K} places agree\n"
         f"    one with, one without:        {comparison.agreement_without:.1f} of {_K} places agree\n"
         "  A list hardly shows whether this listener is in the log.\n"
-        "  In numbers: the list above had a probability of\n"
+        "  In numbers: the list above was drawn by joint, a mechanism\n"
+        "  whose probabilities can be computed. The list had\n"
         f"    {comparison.chance_with:.3%} with this listener, and {comparison.chance_without:.3%} without.\n"
         f"  The ratio is {comparison.ratio:.3f}. Epsilon {_EPSILON} promises at most {comparison.limit:.2f},\n"
         "  for every person and every list. Whoever reads a list can\n"
@@ -118,12 +125,13 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
 def _show_next(console: Console, plays: Path, catalogue: Path, output: Path) -> None:
     command = (
         f"{_find_program()} select {shlex.quote(str(plays))} --person user_id --item track "
-        f"--domain {shlex.quote(str(catalogue))} -k {_K} --epsilon {_EPSILON} --mechanism joint --output mine.json"
+        f"--domain {shlex.quote(str(catalogue))} -k {_K} --epsilon {_EPSILON} --output mine.json"
     )
     console.print("The release to publish", style="bold")
     print(f"  {to_text(output)}")
     print("  The files stay until you delete their folder.\n  --folder puts them where you like.\n")
     console.print("The same for your data: change the files and columns in", style="bold")
+    print("  (It leaves the choice of the mechanism to auto.)")
     print(f"  {to_text(command)}")
 
 

@@ -7,6 +7,7 @@ _WORDS = {
     "counts": "the counts",
     "guarantees": "the guarantees",
     "k": "-k",
+    "ordered": "--any-order",
     "votes": "FILES",
 }
 """Parameters whose option is not called like them."""
@@ -21,6 +22,6 @@ def write_option(name: str, value: str | None) -> str:
     ('--force', '--seed and --insecure', '-k 10')
     """
     option = _WORDS.get(name, f"--{name.replace('_', '-')}")
-    if value is None or value == "True" or name == "bits":
+    if value is None or value == "True" or name in ("bits", "ordered"):
         return option
     return f"{option} {value.strip(chr(39))}"

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from shortlist.text import escape
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
 
 Step = Callable[[str], None]
+
+_PIPED_WIDTH = 60
+"""How wide text is where no terminal says so: narrow enough for a mail or a comment."""
 
 
 @contextmanager
@@ -41,7 +46,18 @@ def make_console(*, stderr: bool = False) -> Console:
     """Make a console that prints text as it is, without colours for numbers."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    piped = not (stderr or (sys.stdout and sys.stdout.isatty()) or os.environ.get("COLUMNS"))
+    return Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH if piped else None)
+
+
+def print_lines(console: Console, what: RenderableType) -> None:
+    """Print on stdout; off a terminal, without blanks at the ends of lines."""
+    if console.is_terminal:
+        console.print(what)
+        return
+    with console.capture() as captured:
+        console.print(what)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def make_ranking(items: Iterable[Any], *, ranked: bool = True, **others: Iterable[Any]) -> Table:
@@ -50,12 +66,14 @@ def make_ranking(items: Iterable[Any], *, ranked: bool = True, **others: Iterabl
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("rank" if ranked else "", justify="right")
+    if ranked:
+        table.add_column("rank", justify="right")
     table.add_column("item", overflow="fold")
     for name in others:
         table.add_column(name.replace("_", " "), overflow="fold", style="dim")
     for rank, row in enumerate(zip(items, *others.values(), strict=True), start=1):
-        table.add_row(str(rank) if ranked else "", *map(to_text, row))
+        first, *rest = row
+        table.add_row(*([str(rank)] if ranked else []), to_text(first), *map(_to_cell, rest))
     return table
 
 
@@ -68,3 +86,8 @@ def to_text(value: Any) -> Text:
 
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return Text(escape(value).encode(encoding, errors="backslashreplace").decode(encoding))
+
+
+def _to_cell(value: Any) -> Text:
+    """Write a number with separators, and anything else as it is."""
+    return to_text(f"{value:,}" if isinstance(value, Integral) else value)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shortlist.cli import options
-from shortlist.cli.display import make_console, remark, to_text
+from shortlist.cli.display import make_console, print_lines, remark, to_text
 from shortlist.errors import ParameterError
 
 EXAMPLES = {
@@ -68,12 +68,12 @@ def create(
         unit=unit,
         population=population,
     )
-    remark(f"created {path}: {made.budget.guarantee}, {made.budget.accounting} accounting", quiet=quiet)
+    remark(f"created {path}: {made.budget.guarantee}; accounting: {made.budget.accounting.in_words}", quiet=quiet)
 
 
 @app.command(epilog=options.example(EXAMPLES["show"]))
 def show(path: File, output: Output = None, force: options.Force = False, quiet: options.Quiet = False) -> None:
-    """Show each charge, what is spent and what is left."""
+    """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
     from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Statement
     from shortlist.writing import check_target, write_whole
@@ -87,7 +87,8 @@ def show(path: File, output: Output = None, force: options.Force = False, quiet:
         text = json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n"
         write_whole(output, lambda file: file.write(text.encode()), force=force)
         remark(f"wrote {output}", quiet=quiet)
-    _print(statement, make_console())
+    if not quiet:
+        _print(statement)
 
 
 @app.command(epilog=options.example(EXAMPLES["afford"]))
@@ -111,20 +112,15 @@ def afford(
     print(opened.afford(chosen.guarantee.scale(1, unit=unit)))
 
 
-def _print(statement: Any, console: Any) -> None:
-    from rich.table import Table
-
+def _print(statement: Any) -> None:
+    """Print lines, not a table: a table of charges is wider than a narrow terminal."""
+    console = make_console()
     for line in statement.summary():
-        console.print(to_text(line))
-    if not statement.charges:
-        return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for head in ("charge", "when (UTC)", "mechanism", "guarantee", "note", "release"):
-        table.add_column(head, overflow="fold")
+        print_lines(console, to_text(line))
     for charge in statement.charges:
-        release = "not finished" if charge.release is None else charge.release[:12]
-        when = f"{charge.made:%Y-%m-%d %H:%M}"
-        cells = (charge.number, when, charge.mechanism, statement.write(charge), charge.note or "", release)
-        table.add_row(*map(to_text, cells))
-    console.print()
-    console.print(table)
+        release = "not finished" if charge.release is None else f"release {charge.release[:12]}"
+        print()
+        print_lines(console, to_text(f"Charge {charge.number:,}, {charge.made:%Y-%m-%d %H:%M} UTC, {release}"))
+        print_lines(console, to_text(f"  {charge.mechanism}, {statement.write(charge)}"))
+        if charge.note:
+            print_lines(console, to_text(f"  {charge.note}"))

@@ -48,8 +48,8 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-Person = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that says who voted.")]
-Item = Annotated[str, typer.Option(metavar="COLUMN", help="The column that says for what.")]
+Person = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of persons: who voted.")]
+Item = Annotated[str, typer.Option(metavar="COLUMN", help="The column of items.")]
 Count = Annotated[
     str | None,
     typer.Option(
@@ -84,14 +84,14 @@ Epsilon = Annotated[
 ]
 Mechanism = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="How to choose; see `shortlist mechanisms`.", autocompletion=_mechanism_names),
+    typer.Option(metavar="NAME", help="How to choose; see `shortlist mechanisms`. [default: auto]", autocompletion=_mechanism_names),
 ]
 AnyOrder = Annotated[
     bool, typer.Option("--any-order", help="Leave out the order of the items: a better list; auto may take subset.")
 ]
 Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure probability of fastjoint.")]
 Delta = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="The delta of a mechanism that promises less than pure privacy.")
+    str | None, typer.Option(metavar="NUMBER", help="Failure probability δ; better lists for large k; try 1e-6.")
 ]
 Neighbours = Annotated[
     str,
@@ -111,7 +111,12 @@ Output = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 Printed = Annotated[Format, typer.Option("--format", help="What is printed.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print nothing but errors; select and check then need --output, and demo --folder."
+    ),
+]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeatable randomness, for tests; only with --insecure.")]
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Allow randomness that can be repeated; the release says so.")
@@ -144,7 +149,7 @@ DomainNoHeader = Annotated[
 DomainDelimiter = Annotated[
     str | None, typer.Option(metavar="CHARACTER", help="Like --delimiter, for the file of the domain.")
 ]
-Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column that says who voted.")]
+Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column of persons: who voted.")]
 ShowValues = Annotated[bool, typer.Option("--show-values", help="Show single items of the votes, which are private.")]
 Report = Annotated[
     Path | None,

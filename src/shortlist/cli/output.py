@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shortlist.cli.display import make_console, make_ranking, remark, to_text
+from shortlist.cli.display import make_console, make_ranking, print_lines, remark, to_text
 from shortlist.cli.options import Format
 from shortlist.cli.streams import make_stdout_exact, stdout_is_closed
 from shortlist.errors import OutputError, ParameterError
@@ -70,12 +70,13 @@ def _print_table(release: Release) -> None:
     columns = make_columns(release)
     others = {name: columns[name] for name in ("count", "low", "high") if name in columns}
     console = make_console()
-    console.print(make_ranking(release.items, ranked=not release.unordered, **others))
-    among = "" if release.d is None else f" of {release.d}"
+    print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
+    among = "" if release.d is None else f" of {release.d:,}"
     order = ", in no order" if release.unordered else ""
-    console.print(to_text(f"The top {len(release)}{among} items by {release.mechanism}{order}."))
-    console.print(to_text(f"Guarantee: {release.guarantee}."))
+    chose = f", which chose {release.parameters['chosen']}" if "chosen" in release.parameters else ""
+    print_lines(console, to_text(f"The top {len(release):,}{among} items{order}, by {release.mechanism}{chose}."))
+    print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
     if release.error_bound is not None:
-        console.print(to_text(f"Error: {release.error_bound}."))
+        print_lines(console, to_text(f"Accuracy: {release.error_bound}."))
     if not release.secure:
         console.print(NOT_SECURE, style="bold")

@@ -29,6 +29,11 @@ class Accounting(StrEnum):
     BOTH = "both"
     """Both, each with a share of delta; a release is covered if one of them covers all releases so far."""
 
+    @property
+    def in_words(self) -> str:
+        """Name what is added up, for people."""
+        return {"basic": "basic", "zcdp": "zCDP", "both": "basic and zCDP"}[self.value]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:

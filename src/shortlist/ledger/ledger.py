@@ -189,8 +189,8 @@ class Ledger:
         if self.budget.afford(spent, guarantee):
             return
         raise BudgetError(
-            "the budget must cover {guarantee}",
-            "of {budget}, what is left is {left}",
+            "the budget is {budget}",
+            "{left} is left; this release needs {guarantee}",
             hint="nothing was computed; ask for a smaller {epsilon}, or see `shortlist ledger show`",
             guarantee=guarantee,
             budget=self.budget.guarantee,

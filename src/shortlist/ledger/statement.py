@@ -44,7 +44,8 @@ class Statement:
         budget, spent = self.budget, self.spent
         lines = [f"Population: {self.population}"] if self.population else []
         lines += [
-            f"Budget: {budget.guarantee}, {budget.accounting} accounting",
+            f"Budget: {budget.guarantee}",
+            f"Accounting: {budget.accounting.in_words}",
             f"Spent:  {budget.write(spent, up=True)}",
             f"Left:   {budget.write(budget.left(spent), up=False)}",
         ]

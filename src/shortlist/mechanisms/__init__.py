@@ -40,6 +40,7 @@ __all__ = [
     "Prepared",
     "Subset",
     "mechanism_named",
+    "takes_cap",
     "write_table",
 ]
 
@@ -60,7 +61,8 @@ _ALL: tuple[type[Mechanism], ...] = (
     Gamma,
 )
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
-_PURE = "{kind} needs no delta: its guarantee is pure"
+_PURE = "{kind} needs no {delta}: its guarantee is pure"
+_PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
 
@@ -89,24 +91,35 @@ def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     return kind(**given)
 
 
+def takes_cap(mechanism: str | Mechanism) -> bool:
+    """Whether a mechanism relies on a largest number of votes per person.
+
+    >>> takes_cap("noisy-counts"), takes_cap("joint")
+    (True, False)
+    """
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
+    return any(field.name == "votes_per_person" for field in fields(kind))
+
+
 def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
     near = find_near_name(name, known)
     return ParameterError(
-        "{kind} takes {names}",
-        "it has no parameter {name!r}",
+        f"{{kind}} takes {', '.join(f'{{{each}}}' for each in known)}",
+        f"it does not take {{{name}}}" if name in _PARAMETERS else "it has no parameter {unknown!r}",
         hint=_PURE if name == "delta" else f"did you mean {{{near}}}?" if near else None,
         kind=kind.name,
-        names=", ".join(known),
-        name=name,
+        unknown=name,
     )
 
 
 def _kind(name: object) -> type[Mechanism]:
     if isinstance(name, str) and name in MECHANISMS:
         return MECHANISMS[name]
+    # The command line knows names only, and so does whoever wrote one.
+    objects = "" if isinstance(name, str) else ", or a mechanism object"
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
-        "{mechanism} must be one of {names}, or a mechanism object",
+        "{mechanism} must be one of {names}" + objects,
         "not {value}",
         hint="did you mean {nearest!r}?" if nearest else None,
         names=", ".join(MECHANISMS),

@@ -47,7 +47,7 @@ class Mechanism(ABC):
     """Completes the sentence "Take it when …"."""
     guarantee_in_words: ClassVar[str] = "ε"
     rho_in_words: ClassVar[str]
-    bound_in_words: ClassVar[str] = "the item at place j has at most {bound} votes fewer than the true item at place j"
+    bound_in_words: ClassVar[str] = "each listed item has at most {bound} votes fewer than the true item at that place"
     """What `error_bound` bounds."""
     colour: ClassVar[str]
     """The colour of its line in figures."""

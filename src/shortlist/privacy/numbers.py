@@ -13,6 +13,8 @@ Real = int | float | str | Decimal | Fraction
 
 _LARGEST_BITS = 1000
 _LONGEST_VALUE = 60
+_EXAMPLES = {"beta": "0.001 or '1/1000'", "confidence": "0.95 or '19/20'", "delta": "1e-6 or '1/1000000'"}
+_COMMON_EXAMPLES = "1, 0.5 or '1/3'"
 
 
 def read_rational(value: Real, *, name: str) -> Fraction:
@@ -21,9 +23,13 @@ def read_rational(value: Real, *, name: str) -> Fraction:
     >>> read_rational(0.1, name="epsilon"), read_rational("0.1", name="epsilon"), read_rational(2**-10, name="beta")
     (Fraction(1, 10), Fraction(1, 10), Fraction(1, 1024))
     """
+    examples = _EXAMPLES.get(name, _COMMON_EXAMPLES)
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal | str):
         raise ParameterError(
-            f"{{{name}}} must be a number such as 1, 0.5 or '1/3'", "not {type}", type=type(value).__name__
+            f"{{{name}}} must be a number such as {{examples}}",
+            "not {type}",
+            examples=examples,
+            type=type(value).__name__,
         )
     try:
         if isinstance(value, numbers.Rational):
@@ -34,7 +40,10 @@ def read_rational(value: Real, *, name: str) -> Fraction:
             number = _from_decimal(Decimal(str(value)))
     except (ArithmeticError, TypeError, ValueError):
         raise ParameterError(
-            f"{{{name}}} must be a finite number such as 1, 0.5 or 1/3", "not {value}", value=quote(value)
+            f"{{{name}}} must be a finite number such as {{examples}}",
+            "not {value}",
+            examples=examples.replace("'", ""),
+            value=quote(value),
         ) from None
     if number and abs(number.numerator.bit_length() - number.denominator.bit_length()) > _LARGEST_BITS:
         raise ParameterError(f"{{{name}}} must be within the range of a float", "not {value}", value=quote(value))
@@ -61,8 +70,12 @@ def read_probability(value: Real, *, name: str) -> Fraction:
     """
     number = read_rational(value, name=name)
     if not 0 < number < 1:
+        pure = "leave {delta} out for pure privacy, or " if name == "delta" and number == 0 else ""
         raise ParameterError(
-            f"{{{name}}} must be above 0 and below 1", "not {value}", hint=f"try {{{name}=1e-6}}", value=quote(value)
+            f"{{{name}}} must be above 0 and below 1",
+            "not {value}",
+            hint=f"{pure}try {{{name}=1e-6}}",
+            value=quote(value),
         )
     return number
 

@@ -15,6 +15,7 @@ from shortlist.profile import EVERY_LEVEL, Picks, Profile
 from shortlist.votes.views import Chunks, View, Window
 
 _EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
+_KINDS = "{counts} must be a mapping, a Series, or a list or array of numbers"
 _SHORT = 1 << 13
 _LONG = 1 << 17
 _COLUMNS = 1 << 11
@@ -80,6 +81,10 @@ def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:
     """
     if isinstance(counts, Mapping):
         return _read_whole_numbers(list(counts.values())), list(counts)
+    if hasattr(counts, "columns"):
+        raise DataError(
+            _KINDS, "not {type}", hint="use select for a table; it counts the votes", type=type(counts).__name__
+        )
     labels: Any = getattr(counts, "index", None)
     if callable(labels) or not hasattr(labels, "is_unique"):
         return _read_whole_numbers(counts), None
@@ -99,6 +104,8 @@ def _read_whole_numbers(counts: Any) -> IntArray:
         array = np.array(counts, dtype=object) if isinstance(counts, list | tuple) else np.asarray(counts)
     except (ValueError, TypeError, OverflowError):
         raise DataError(_EXPECTED, "{type} cannot be read as an array", type=type(counts).__name__) from None
+    if array.ndim == 0:
+        raise DataError(_KINDS, "not {type}", type=type(counts).__name__)
     if array.ndim != 1:
         raise DataError(_EXPECTED, "there are {dimensions} dimensions, not 1", dimensions=array.ndim)
     if not len(array):

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: exact figures about the votes, for their owner only."
+NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
 
-_NAMES = {0.0: "least", 0.25: "25 %", 0.5: "median", 0.75: "75 %", 0.9: "90 %", 0.99: "99 %", 1.0: "most"}
+_WIDTH = 60
+_NAMES = {
+    0.0: "min",
+    0.25: "25th percentile",
+    0.5: "median",
+    0.75: "75th percentile",
+    0.9: "90th percentile",
+    0.99: "99th percentile",
+    1.0: "max",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +91,7 @@ class Check:
         yield _line("  with a matched vote", self.persons_matched)
         yield _line("votes (a person counts once for an item)", self.votes)
         if self.votes_per_person:
-            yield "votes per person: " + ", ".join(f"{_NAMES[q]} {n:,}" for q, n in self.votes_per_person)
+            yield _wrap("votes per person: " + ", ".join(f"{_NAMES[q]} {n:,}" for q, n in self.votes_per_person))
         if self.items_unmatched:
             yield ""
             yield from self._failures()
@@ -92,21 +102,28 @@ class Check:
             yield "  most often:"
             yield from (f"  {n:>12,}  {_escape(value or '')}" for value, n in self.most_unmatched)
         else:
-            yield "  rows of the most frequent: " + ", ".join(f"{n:,}" for _, n in self.most_unmatched)
+            yield _wrap("  rows of the most frequent: " + ", ".join(f"{n:,}" for _, n in self.most_unmatched))
         if not self.causes:
-            yield "  none of the usual causes explains them: is it the right column, and the right catalogue?"
+            yield "  none of the usual causes explains them:"
+            yield "  is it the right column, and the right catalogue?"
             return
-        yield "  likely causes, and what would match without the difference:"
+        yield "  likely causes, and what would match without them:"
         yield f"  {'rows':>12}  {'items':>8}"
         yield from (f"  {cause.rows:>12,}  {cause.items:>8,}  {cause.name}" for cause in self.causes)
 
 
 def _line(name: str, number: int, remark: str = "") -> str:
-    return f"{name:<42}{number:>14,}" + (f"  ({remark})" if remark else "")
+    return f"{name:<42}{number:>14,}" + (f"\n    ({remark})" if remark else "")
+
+
+def _wrap(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent="    ")
 
 
 def _percent(share: float) -> str:
     # Rounded down: 100 % means all rows.
+    if 0 < share < 0.001:
+        return "<0.1 %"
     return f"{int(share * 1000) / 10:g} %"
 
 

@@ -78,10 +78,14 @@ class CountedDomain:
         """Show at least every level down to `depth` below the k-th largest count."""
         return self._tally.above(k, depth)
 
+    def rows(self, picks: Picks) -> IntArray:
+        """The row of each pick; inside a level, items are ranked by row."""
+        return self._tally.items(picks)
+
     @strip_context
-    def items(self, picks: Picks) -> list[Any]:
-        """The chosen items, best first; inside a level, items are ranked by row."""
-        return self._domain.names(self._tally.items(picks))
+    def names(self, rows: IntArray) -> list[Any]:
+        """The items of some rows, as the domain wrote them."""
+        return self._domain.names(rows)
 
 
 def count_pairs(pairs: Any, *, d: int, cap: int | None) -> IntArray:

@@ -16,8 +16,8 @@ _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 # Each takes away what may differ; two texts that become equal differ in that only.
 _NEUTRAL = {
-    "capital and small letters": "lower({text})",
-    "blanks": f"trim(regexp_replace({{text}}, {literal(_BLANKS)}, ' ', 'g'))",
+    "upper and lower case": "lower({text})",
+    "leading, trailing or other spaces": f"trim(regexp_replace({{text}}, {literal(_BLANKS)}, ' ', 'g'))",
     "quotation marks": f"regexp_replace({{text}}, {literal(f'^{_MARKS}|{_MARKS}$')}, '', 'g')",
     "leading zeros": r"regexp_replace({text}, '^([+-]?)0+([0-9])', '\1\2')",
     "a type: numbers with a decimal point or a plus sign": r"regexp_replace({text}, '^\+?(-?[0-9]+)(\.0*)?$', '\1')",

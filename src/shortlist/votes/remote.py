@@ -39,10 +39,15 @@ class RemoteTally:
         return self._profile
 
     @strip_context
-    def items(self, picks: Picks) -> list[Any]:
-        """The chosen items, best first; inside a level, items are ranked by row."""
+    def rows(self, picks: Picks) -> IntArray:
+        """The row of each pick; inside a level, items are ranked by row."""
         wanted = list(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
         found = {(level, rank): row for level, rank, row in self._find(picks.levels, picks.ranks)}
         if not all(each in found for each in wanted):
             raise ChangedError("the counted items must not change between two reads")
-        return self._domain.names(np.array([found[each] for each in wanted], dtype=np.int64))
+        return np.array([found[each] for each in wanted], dtype=np.int64)
+
+    @strip_context
+    def names(self, rows: IntArray) -> list[Any]:
+        """The items of some rows, as the domain wrote them."""
+        return self._domain.names(rows)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol
 
+from shortlist.arrays import IntArray
 from shortlist.errors import ParameterError
 from shortlist.profile import Picks, Profile
 from shortlist.votes.counting import VOTES, Columns, CountedDomain
@@ -36,8 +37,11 @@ class Tally(Protocol):
     def above(self, k: int, depth: int) -> Profile:
         """Show at least every level down to `depth` below the k-th largest count."""
 
-    def items(self, picks: Picks) -> Sequence[Any]:
-        """The chosen items, best first."""
+    def rows(self, picks: Picks) -> IntArray:
+        """The row of each pick in the domain."""
+
+    def names(self, rows: IntArray) -> Sequence[Any]:
+        """The items of some rows, as the domain wrote them."""
 
 
 @strip_context

@@ -165,7 +165,7 @@ def test_intervals_hold_for_all_counts_at_once(parameters, relation):
     for _ in range(400):
         picks = prepared.draw(bits)
         worst.append(int(np.abs(picks.counts - picks.levels).max()))
-        stated = mechanism.state_counts(picks, len(counts))
+        stated = mechanism.state_counts(picks.counts, len(counts))
         inside = [low <= true <= high for low, true, high in zip(stated.low, picks.levels, stated.high, strict=True)]
         assert all(inside) == (worst[-1] <= bound)
     assert sum(error > bound for error in worst) <= 40

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.accuracy import NoisyCounts
+from shortlist.arrays import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
 from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.privacy import Guarantee
+from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
 from shortlist.privacy.zcdp import epsilon_from, rho_from
-from shortlist.profile import Levels, Picks
+from shortlist.profile import Levels
 
 _NOT_GIVEN = Fraction(0)
 
@@ -49,6 +50,19 @@ class NoisyTop(Mechanism):
     delta: Fraction | None = None
     rho: Fraction | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real = ...,
+            votes_per_person: int,
+            delta: Real | None = ...,
+            rho: Real | None = ...,
+            neighbours: Neighbours | str = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         self._read(votes_per_person=read_cap(self.votes_per_person))
         if self.delta is not None:
@@ -78,11 +92,10 @@ class NoisyTop(Mechanism):
         """Bound the error of the noisy counts of all d items at once, with a probability of `confidence` or more."""
         return bound_noise(self.noise, d, 1 - read_probability(confidence, name="confidence"))
 
-    def state_counts(self, picks: Picks, d: int, confidence: Real = Fraction(19, 20)) -> NoisyCounts:
-        """State the noisy counts of what was drawn, with intervals that hold for all d counts at once."""
-        assert picks.counts is not None
+    def state_counts(self, noisy: IntArray, d: int, confidence: Real = Fraction(19, 20)) -> NoisyCounts:
+        """State noisy counts with intervals that hold for all d counts at once."""
         share = read_probability(confidence, name="confidence")
-        return add_intervals(picks.counts.tolist(), self.count_bound(d, share), share)
+        return add_intervals(noisy.tolist(), self.count_bound(d, share), share)
 
     def _error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)

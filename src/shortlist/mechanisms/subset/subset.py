@@ -37,7 +37,7 @@ class Subset(Mechanism):
     summary: ClassVar[str] = "one draw among all sets of k items, without their order"
     when: ClassVar[str] = "the order of the items does not matter: far fewer votes are needed then"
     rho_in_words: ClassVar[str] = "ε²/8"
-    bound_in_words: ClassVar[str] = "no item that was left out has more than {bound} votes more than a listed one"
+    bound_in_words: ClassVar[str] = "an item left out has at most {bound} votes more than any listed item"
     colour: ClassVar[str] = "#c51b7d"
 
     at_least: int | None = None

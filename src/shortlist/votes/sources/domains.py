@@ -161,7 +161,7 @@ def _is_same(domain: Any, votes: Any) -> bool:
     if isinstance(domain, Files | str | os.PathLike) and is_path(votes):
         return same_files(domain, votes)
     if isinstance(domain, Query) or isinstance(votes, Query):
-        return bool(domain == votes)
+        return type(domain) is type(votes) and bool(domain == votes)
     listed = isinstance(domain, list | tuple) and is_path(domain)
     return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
 
