@@ -48,7 +48,7 @@ def test_shows_values_only_on_request(folder):
     (folder / "votes.csv").write_text("user_id,track\n1,TRACK 01\n2,track 01\n")
     arguments = ["check", "votes.csv", *ARGUMENTS[2:]]
     shown, _ = on_terminal(folder, *arguments)
-    assert "capital and small letters" in shown
+    assert "upper and lower case" in shown
     assert "TRACK 01" not in shown
     assert "'TRACK 01'" in on_terminal(folder, *arguments, "--show-values")[0]
 

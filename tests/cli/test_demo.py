@@ -32,7 +32,9 @@ def test_demo_ends_with_a_command_that_works(run: Run, folder: Path) -> None:
     assert max(map(len, lines)) <= 60
     again = subprocess.run(shlex.split(command), cwd=folder, capture_output=True)
     assert again.returncode == 0
-    assert json.loads((folder / "mine.json").read_text())["guarantee"] == record["guarantee"]
+    mine = json.loads((folder / "mine.json").read_text())
+    assert "--mechanism" not in command
+    assert (mine["mechanism"], mine["guarantee"]["epsilon"]) == ("auto", record["guarantee"]["epsilon"])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="programs are found by other rules")
@@ -104,6 +106,13 @@ def test_quiet_demo_prints_nothing(run: Run, folder: Path) -> None:
     done = run("demo", "--folder", "demo", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (folder / "demo" / "top10.json").exists()
+
+
+def test_quiet_demo_needs_a_folder(run: Run) -> None:
+    """Nobody would know where the files are."""
+    done = run("demo", "--quiet")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--quiet must go with --folder" in done.stderr
 
 
 def test_chances_are_those_of_the_law() -> None:

@@ -33,7 +33,14 @@ def test_a_ledger_is_created_charged_and_shown(path: Path, tmp_path: Path) -> No
     opened = Ledger.open(path)
     opened.charge(Joint(k=10, epsilon="0.5"), note="weekly top 10")
     shown = ledger("show", path, "--output", tmp_path / "ledger.json")
-    for part in ("customers EU", "both accounting", "epsilon 0.5", "epsilon 9.5", "weekly top 10", "not finished"):
+    for part in (
+        "customers EU",
+        "Accounting: basic and zCDP",
+        "epsilon 0.5",
+        "epsilon 9.5",
+        "weekly top 10",
+        "not finished",
+    ):
         assert part in shown.output
     stored = json.loads((tmp_path / "ledger.json").read_text())
     assert stored["spent"] == {"epsilon": "0.5", "delta": "0", "rho": "0.03125"}
@@ -44,6 +51,25 @@ def test_an_empty_ledger_is_shown(path: Path) -> None:
     """Nothing is spent, everything is left."""
     ledger("create", path, "--epsilon", "1/3", "--quiet")
     assert "Spent:  epsilon 0\nLeft:   epsilon 1/3" in ledger("show", path).output
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_a_ledger_is_shown_in_few_columns(path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers are not broken, and no line is wider than the terminal or ends in blanks."""
+    ledger("create", path, "--epsilon", "10", "--delta", "1e-6", "--population", "customers EU")
+    Ledger.open(path).charge(Joint(k=10, epsilon="1/7"), note="the weekly list of the ten most played tracks " * 2)
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = ledger("show", path).output.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    assert all(line == line.rstrip() for line in lines)
+    assert any("1/7-DP (rho 1/392)" in line for line in lines)
+
+
+def test_a_quiet_ledger_prints_nothing_but_errors(path: Path) -> None:
+    """It says by its exit code whether the ledger can be read."""
+    assert ledger("create", path, "--epsilon", "1", "--quiet").output == ""
+    done = ledger("show", path, "--quiet")
+    assert (done.exit_code, done.output) == (0, "")
 
 
 def test_afford_counts_releases(path: Path) -> None:
@@ -101,7 +127,7 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     assert json.loads((folder / "top.json").read_text())["population"] == "customers EU"
     again = select("--ledger", "budget.db", "--output", "again.json")
     assert again.exit_code == 1
-    assert "what is left is epsilon 0." in again.stderr
+    assert "; epsilon 0 is left; this release needs " in again.stderr
     assert not (folder / "again.json").exists()
 
 
@@ -113,7 +139,7 @@ def test_the_environment_makes_a_ledger_mandatory(run: Run, folder: Path) -> Non
     assert "No such file" in run(*asked, SHORTLIST_LEDGER="budget.db").stderr
     Ledger.create(folder / "budget.db", epsilon=1)
     assert run(*asked, SHORTLIST_LEDGER="budget.db").returncode == 0
-    assert "what is left" in run(*asked, SHORTLIST_LEDGER="budget.db").stderr
+    assert "is left; this release needs" in run(*asked, SHORTLIST_LEDGER="budget.db").stderr
 
 
 def test_a_seed_is_refused(select: Select, folder: Path) -> None:

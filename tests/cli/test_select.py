@@ -43,6 +43,17 @@ def test_printed_forms_are_those_of_the_files(select: Select, folder: Path) -> N
     assert all(item in table for item in items)
 
 
+@pytest.mark.parametrize("order", [(), ("--any-order",)], ids=["ordered", "any order"])
+def test_table_says_what_was_chosen_and_how_good_it_is(select: Select, order: tuple[str, ...]) -> None:
+    """The choice of auto is named, and lines that are piped are short and without blanks at their ends."""
+    shown = select(*order).stdout
+    lines = shown.splitlines()
+    assert "by auto, which chose " in " ".join(lines)
+    assert "Accuracy: with probability 0.95, " in " ".join(lines)
+    assert max(map(len, lines)) <= 60
+    assert all(line == line.rstrip() for line in lines)
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_every_item_can_be_printed(run: Run, folder: Path, encoding: str) -> None:
     """JSON and CSV are UTF-8 whatever the terminal; a table shows what the terminal lacks as escapes."""

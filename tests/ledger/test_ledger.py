@@ -45,7 +45,7 @@ def test_charges_until_the_budget_is_used_up(ledger):
     for _ in range(10):
         ledger.charge(TENTH)
     assert (ledger.spent.epsilon, ledger.left.epsilon, ledger.afford(TENTH)) == (1, 0, 0)
-    with pytest.raises(BudgetError, match="left is epsilon 0"):
+    with pytest.raises(BudgetError, match="epsilon 0 is left"):
         ledger.charge(TENTH)
     assert len(ledger.charges) == 10
 
@@ -53,7 +53,7 @@ def test_charges_until_the_budget_is_used_up(ledger):
 def test_a_refusal_says_what_is_left(ledger):
     """What is left is rounded down, and a release that fits is still possible."""
     ledger.charge(Joint(k=1, epsilon="1/3"))
-    with pytest.raises(BudgetError, match=r"must cover 1-DP .*; of 1-DP .*, what is left is epsilon 2/3\."):
+    with pytest.raises(BudgetError, match=r"the budget is 1-DP .*; epsilon 2/3 is left; this release needs 1-DP .*\."):
         ledger.charge(Joint(k=1, epsilon=1))
     ledger.charge(Joint(k=1, epsilon="2/3"))
 

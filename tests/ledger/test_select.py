@@ -63,7 +63,7 @@ def test_an_uncovered_selection_reads_nothing(ledger):
     """If the budget does not cover it, no column of the votes is looked at."""
     for _ in range(2):
         select(VOTES, **ASKED, ledger=ledger)
-    with pytest.raises(BudgetError, match="left is epsilon 0"):
+    with pytest.raises(BudgetError, match="epsilon 0 is left"):
         select(Untouched(VOTES), **ASKED, ledger=ledger)
     assert len(ledger.charges) == 2
 

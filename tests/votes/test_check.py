@@ -30,7 +30,8 @@ def test_is_the_same_on_every_engine(hold):
     assert (found.persons, found.persons_matched, found.votes) == (5, 2, 3)
     assert dict(found.votes_per_person)[1.0] == 2
     assert found.items_unmatched == 3
-    assert {(cause.name, cause.rows) for cause in found.causes} == {("capital and small letters", 1), ("blanks", 1)}
+    causes = {("upper and lower case", 1), ("leading, trailing or other spaces", 1)}
+    assert {(cause.name, cause.rows) for cause in found.causes} == causes
 
 
 def test_counts_the_votes_of_a_release():
@@ -52,9 +53,9 @@ def test_counts_the_votes_of_a_release():
 @pytest.mark.parametrize(
     ("voted", "listed", "cause"),
     [
-        ("TRACK 9", "Track 9", "capital and small letters"),
-        ("Track  9 ", "Track 9", "blanks"),
-        ("Track\u00a09", "Track 9", "blanks"),
+        ("TRACK 9", "Track 9", "upper and lower case"),
+        ("Track  9 ", "Track 9", "leading, trailing or other spaces"),
+        ("Track\u00a09", "Track 9", "leading, trailing or other spaces"),
         ('"Track 9"', "Track 9", "quotation marks"),
         ("Track 9", "'Track 9'", "quotation marks"),
         ("7", "007", "leading zeros"),
@@ -116,6 +117,15 @@ def test_shows_no_value_unless_asked(tmp_path):
         assert [each for _, each in found.most_unmatched] == [2, 1]
         entries = list(found.to_dict().values())
         assert entries[0] == entries[-1] == NOTICE
+
+
+def test_is_narrow_and_rounds_no_share_to_nothing():
+    """Lines fit 60 columns, and a tiny share is not 0 %."""
+    votes = {"user": list(range(3000)), "track": ["a", *("x" * 2999)]}
+    text = str(check(votes, person="user", item="track", domain=["a"]))
+    assert max(map(len, text.splitlines())) <= 60
+    assert "<0.1 %" in text
+    assert "min 1, 25th percentile 1, median 1" in text
 
 
 def test_is_a_frozen_value():
