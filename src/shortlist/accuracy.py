@@ -46,7 +46,8 @@ class NoisyCounts:
 class ErrorBound:
     """How much a list may be wrong: `statement` is true with a probability of at least `confidence`.
 
-    The bound depends on public numbers only. `votes` is the number of votes that the statement is about.
+    The bound depends on public numbers and on the mechanism that ran. Where `auto` chose that mechanism, the guarantee
+    covers the choice. `votes` is the number of votes that the statement is about.
 
     >>> print(ErrorBound(votes=860, confidence="0.95", statement="no item has 860 votes fewer than it should"))
     with probability 0.95, no item has 860 votes fewer than it should
