@@ -50,9 +50,9 @@ class Mechanism(ABC):
     bound_in_words: ClassVar[str] = "each listed item has at most {bound} votes fewer than the true item at that place"
     """What `error_bound` bounds."""
     colour: ClassVar[str]
-    """The colour of its line in figures."""
+    """The colour of its line in figures; those of the experiment are the palette of Okabe and Ito, and grey."""
     marker: ClassVar[str] = "."
-    """The mark of its published version in figures."""
+    """The marker of its line in figures; those of the paper's four methods are the paper's."""
     in_experiment: ClassVar[bool] = False
     """Whether the experiment of the paper compares it with the published algorithms."""
     research: ClassVar[bool] = False

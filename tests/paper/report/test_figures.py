@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shortlist.errors import MissingExtraError
+from shortlist.mechanisms import MECHANISMS
 from shortlist.paper.experiment.contenders import CONTENDERS
 from shortlist.paper.report.figures import others, style, sweeps
 from shortlist.paper.report.publish import all_figures
@@ -118,8 +119,8 @@ def test_gaps_are_those_of_the_top_300(small):
 
 def test_every_law_has_a_colour_and_a_marker_of_its_own():
     """For readers who do not see all colours."""
-    laws = {each.law for each in CONTENDERS.values() if each.has_time}
-    assert len({style.COLOURS[law] for law in laws}) == len({style.MARKERS[law] for law in laws}) == len(laws)
+    drawn = {MECHANISMS[each.law] for each in CONTENDERS.values() if each.has_time}
+    assert len({kind.colour for kind in drawn}) == len({kind.marker for kind in drawn}) == len(drawn)
 
 
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])

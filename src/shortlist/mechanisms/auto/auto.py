@@ -67,6 +67,7 @@ class Auto(Mechanism):
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
     rho_in_words: ClassVar[str] = "that of the choice + the largest of a candidate"
     colour: ClassVar[str] = "#000000"
+    marker: ClassVar[str] = "s"
 
     delta: Fraction | None = None
     ordered: bool = True

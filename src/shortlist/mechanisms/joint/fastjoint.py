@@ -33,7 +33,7 @@ class FastJoint(Joint):
     summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
     when: ClassVar[str] = "you want the paper's algorithm, with its failure probability β; it is no faster than joint"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#1b7837"
+    colour: ClassVar[str] = "#009E73"
     marker: ClassVar[str] = "p"
     in_experiment: ClassVar[bool] = True
 

@@ -31,7 +31,7 @@ class Joint(Mechanism):
     summary: ClassVar[str] = "one draw among all ordered lists, by the largest loss of a place"
     when: ClassVar[str] = "the top counts have wide gaps: then it returns the true list"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#e08214"
+    colour: ClassVar[str] = "#E69F00"
     marker: ClassVar[str] = "*"
     in_experiment: ClassVar[bool] = True
 

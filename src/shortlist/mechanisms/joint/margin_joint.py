@@ -32,7 +32,8 @@ class MarginJoint(Joint):
     name: ClassVar[str] = "margin-joint"
     summary: ClassVar[str] = "joint, with a bonus for the true list where it leads clearly"
     when: ClassVar[str] = "joint suits you: the probability of the true list is larger, or the same"
-    colour: ClassVar[str] = "#b35806"
+    colour: ClassVar[str] = "#56B4E9"
+    marker: ClassVar[str] = "^"
     in_experiment: ClassVar[bool] = False
 
     if TYPE_CHECKING:

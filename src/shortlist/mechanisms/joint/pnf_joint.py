@@ -41,7 +41,8 @@ class PNFJoint(Mechanism):
     summary: ClassVar[str] = "permute-and-flip over all ordered lists"
     when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
-    colour: ClassVar[str] = "#8c510a"
+    colour: ClassVar[str] = "#D55E00"
+    marker: ClassVar[str] = "D"
     in_experiment: ClassVar[bool] = True
 
     if TYPE_CHECKING:

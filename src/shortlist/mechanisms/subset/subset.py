@@ -38,7 +38,8 @@ class Subset(Mechanism):
     when: ClassVar[str] = "the order of the items does not matter: far fewer votes are needed then"
     rho_in_words: ClassVar[str] = "ε²/8"
     bound_in_words: ClassVar[str] = "an item left out has at most {bound} votes more than any listed item"
-    colour: ClassVar[str] = "#c51b7d"
+    colour: ClassVar[str] = "#999999"
+    marker: ClassVar[str] = "v"
 
     at_least: int | None = None
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist.mechanisms import MECHANISMS
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.figures.style import (
     AXES,
-    COLOURS,
     add_legend,
     draw_line,
     finish,
@@ -106,7 +106,7 @@ def draw_gap(panel: Axes, histogram: Histogram) -> None:
     """Draw the differences between neighbours among the top scores, padded by 1."""
     top = histogram.counts[: TOP + 1]
     gaps = top[:-1] - top[1:] + 1
-    panel.plot(np.arange(1, len(gaps) + 1), gaps, color=COLOURS["cdp-peel"], linewidth=0.9)
+    panel.plot(np.arange(1, len(gaps) + 1), gaps, color=MECHANISMS["cdp-peel"].colour, linewidth=0.9)
     panel.set_yscale("log")
     use_whole_decades(panel)
     panel.set_title(histogram.title, fontsize=10)

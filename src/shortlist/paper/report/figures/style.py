@@ -8,48 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import MissingExtraError
+from shortlist.mechanisms import MECHANISMS
 from shortlist.paper.experiment.contenders import Contender, Maker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The palette of Okabe and Ito; the markers of the paper's four methods are the paper's.
-COLOURS = {
-    "fastjoint": "#009E73",
-    "joint": "#E69F00",
-    "pnf-peel": "#CC79A7",
-    "cdp-peel": "#0072B2",
-    "pnf-joint": "#D55E00",
-    "auto": "#000000",
-    "margin-joint": "#56B4E9",
-    "subset": "#999999",
-}
-MARKERS = {
-    "fastjoint": "p",
-    "joint": "*",
-    "pnf-peel": "o",
-    "cdp-peel": "P",
-    "pnf-joint": "D",
-    "auto": "s",
-    "margin-joint": "^",
-    "subset": "v",
-}
 AXES = {"k": "k", "epsilon": "ε", "beta": "β"}
 
 
 def look(contender: Contender) -> dict[str, Any]:
     """How a program's line looks, and what the legend calls it."""
-    colour = COLOURS[contender.law]
+    mechanism = MECHANISMS[contender.law]
     ours = contender.maker is Maker.OURS
     return {
-        "color": colour,
+        "color": mechanism.colour,
         "label": contender.label,
         "linestyle": "-" if ours else ":",
         "linewidth": 1.3,
-        "marker": MARKERS[contender.law],
+        "marker": mechanism.marker,
         "markersize": 4 if ours else 6.5,
-        "markerfacecolor": colour if ours else "white",
+        "markerfacecolor": mechanism.colour if ours else "white",
         "markeredgewidth": 1.1,
     }
 
