@@ -22,10 +22,10 @@ Dialect = Callable[[str, str | None], str]
 
 
 def write_python(name: str, value: str | None) -> str:
-    """Write a parameter as Python does.
+    """Write a parameter as Python does; a template quotes a value that is a text, as Python does.
 
-    >>> write_python("epsilon", None), write_python("epsilon", "1")
-    ('epsilon', 'epsilon=1')
+    >>> write_python("epsilon", None), write_python("epsilon", "1"), write_python("mechanism", "'joint'")
+    ('epsilon', 'epsilon=1', "mechanism='joint'")
     """
     return name if value is None else f"{name}={value}"
 
@@ -35,8 +35,9 @@ class ShortlistError(Exception):
 
     `expected` says what must be, `found` what is there instead, and `hint` what to do. Each is a template.
     A placeholder is filled from `values`, word for word. A placeholder without a value is the name of a parameter:
-    `{epsilon}` is the parameter itself and `{epsilon=1}` is the parameter with a value. Python and the command line
-    write parameters differently, so `render` takes the dialect. `str(error)` is in the words of Python.
+    `{epsilon}` is the parameter itself, and `{epsilon=1}` or `{domain='catalogue.csv'}` is the parameter with a value.
+    Python and the command line write parameters differently, so `render` takes the dialect. `str(error)` is in the
+    words of Python.
 
     >>> print(ParameterError("{epsilon} must be above 0", "not {value}", hint="try {epsilon=1}", value=-1))
     epsilon must be above 0, not -1.

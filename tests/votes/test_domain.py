@@ -122,7 +122,7 @@ def test_explains_why_it_is_needed(votes):
         tally(votes, person="user", item="track")
     explanation, hint = str(caught.value).split("\n")
     assert explanation.count(". ") == 2
-    assert hint.startswith("Hint: pass domain with a file")
+    assert hint.startswith("Hint: pass domain='catalogue.csv', ")
 
 
 def test_refuses_the_votes_as_their_own_domain(votes, tmp_path):

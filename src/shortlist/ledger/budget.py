@@ -108,7 +108,7 @@ class Budget:
             raise ParameterError(
                 "{mechanism} must have a rho for a ledger with zcdp accounting",
                 "this one has a delta and no rho",
-                hint="use another mechanism, or a ledger with {accounting=both}",
+                hint="use another mechanism, or a ledger with {accounting='both'}",
             )
 
     def afford(self, spent: Amount, guarantee: Guarantee) -> int:
@@ -207,7 +207,7 @@ def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:
         raise ParameterError(
             "{accounting} must be 'basic' for a budget without delta",
             "not {value}; rhos imply no epsilon without a delta",
-            hint="pass {delta=1e-6}, say, or {accounting=basic}",
+            hint="pass {delta=1e-6}, say, or {accounting='basic'}",
             value=quote(accounting),
         )
     return chosen
@@ -217,7 +217,7 @@ def _read_share(share: Real | None, accounting: Accounting) -> Fraction:
     """Read which share of delta goes to the sum of epsilons and deltas."""
     if accounting is not Accounting.BOTH:
         if share is not None:
-            raise ParameterError("{basic_share} must go with {accounting=both}")
+            raise ParameterError("{basic_share} must go with {accounting='both'}")
         return Fraction(accounting is Accounting.BASIC)
     read = Fraction(1, 2) if share is None else read_rational(share, name="basic_share")
     if not 0 <= read < 1:

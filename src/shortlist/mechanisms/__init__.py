@@ -104,7 +104,7 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
 def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
     near = find_near_name(name, known)
     return ParameterError(
-        f"{{kind}} takes {', '.join(f'{{{each}}}' for each in known)}",
+        "{kind} takes " + ", ".join(f"{{{each}}}" for each in known),
         f"it does not take {{{name}}}" if name in _PARAMETERS else "it has no parameter {unknown!r}",
         hint=_PURE if name == "delta" else f"did you mean {{{near}}}?" if near else None,
         kind=kind.name,

@@ -74,7 +74,7 @@ def read_probability(value: Real, *, name: str) -> Fraction:
         raise ParameterError(
             f"{{{name}}} must be above 0 and below 1",
             "not {value}",
-            hint=f"{pure}try {{{name}=1e-6}}",
+            hint=pure + f"try {{{name}=1e-6}}",
             value=quote(value),
         )
     return number

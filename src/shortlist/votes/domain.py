@@ -61,9 +61,10 @@ def number_items(column: Any) -> Domain:
     family = family_of(column.type)
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
-            f"the items of the domain must be {_ALLOWED}",
+            "the items of the domain must be {allowed}",
             "not {seen}",
             hint="cast them to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'",
+            allowed=_ALLOWED,
             seen=family,
         )
     with reading(NAME, hint="timestamps must be whole microseconds, and numbers may have 38 digits"):

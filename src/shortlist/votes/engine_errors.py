@@ -19,8 +19,8 @@ from shortlist.errors import DataError, MissingExtraError, ShortlistError
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_HINTS = {
-    "OutOfMemoryException": "raise {memory_limit}, or free space in the folder for temporary files",
+_MORE_MEMORY = "raise {memory_limit}, or free space in the folder for temporary files"
+_ADVICE = {
     "HTTPException": "is the address right, and may you read it? Credentials come from DuckDB's secrets",
     "IOException": "is the file complete, readable, and in the format that its name says?",
 }
@@ -51,7 +51,7 @@ def optional(module: str, *, extra: str = "tables", purpose: str = "reading tabl
 def reading(what: str, *, hint: str | None = None, files: Mapping[str, str] = _NO_FILES) -> Iterator[None]:
     """Say in our words that an engine failed to read something, and name the file that it failed on.
 
-    `files` are the paths that the engine knows, with the names that errors may show.
+    `hint` is shown word for word. `files` are the paths that the engine knows, with the names that errors may show.
 
     >>> with reading("votes", hint="look at line 3"):
     ...     int("secret")
@@ -68,13 +68,15 @@ def reading(what: str, *, hint: str | None = None, files: Mapping[str, str] = _N
         # The words of DuckDB, SQLite and PostgreSQL for Ctrl-C.
         if kind in ("InterruptException", "QueryCanceled") or text in ("Query interrupted", "interrupted"):
             raise KeyboardInterrupt from None
-        place, values = _find_place(text, files)
+        place, advice = _find_place(text, files), _ADVICE.get(kind, hint)
         raise DataError(
-            f"{{what}} could not be read ({{kind}}){place}",
-            hint=_HINTS.get(kind, hint),
+            "{what} could not be read ({kind})",
+            "{place}" if place else None,
+            hint=_MORE_MEMORY if kind == "OutOfMemoryException" else "{advice}" if advice else None,
             what=what,
             kind=kind,
-            **values,
+            place=place,
+            advice=advice,
         ) from None
 
 
@@ -105,14 +107,13 @@ def strip_context(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def _find_place(text: str, files: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+def _find_place(text: str, files: Mapping[str, str]) -> str | None:
     """Tell which file an engine complains of, and where; of its text, only our file names and the line are used."""
     path = max((path for path in files if path in text), key=len, default=None)
     if path is None:
-        return "", {}
-    named = files[path]
+        return None
     line = _LINE.match(text)
     if line is None:
-        return ": the file is {file!r}", {"file": named}
+        return f"the file is {files[path]!r}"
     fault = next((fault for sign, fault in _FAULTS.items() if sign in text), "cannot be read")
-    return ": line {line} of {file!r} {fault}", {"line": line[1], "file": named, "fault": fault}
+    return f"line {line[1]} of {files[path]!r} {fault}"

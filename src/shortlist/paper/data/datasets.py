@@ -15,8 +15,7 @@ from shortlist.paper.data.standins import stand_in
 from shortlist.privacy.numbers import quote
 
 VARIABLE = "SHORTLIST_DATA"
-_WHENCE = {True: VARIABLE, False: "{data}"}
-"""What named the folder: the variable or the parameter."""
+"""The variable of the environment that names the folder, where none is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +191,12 @@ def find_folder(given: Path | None) -> Path | None:
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
     if folder is not None and not folder.is_dir():
-        raise DataError(_WHENCE[given is None] + " must name a folder", "{folder} is not one", folder=folder)
+        raise DataError(
+            "{data} must name a folder" if given else "{variable} must name a folder",
+            "{folder} is not one",
+            folder=folder,
+            variable=VARIABLE,
+        )
     return folder
 
 
@@ -201,11 +205,12 @@ def require_folder(given: Path | None) -> Path | None:
     folder = find_folder(given)
     if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(
-            _WHENCE[given is None] + " must name a folder with a data set",
+            "{data} must name a folder with a data set" if given else "{variable} must name a folder with a data set",
             "{folder} has none",
             hint="a data set is NAME.counts.npy or a file like {example}; "
             "`shortlist reproduce --list-data` says where to get them",
             folder=folder,
+            variable=VARIABLE,
             example=DATASETS["games"].file,
         )
     return folder

@@ -79,7 +79,7 @@ class Grid:
         for name, number, least in (("trials", self.trials, 0), ("rounds", self.rounds, 0), ("seed", self.seed, 0)):
             if number < least:
                 raise ParameterError(
-                    "{" + name + "} must be at least {least}", "not {number}", least=least, number=number
+                    f"{{{name}}} must be at least {{least}}", "not {number}", least=least, number=number
                 )
 
     def error_cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:

@@ -40,7 +40,7 @@ def read_fraction(value: float, *, name: str) -> float:
     """
     number = float(read_rational(value, name=name))
     if not 0 < number < 1:
-        raise ParameterError("{" + name + "} must be strictly between 0 and 1", "not {value}", value=quote(value))
+        raise ParameterError(f"{{{name}}} must be strictly between 0 and 1", "not {value}", value=quote(value))
     return number
 
 

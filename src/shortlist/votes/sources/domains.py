@@ -60,13 +60,13 @@ def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: 
     return number_items(found)
 
 
-def _refuse(found: str) -> ParameterError:
+def _refuse(fault: str) -> ParameterError:
     return ParameterError(
-        "{domain} must be the public list of all items that may be released, voted for or not; "
-        + found
-        + ". "
-        + _FROM_VOTES,
-        hint="pass {domain} with a file that lists them, say catalogue.csv",
+        "{domain} must be the public list of all items that may be released, voted for or not",
+        "{fault}. {reason}",
+        hint="pass {domain='catalogue.csv'}, a file that lists them, or another source of items",
+        fault=fault,
+        reason=_FROM_VOTES,
     )
 
 

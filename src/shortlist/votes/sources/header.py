@@ -70,14 +70,22 @@ class Header:
 
     def _missing(self, name: str, where: str) -> DataError:
         # Of a first line, of keys and of an answer nothing is repeated: they may be data.
-        hint = {
-            Origin.SCHEMA: "did you mean {nearest}?" if self._nearest(name) else None,
+        nearest = " or ".join(self._nearest(name))
+        advice = {
+            Origin.SCHEMA: f"did you mean {nearest}?" if nearest else None,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?",
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
-            Origin.ANSWER: "name the column in the query: SELECT ... AS {name}",
+            Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
         }[self.origin]
-        values = {"where": where, "name": name, "columns": self.describe(), "nearest": " or ".join(self._nearest(name))}
-        return DataError("{where} must have a column {name!r}", "{columns}", hint=hint, **values)
+        return DataError(
+            "{where} must have a column {name!r}",
+            "{columns}",
+            hint="{advice}" if advice else None,
+            where=where,
+            name=name,
+            columns=self.describe(),
+            advice=advice,
+        )
 
     def _nearest(self, name: str) -> list[str]:
         """The names like the one that is missing, quoted."""
