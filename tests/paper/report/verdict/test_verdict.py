@@ -33,8 +33,7 @@ def as_in_the_paper(contender, d, at):
         "joint": 3e-7 * d * at.k * (3 if at.k > 120 and d == 5_155 else 1),
         "pnf-peel": 3e-9 * d * at.k,
         "cdp-peel": 1e-9 * d,
-        "pnf-joint": 1e-3,
-    }[contender.law]
+    }.get(contender.law, 1e-3)
 
 
 def as_accurate(contender, d, at):
