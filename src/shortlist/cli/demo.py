@@ -114,7 +114,7 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         f"    one with, one without:        {comparison.agreement_without:.1f} of {_K} places agree\n"
         "  A list hardly shows whether this listener is in the log.\n"
         "  In numbers: the list above was drawn by joint, a mechanism\n"
-        "  whose probabilities can be computed. The list had\n"
+        "  whose probabilities can be computed. Its probability was\n"
         f"    {comparison.chance_with:.3%} with this listener, and {comparison.chance_without:.3%} without.\n"
         f"  The ratio is {comparison.ratio:.3f}. Epsilon {_EPSILON} promises at most {comparison.limit:.2f},\n"
         "  for every person and every list. Whoever reads a list can\n"
