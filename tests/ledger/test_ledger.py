@@ -45,7 +45,7 @@ def test_charges_until_the_budget_is_used_up(ledger):
     for _ in range(10):
         ledger.charge(TENTH)
     assert (ledger.spent.epsilon, ledger.left.epsilon, ledger.afford(TENTH)) == (1, 0, 0)
-    with pytest.raises(BudgetError, match="left is epsilon 0"):
+    with pytest.raises(BudgetError, match="epsilon 0 is left"):
         ledger.charge(TENTH)
     assert len(ledger.charges) == 10
 
@@ -53,7 +53,7 @@ def test_charges_until_the_budget_is_used_up(ledger):
 def test_a_refusal_says_what_is_left(ledger):
     """What is left is rounded down, and a release that fits is still possible."""
     ledger.charge(Joint(k=1, epsilon="1/3"))
-    with pytest.raises(BudgetError, match=r"must cover 1-DP .*; of 1-DP .*, what is left is epsilon 2/3\."):
+    with pytest.raises(BudgetError, match=r"the budget is 1-DP .*; epsilon 2/3 is left; this release needs 1-DP"):
         ledger.charge(Joint(k=1, epsilon=1))
     ledger.charge(Joint(k=1, epsilon="2/3"))
 
@@ -154,11 +154,49 @@ def test_nothing_in_the_file_can_be_removed_or_changed(ledger, path):
             "UPDATE charge SET epsilon = '0' WHERE id = 2",
             "UPDATE charge SET release = 'other' WHERE id = 1",
             "UPDATE charge SET note = 'other' WHERE id = 2",
+            "UPDATE OR REPLACE charge SET id = 1 WHERE id = 2",
+            "INSERT OR REPLACE INTO budget SELECT * FROM budget",
+            "REPLACE INTO budget (id, created, version, epsilon, delta, neighbours, unit, accounting) "
+            "VALUES (1, '', '', '100', '0', 'add-remove', 'person', 'basic')",
+            "INSERT OR REPLACE INTO charge SELECT * FROM charge",
+            "REPLACE INTO charge (id, made, version, mechanism, parameters, epsilon, delta) "
+            "VALUES (2, '', '', 'joint', '{}', '0.0001', '0')",
+            "INSERT INTO charge (id, made, version, mechanism, parameters, epsilon, delta) "
+            "VALUES (2, '', '', 'joint', '{}', '0.0001', '0') ON CONFLICT (id) DO UPDATE SET epsilon = '0.0001'",
         ):
             with pytest.raises(sqlite3.IntegrityError, match=r"never|once"):
                 direct.execute(statement)
     direct.close()
     assert ledger.spent.epsilon == Fraction(2, 10)
+
+
+def test_a_replaced_row_counts_as_removed(ledger):
+    """A connection of this library fires the triggers of a removal for it."""
+    with store.read(ledger.path, timeout=1) as connection:
+        assert connection.execute("PRAGMA recursive_triggers").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("name", ["budget", "path", "population", "colour"])
+def test_an_open_ledger_cannot_be_changed(ledger, name):
+    """What the file says is what is charged against."""
+    with pytest.raises(AttributeError):
+        setattr(ledger, name, Ledger.open(ledger.path).budget)
+
+
+class Free(Ledger):
+    """A ledger that charges nothing."""
+
+    def charge(self, *arguments, **settings):
+        """Charge nothing."""
+
+
+def test_only_a_ledger_is_a_ledger(ledger, path, monkeypatch):
+    """A subclass could charge less, so it is refused, also where SHORTLIST_LEDGER names its file."""
+    for named in (None, str(path)):
+        if named:
+            monkeypatch.setenv("SHORTLIST_LEDGER", named)
+        with pytest.raises(ParameterError, match="ledger must be a Ledger or the path of one, not Free"):
+            require_ledger(Free.open(path))
 
 
 def test_a_clock_set_back_changes_nothing(ledger, path):
