@@ -6,7 +6,7 @@ import json
 import os
 import pickle
 from dataclasses import MISSING, FrozenInstanceError, fields, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -35,7 +35,8 @@ ITEMS = {
     "dates": (date(2024, 2, 29),),
     "timestamps": (datetime(2024, 3, 10, 2, 30, 0, 1), datetime(1, 1, 1)),
     "timestamps with time zone": (datetime(2024, 3, 10, 2, 30, tzinfo=UTC),),
-    "decimals": (Decimal("1.50"), Decimal("-3")),
+    "times": (time(23, 59, 59, 1), time(0)),
+    "decimals": (Decimal("1.50"), Decimal("-3"), Decimal("1E+5"), Decimal("0E-30")),
     "bytes": (b"", b"\x00\xff"),
 }
 
@@ -107,7 +108,17 @@ def test_refuses_other_json(tmp_path, text):
         ("items", [["a"]]),
         ("items", [1.5]),
         ("items", [{"decimal": "NaN"}]),
+        ("items", [{"decimal": "1e30000000"}]),
+        ("items", [{"decimal": "1" * 20_000}]),
+        ("items", [{"decimal": " 1"}]),
         ("items", [{"rational": "1/3"}]),
+        ("items", [{"rational": "1e30000000"}]),
+        ("items", [{"integer": "9" * 5_000}]),
+        ("items", [{"integer": "9_007_199_254_740_993"}]),
+        ("items", [{"integer": "5"}]),
+        ("items", [{"time": "25:00:00"}]),
+        ("items", [{"time": "0100"}]),
+        ("items", [{"date": "20240229"}]),
         ("items", [{"integer": True}]),
         ("items", [{"float": "1.5"}]),
         ("domain_size", 1),
@@ -116,27 +127,45 @@ def test_refuses_other_json(tmp_path, text):
         ("unordered", 1),
         ("counts", {"values": [1], "low": [1], "high": [1], "confidence": "0.95"}),
         ("counts", {"values": [1, 2.5], "low": [1, 2], "high": [1, 2], "confidence": "0.95"}),
+        ("counts", {"values": [1, 2], "low": [1, 9], "high": [1, 2], "confidence": "0.95"}),
+        ("counts", {"values": [1, 2], "low": [1, 2], "high": [1, 2], "confidence": "1e-30000000"}),
         ("error_bound", {"votes": -1, "confidence": "0.95", "statement": "x"}),
         ("error_bound", {"votes": 3, "confidence": 0.95, "statement": "x"}),
         ("error_bound", {"votes": 3, "confidence": "0.95", "statement": "x\n"}),
         ("population", 3),
+        ("population", ""),
+        ("population", "two\nlines"),
+        ("population", "x" * 201),
         ("mechanism", None),
+        ("mechanism", "\x1b[2J"),
+        ("version", "1\n2"),
         ("parameters", []),
         ("parameters", {"k": 2.5}),
+        ("parameters", {"k": {"rational": "1e30000000"}}),
+        ("parameters", {"k": 2, "chosen": "\x1b[2J"}),
         ("version", 1),
         ("guarantee", None),
         ("epsilon", "0"),
         ("epsilon", "-1"),
         ("epsilon", 0.1),
         ("epsilon", "much"),
+        ("epsilon", "1e30000000"),
+        ("epsilon", "1" * 20_000),
+        ("epsilon", "1/0"),
+        ("epsilon", " 0.1 "),
+        ("epsilon", "1_0e-2"),
+        ("epsilon", "\u0661"),
+        ("epsilon", "01"),
         ("delta", "1"),
+        ("delta", "1e-6"),
         ("delta", "-0.1"),
         ("rho", "0"),
+        ("rho", "1e30000000"),
         ("neighbours", "next door"),
         ("unit", ""),
         ("unit", 7),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:60],
 )
 def test_refuses_values_that_no_release_has(tmp_path, field, value):
     """A record that was changed by hand is not believed."""
@@ -366,20 +395,50 @@ CONTRADICTIONS = {
     "more items": (["items"], ["a", "b", "c"], "number of items"),
     "k": (["parameters", "k"], 5, "number of items"),
     "an item twice": (["items"], ["a", "a"], "named twice"),
+    "an item twice without order": ([], {"items": ["a", "a"], "unordered": True}, "named twice"),
     "a wrong parameter": (["parameters", "beta"], "7", "cannot have these parameters"),
+    "no epsilon": (["parameters"], {"k": 2}, "cannot have these parameters"),
+    "a least number that is none": (["parameters", "at_least"], "few", "cannot have these parameters"),
+    "no sensitivity": (["parameters", "sensitivity"], 0, "whole number from 1"),
+    "a sensitivity below 1": (["parameters", "sensitivity"], "1/7", "whole number from 1"),
+    "votes that are none": (["parameters", "votes_per_person"], 0, "whole number from 1"),
+    "a choice where there is none": (["parameters", "chosen"], "joint", "cannot have these parameters"),
 }
 
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_refuses_records_that_contradict_themselves(name):
     """A record that was changed in one place only is refused, and the error names no item."""
-    (*path, field), value, words = CONTRADICTIONS[name]
+    path, value, words = CONTRADICTIONS[name]
     stored = make().to_dict()
     place = stored
-    for step in path:
+    for step in path[:-1]:
         place = place[step]
-    place[field] = value
+    place.update({path[-1]: value} if path else value)
     with pytest.raises(DataError, match="must not contradict itself; in the text, .*" + words):
+        Release.from_json(json.dumps(stored))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"chosen": "zzz"},
+        {"chosen": 7},
+        {"chosen": "pnf-joint"},
+        {"chosen_epsilon": "100"},
+        {"chosen_epsilon": "0.05", "choice_epsilon": "0.95"},
+        {"chosen_epsilon": "-1", "choice_epsilon": "2"},
+        {"chosen_epsilon": None},
+    ],
+    ids=repr,
+)
+def test_refuses_a_choice_that_differs(change):
+    """What was chosen is a candidate, and the choice and the chosen mechanism spend epsilon together."""
+    release = prepare([900, 400, 1], k=2, epsilon=1).release()
+    stored = release.to_dict()
+    assert Release.from_json(json.dumps(stored)) == release
+    stored["parameters"].update(change)
+    with pytest.raises(DataError, match=r"chosen mechanism|cannot have these"):
         Release.from_json(json.dumps(stored))
 
 
@@ -388,7 +447,7 @@ def test_refuses_a_delta_that_differs():
     release = prepare(range(60), k=30, epsilon=1, delta="1e-6", mechanism="cdp-peel").release()
     stored = release.to_dict()
     assert Release.from_json(release.to_json()) == release
-    for delta, words in (("1e-7", "delta differs"), ("0", "promises more than the mechanism")):
+    for delta, words in (("0.0000001", "delta differs"), ("0", "promises more than the mechanism")):
         stored["guarantee"]["delta"] = delta
         with pytest.raises(DataError, match=words):
             Release.from_json(json.dumps(stored))

@@ -11,18 +11,22 @@ from dataclasses import fields
 from typing import Any
 
 from shortlist.errors import DataError, ShortlistError
-from shortlist.mechanisms import MECHANISMS
+from shortlist.mechanisms import MECHANISMS, Mechanism
 from shortlist.privacy import Guarantee
 
 _SENSITIVITY = "sensitivity"
 _ABOUT_VOTES = {_SENSITIVITY, "votes_per_person"}
-_ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 """Parameters that say how votes were counted, beside those of the mechanism."""
+_ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
+"""Parameters that say which mechanism was chosen, and what the choice and the chosen mechanism spent."""
 
 
 def check_consistent(record: Mapping[str, Any], *, source: str) -> None:
     """Refuse the fields of a release that contradict each other."""
-    problem = _find_contradiction(record)
+    try:
+        problem = _find_contradiction(record)
+    except (ShortlistError, TypeError, ValueError, ArithmeticError, LookupError):
+        problem = "the mechanism cannot have these parameters"
     if problem is not None:
         raise DataError(
             "the record must not contradict itself", "in {source}, {problem}", source=source, problem=problem
@@ -36,7 +40,7 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
     least = (parameters.get("at_least") or k) if public else 0
     if type(k) is int and not least <= number <= k:
         return "the number of items is not k"
-    if not record["unordered"] and len(set(record["items"])) < number:
+    if len(set(record["items"])) < number:
         return "an item is named twice"
     if "neighbours" in parameters and parameters["neighbours"] != guarantee.neighbours:
         return "neighbours differs between parameters and guarantee"
@@ -45,11 +49,12 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
         return "delta differs between parameters and guarantee"
     if "epsilon" in parameters and not _fits(parameters["epsilon"], guarantee, parameters):
         return "epsilon differs between parameters and guarantee"
-    try:
-        implied = _rebuild(record["mechanism"], parameters, guarantee.unit)
-    except (ShortlistError, TypeError):
-        return "the mechanism cannot have these parameters"
-    if implied is not None and _promises_more(guarantee, implied):
+    if not all(_is_number(parameters[name]) for name in _ABOUT_VOTES & parameters.keys()):
+        return "a number of votes is no whole number from 1"
+    rebuilt, sensitivity = _rebuild(record["mechanism"], parameters), parameters.get(_SENSITIVITY, 1)
+    if _ABOUT_CHOICE & parameters.keys() and not _fits_choice(parameters, guarantee, rebuilt, sensitivity):
+        return "the chosen mechanism does not fit the other parameters"
+    if rebuilt is not None and _promises_more(guarantee, rebuilt.guarantee.scale(sensitivity, unit=guarantee.unit)):
         return "the guarantee promises more than the mechanism"
     return None
 
@@ -62,15 +67,31 @@ def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> 
     return bool(epsilon == guarantee.epsilon)
 
 
-def _rebuild(mechanism: str, parameters: Mapping[str, Any], unit: str) -> Guarantee | None:
-    """Build the mechanism again and state its guarantee. None if this version does not know all about it."""
+def _is_number(value: Any) -> bool:
+    return value is None or (type(value) is int and value >= 1)
+
+
+def _rebuild(mechanism: str, parameters: Mapping[str, Any]) -> Mechanism | None:
+    """Build the mechanism again, as it ran. None if this version does not know all about it."""
     kind = MECHANISMS.get(mechanism)
     known = set() if kind is None else {field.name for field in fields(kind)}
     if kind is None or not parameters.keys() <= known | _ABOUT_VOTES | _ABOUT_CHOICE:
         return None
-    sensitivity = parameters.get(_SENSITIVITY, 1)
     given = {name: value for name, value in parameters.items() if name in known}
-    return kind(**{**given, "epsilon": given["epsilon"] / sensitivity}).guarantee.scale(sensitivity, unit=unit)
+    return kind(**{**given, "epsilon": given["epsilon"] / parameters.get(_SENSITIVITY, 1)})
+
+
+def _fits_choice(
+    parameters: Mapping[str, Any], guarantee: Guarantee, rebuilt: Mechanism | None, sensitivity: int
+) -> bool:
+    """Whether the mechanism can choose what is named, and what was spent on both adds up to epsilon."""
+    chosen, choice, spent = (parameters[name] for name in ("chosen", "choice_epsilon", "chosen_epsilon"))
+    if not isinstance(chosen, str) or min(choice, spent) <= 0 or choice + spent != guarantee.epsilon:
+        return False
+    if rebuilt is None:
+        return True
+    ran = rebuilt.resolve(chosen)
+    return ran is not rebuilt and ran.epsilon * sensitivity == spent
 
 
 def _promises_more(stated: Guarantee, implied: Guarantee) -> bool:

@@ -14,7 +14,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -32,12 +32,16 @@ SCHEMA = "shortlist.release/2"
 _FIRST_SCHEMA = "shortlist.release/1"
 
 _SAFE_INTEGER = 2**53
-_EXACT = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
+_LONGEST_NUMBER = 10_000
+_LONGEST_NAME = 200
+_EXACT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+|/[1-9][0-9]*)?")
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-][0-9]{1,4})?")
 _READERS: dict[str, Callable[[str], Any]] = {
     "integer": int,
-    "decimal": Decimal,
-    "rational": Fraction,
+    "decimal": lambda written: _decode_decimal(written),
+    "rational": lambda written: _decode_exact(written),
     "date": date.fromisoformat,
+    "time": time.fromisoformat,
     "timestamp": datetime.fromisoformat,
     "bytes": lambda written: base64.b64decode(written, validate=True),
 }
@@ -112,7 +116,8 @@ def encode_item(value: Any) -> Any:
         return {"decimal": str(value)}
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode()}
-    return {"timestamp" if isinstance(value, datetime) else "date": _write_iso(value)}
+    kind = "timestamp" if isinstance(value, datetime) else "time" if isinstance(value, time) else "date"
+    return {kind: _write_iso(value)}
 
 
 def _encode_parameter(value: Any) -> Any:
@@ -124,7 +129,7 @@ def _encode_parameter(value: Any) -> Any:
 def _write_iso(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if not isinstance(value, date):
+    if not isinstance(value, date | time):
         raise DataError(
             "items must be text, whole numbers, booleans, dates, times, decimals or bytes",
             "not {type}",
@@ -140,11 +145,11 @@ def _decode(stored: dict[str, Any]) -> dict[str, Any]:
     _check(first or stored["schema"] == SCHEMA)
     items, size = stored["items"], stored["d"] if first else stored.get("domain_size")
     _check(isinstance(items, list) and isinstance(stored["parameters"], dict))
-    _check(isinstance(stored["secure"], bool) and isinstance(stored["mechanism"], str))
-    _check(isinstance(stored["version"], str) and isinstance(stored.get("unordered", False), bool))
+    _check(isinstance(stored["secure"], bool) and isinstance(stored.get("unordered", False), bool))
+    _check(_is_name(stored["mechanism"]) and _is_name(stored["version"]))
     _check(size is None or (type(size) is int and 1 <= len(items) <= size))
     population = stored.get("population")
-    _check(population is None or isinstance(population, str))
+    _check(population is None or _is_name(population))
     return {
         "items": tuple(_decode_item(item) for item in items),
         "mechanism": stored["mechanism"],
@@ -174,6 +179,7 @@ def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> NoisyCounts
     _check(all(isinstance(column, list) and len(column) == number for column in columns))
     _check(all(type(value) is int for column in columns for value in column))
     values, low, high = map(tuple, columns)
+    _check(all(least <= most for least, most in zip(low, high, strict=True)))
     return NoisyCounts(values=values, low=low, high=high, confidence=_decode_exact(stored["confidence"]))
 
 
@@ -185,8 +191,14 @@ def _decode_bound(stored: Mapping[str, Any] | None) -> ErrorBound | None:
 
 
 def _decode_exact(written: Any) -> Fraction:
-    _check(isinstance(written, str))
+    """Read the exact numbers that `write_exact` writes. An exponent could stand for a number of any length."""
+    _check(isinstance(written, str) and len(written) <= _LONGEST_NUMBER and _EXACT.fullmatch(written) is not None)
     return Fraction(written)
+
+
+def _decode_decimal(written: str) -> Decimal:
+    _check(len(written) <= _LONGEST_NUMBER and _DECIMAL.fullmatch(written) is not None)
+    return Decimal(written)
 
 
 def _decode_item(stored: Any) -> Any:
@@ -199,7 +211,8 @@ def _decode_parameter(stored: Any) -> Any:
     if isinstance(stored, list):
         return tuple(_decode_parameter(each) for each in stored)
     if isinstance(stored, str) and _EXACT.fullmatch(stored):
-        return Fraction(stored)
+        return _decode_exact(stored)
+    _check(not isinstance(stored, str) or stored.isprintable())
     return _decode_value(stored)
 
 
@@ -210,8 +223,14 @@ def _decode_value(stored: Any) -> Any:
     ((kind, written),) = stored.items()
     _check(isinstance(written, str))
     value = _READERS[kind](written)
-    _check(not isinstance(value, Decimal) or value.is_finite())
+    # Only what is written by this library is read: other forms of the same value are none of its records.
+    _check(isinstance(value, Fraction) or encode_item(value) == stored)
     return value
+
+
+def _is_name(stored: Any) -> bool:
+    """Whether a value is a text on one line, as names and versions are."""
+    return isinstance(stored, str) and 0 < len(stored) <= _LONGEST_NAME and stored.isprintable()
 
 
 def _check(right: bool) -> None:

@@ -18,10 +18,12 @@ from shortlist.ledger import Ledger
 THIRD = Joint(k=10, epsilon="1/3")
 
 SPEND = """
-import sys
+import os, sys
 from shortlist import Joint
 from shortlist.errors import BudgetError
 from shortlist.ledger import Ledger
+for _ in range(3):
+    os.fork()  # eight processes, which begin at the same time
 ledger, covered = Ledger.open(sys.argv[1], timeout=120), 0
 for _ in range(int(sys.argv[2])):
     try:
@@ -29,39 +31,45 @@ for _ in range(int(sys.argv[2])):
         covered += 1
     except BudgetError:
         pass
-print(covered)
+os.write(1, f"{covered}\\n".encode())
 """
 
 KILL = """
 import json, os, random, signal, sys, time
-import duckdb, pandas, pyarrow.compute, typer.main  # here, so that children need not
-from shortlist import selection
-from shortlist.cli.app import app
+import duckdb, narwhals, pandas, pyarrow.compute  # here, so that children need not
+from shortlist import select
 from shortlist.ledger import Ledger
 
-typer.main.get_command(app)
+runs, at_once, moments = int(sys.argv[1]), 8, random.Random(7)
+votes = pyarrow.table({"user": range(300), "track": ["ab"[user % 3 == 0] for user in range(300)]})
+asked = {"person": "user", "item": "track", "domain": ["a", "b", "c"], "k": 2, "epsilon": "1/3"}
 
-runs, moments = int(sys.argv[1]), random.Random(7)
-votes = "votes.csv --person user --item track --domain domain.csv -k 2 --epsilon 1/3 --ledger budget.db -q".split()
-
-def fork(number, after):
+def fork(number):
     child = os.fork()
     if not child:
-        silent = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silent, 1)
-        app(["select", *votes, "--note", f"run {number}", "--output", f"{number}.json"], standalone_mode=False)
-        os._exit(0)
-    if after is not None:
-        time.sleep(after)
-        os.kill(child, signal.SIGKILL)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        try:
+            ledger = Ledger.open("budget.db", timeout=120)
+            select(votes, **asked, ledger=ledger, note=f"run {number}").to_json(f"{number}.json")
+        finally:
+            os._exit(0)
+    return child
 
+def run(numbers, longest):
+    "Start some children, kill each after a random time if there is a longest one, and say which were killed."
+    children = [(fork(number), 0 if longest is None else moments.uniform(0, longest)) for number in numbers]
+    start = time.monotonic()
+    for child, after in sorted(children, key=lambda each: each[1]):
+        if longest is not None:
+            time.sleep(max(0, start + after - time.monotonic()))
+            os.kill(child, signal.SIGKILL)
+    return [os.WIFSIGNALED(os.waitpid(child, 0)[1]) for child, _ in children]
+
+killed, charges = run(range(at_once), None), []  # the first children are slower than later ones
 start = time.monotonic()
-killed = [fork(number, None) for number in range(5)]
-usual = (time.monotonic() - start) / 5
-charges = []
-for number in range(5, runs + 5):
-    killed.append(fork(number, moments.uniform(0, 1.3 * usual)))
+killed += run(range(at_once, 2 * at_once), None)
+usual = time.monotonic() - start
+for first in range(2 * at_once, 2 * at_once + runs, at_once):
+    killed += run(range(first, first + at_once), usual)
     charges.append(len(Ledger.open("budget.db").charges))
 print(json.dumps([killed, charges]))
 """
@@ -90,9 +98,9 @@ def test_processes_never_overspend_together(fast_folder):
     """Eight processes try 2,000 charges against a budget for 1,000, and exactly 1,000 are made."""
     path = fast_folder / "budget.db"
     ledger = Ledger.create(path, epsilon="1000/3")
-    command = [sys.executable, "-c", SPEND, str(path), "250"]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
-    made = [int(process.communicate(timeout=300)[0]) for process in processes]
+    done = python(SPEND, path, 250)
+    made = [int(number) for number in done.stdout.split()]
+    assert len(made) == 8, done.stderr
     assert sum(made) == 1000
     assert [charge.number for charge in ledger.charges] == list(range(1, 1001))
     assert (ledger.spent.epsilon, ledger.left.epsilon) == (Fraction(1000, 3), 0)
@@ -102,15 +110,12 @@ def test_processes_never_overspend_together(fast_folder):
 
 @pytest.mark.slow
 def test_a_kill_loses_no_charge(tmp_path):
-    """200 commands are killed at random moments: the file opens every time, and every release has its charge."""
-    rows = "".join(f"{user},{'ab'[user % 3 == 0]}\n" for user in range(300))
-    (tmp_path / "votes.csv").write_text(f"user,track\n{rows}")
-    (tmp_path / "domain.csv").write_text("track\na\nb\nc\n")
+    """200 selections are killed at random moments: the file opens every time, and every release has its charge."""
     ledger = Ledger.create(tmp_path / "budget.db", epsilon=10**6)
     done = python(KILL, 200, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     killed, numbers = json.loads(done.stdout)
-    assert not any(killed[:5])
+    assert (len(killed), any(killed[:16])) == (216, False)
     assert any(killed)
     assert numbers == sorted(numbers)
     charges = {charge.note: charge for charge in ledger.charges}

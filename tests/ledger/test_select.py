@@ -3,7 +3,7 @@
 import hashlib
 import sqlite3
 import warnings
-from datetime import date
+from datetime import date, time, timedelta
 from fractions import Fraction
 
 import pandas as pd
@@ -30,7 +30,8 @@ def test_a_selection_is_charged_and_finished(ledger, tmp_path):
     """The charge holds the release's hash, and the record names the population."""
     release = select(VOTES, **ASKED, votes_per_person=5, ledger=ledger, note="weekly")
     (charge,) = ledger.charges
-    assert charge.parameters == {"k": 2, "epsilon": "0.5", "neighbours": "add-remove", "votes_per_person": 5}
+    public = {"k": 2, "epsilon": "0.5", "neighbours": "add-remove", "votes_per_person": 5, "ordered": True}
+    assert charge.parameters == public
     assert (charge.note, charge.mechanism, charge.guarantee) == ("weekly", release.mechanism, release.guarantee)
     release.to_json(tmp_path / "top.json")
     assert charge.release == hashlib.sha256((tmp_path / "top.json").read_bytes()).hexdigest()
@@ -104,6 +105,9 @@ def test_every_engine_charges_once(engines, tmp_path):
         {"item": "trakc"},
         {"person": "track"},
         {"domain": None},
+        {"domain": [1.5, 2.5]},
+        {"domain": [timedelta(days=1), timedelta(days=2)]},
+        {"domain": [("a",), ("b",)]},
         WRONG_TYPE,
         {"epsilon": -1},
         {"unit": "household"},
@@ -165,3 +169,29 @@ def test_a_release_that_was_paid_for_is_not_lost(ledger):
         warnings.simplefilter("always")
         assert select(VOTES, **ASKED, ledger=ledger, progress=remove).items == ("a", "b")
     assert any("is charged, but" in str(each.message) for each in seen)
+
+
+def test_times_are_charged_and_finished(ledger):
+    """A time of day is an item like others, also in the record whose hash the ledger keeps."""
+    hours = [time(hour) for hour in (7, 8, 9)]
+    votes = {"user": VOTES["user"], "track": [hours[0]] * 200 + [hours[1]] * 100}
+    release = select(votes, **{**ASKED, "domain": hours}, ledger=ledger)
+    assert Release.from_json(release.to_json()).items == release.items == tuple(hours[:2])
+    assert ledger.charges[0].release == hashlib.sha256(release.to_json().encode()).hexdigest()
+
+
+@pytest.mark.parametrize("action", ["always", "error"])
+def test_no_failure_after_the_draw_loses_the_release(ledger, action):
+    """If something else finishes the charge, there is a warning, also where warnings are errors."""
+    other = select(VOTES, **ASKED)
+
+    def finish_first(step):
+        if step == "Naming the items":
+            ledger.finish(ledger.charges[0], other)
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter(action, RuntimeWarning)
+        assert select(VOTES, **ASKED, ledger=ledger, progress=finish_first).items == ("a", "b")
+    (text,) = [str(each.message) for each in seen if each.category is RuntimeWarning]
+    assert "is charged, but" in text
+    assert "without a finished release" in text

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shortlist.errors import LedgerError, ParameterError
+from shortlist.errors import LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits
 from shortlist.ledger.ledger import Ledger, PathLike
 from shortlist.ledger.rows import Charge
@@ -50,14 +50,15 @@ class Account:
         )
 
     def finish(self, release: Release) -> None:
-        """Note that the release was made. It is paid for, so a ledger that cannot be written only gives a warning."""
+        """Note that the release was made. It is paid for, so any failure here only gives a warning."""
         if self.ledger is None or self._charge is None:
             return
         try:
             self.ledger.finish(self._charge, release)
-        except LedgerError as error:
-            text = f"the release is charged, but the ledger does not say that it was finished: {error}"
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        except Exception as error:
+            # The text of an error from elsewhere may hold items.
+            reason = str(error) if isinstance(error, ShortlistError) else type(error).__name__
+            _warn(f"the release is charged, but the ledger does not say that it was finished: {reason}")
 
 
 def open_account(
@@ -81,7 +82,8 @@ def open_account(
 def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     """Open the ledger that a selection must be charged to: the given one, or that of SHORTLIST_LEDGER."""
     given = Ledger.open(ledger) if isinstance(ledger, str | os.PathLike) else ledger
-    if given is not None and not isinstance(given, Ledger):
+    # A subclass could charge less.
+    if given is not None and type(given) is not Ledger:
         raise ParameterError("{ledger} must be a Ledger or the path of one", "not {type}", type=type(given).__name__)
     named = os.environ.get(VARIABLE)
     if named is None:
@@ -93,3 +95,13 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     if not os.path.exists(named) or not os.path.samefile(given.path, named):
         raise LedgerError("{ledger} must be the one that {variable} names", "it is another one", variable=VARIABLE)
     return given
+
+
+def _warn(text: str) -> None:
+    """Warn the caller of `select`. Where warnings are errors it is shown all the same, and nothing is lost."""
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+    except RuntimeWarning:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -48,10 +48,12 @@ class Ledger:
     19/2 19
     """
 
+    __slots__ = ("_budget", "_path", "_population", "_timeout")
+
     def __init__(self, path: Path, budget: Budget, population: str | None, timeout: float) -> None:
-        self.path = path
-        self.budget = budget
-        self.population = population
+        self._path = path
+        self._budget = budget
+        self._population = population
         self._timeout = timeout
 
     @classmethod
@@ -94,6 +96,21 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
+
+    @property
+    def path(self) -> Path:
+        """The file of the ledger."""
+        return self._path
+
+    @property
+    def budget(self) -> Budget:
+        """What all releases may have together, as the file said when the ledger was opened."""
+        return self._budget
+
+    @property
+    def population(self) -> str | None:
+        """Whose data the ledger is for."""
+        return self._population
 
     @property
     def charges(self) -> tuple[Charge, ...]:

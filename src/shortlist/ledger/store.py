@@ -52,6 +52,10 @@ CREATE TABLE charge (
 CREATE TRIGGER budget_stays BEFORE UPDATE ON budget BEGIN SELECT RAISE(ABORT, 'a budget is never changed'); END;
 CREATE TRIGGER budget_exists BEFORE DELETE ON budget BEGIN SELECT RAISE(ABORT, 'a budget is never removed'); END;
 CREATE TRIGGER charge_exists BEFORE DELETE ON charge BEGIN SELECT RAISE(ABORT, 'a charge is never removed'); END;
+CREATE TRIGGER budget_is_one BEFORE INSERT ON budget WHEN EXISTS (SELECT 1 FROM budget)
+BEGIN SELECT RAISE(ABORT, 'a budget is never replaced'); END;
+CREATE TRIGGER charge_is_new BEFORE INSERT ON charge WHEN NEW.id IN (SELECT id FROM charge)
+BEGIN SELECT RAISE(ABORT, 'a charge is never replaced'); END;
 CREATE TRIGGER charge_stays BEFORE UPDATE ON charge
 WHEN OLD.release IS NOT NULL
     OR (OLD.id, OLD.made, OLD.version, OLD.mechanism, OLD.parameters, OLD.epsilon, OLD.delta, OLD.rho, OLD.note)
@@ -124,6 +128,7 @@ def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)) as connection:
             _check_ledger(connection, path)
             connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA recursive_triggers = ON")  # a row that is replaced is a row that is removed
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("PRAGMA fullfsync = ON")
             yield connection
