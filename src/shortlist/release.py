@@ -1,6 +1,7 @@
 """A release: everything that may be published, and nothing else.
 
-Of what a `Release` holds, only the items and their noisy counts depend on the data. The rest is public beforehand.
+The items, their noisy counts and the choice of `auto` depend on the data, and the guarantee covers them. The rest is
+public beforehand.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ class Release(Sequence[Any]):
         ]
         widths = [max(map(len, column), default=0) for column in columns]
         lines = [
-            "  ".join([row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:])]).rstrip()
+            "  ".join(
+                [row[0] if self.unordered else row[0].rjust(widths[0]), *map(str.ljust, row[1:], widths[1:])]
+            ).rstrip()
             for row in zip(*columns, strict=True)
         ]
         return "\n".join([*lines, "", self._caption()])
@@ -103,9 +106,9 @@ class Release(Sequence[Any]):
         return _rebuild, ({**values, "parameters": dict(self.parameters)},)
 
     def _caption(self) -> str:
-        among = "" if self.d is None else f" of {self.d}"
+        among = "" if self.d is None else f" of {self.d:,}"
         chosen = f"Top {len(self)}{among}" + (", in no order," if self.unordered else "")
-        bound = "" if self.error_bound is None else f" Error: {self.error_bound}."
+        bound = "" if self.error_bound is None else f" Accuracy: {self.error_bound}."
         stamp = "" if self.secure else f" {NOT_SECURE}"
         ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
         return f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}.{bound}{stamp}"
