@@ -322,7 +322,7 @@ def test_optional_fields_are_kept(tmp_path):
             "high": [320, 8],
         }
         assert "in no order" in str(release)
-        assert "Error: with probability 0.95, no place misses 12 votes." in str(release)
+        assert "Accuracy: with probability 0.95, no place misses 12 votes." in str(release)
         release.to_csv(tmp_path / "top.csv", force=True)
         assert (tmp_path / "top.csv").read_text().splitlines()[:2] == ['"item","count","low","high"', '"a",310,300,320']
 
