@@ -84,7 +84,11 @@ Epsilon = Annotated[
 ]
 Mechanism = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="How to choose; see `shortlist mechanisms`. [default: auto]", autocompletion=_mechanism_names),
+    typer.Option(
+        metavar="NAME",
+        help="How to choose; see `shortlist mechanisms`. [default: auto]",
+        autocompletion=_mechanism_names,
+    ),
 ]
 AnyOrder = Annotated[
     bool, typer.Option("--any-order", help="Leave out the order of the items: a better list; auto may take subset.")
