@@ -54,6 +54,11 @@ def count_arrow(workspace: Workspace, reader: Any, domain: Domain, columns: Colu
     check_persons(pa.types.is_nested(exact_type(reader.schema.field(1).type)), columns)
     columns.start()
     keys = key_table(domain, exact_type(declared), family_of(declared))
+    return count_batches(workspace, reader, keys, domain, columns)
+
+
+def count_batches(workspace: Workspace, reader: Any, keys: Any, domain: Domain, columns: Columns) -> IntArray:
+    """Count the votes of Arrow batches whose items equal keys."""
     connection = workspace.connection
     relation = connection.from_arrow(exact_batches(reader))
     with interruptible(connection.interrupt):

@@ -11,9 +11,9 @@ from shortlist.votes.counting import VOTES, Columns, spread
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional
 from shortlist.votes.engines.duckdb import check_comparable, check_persons, count_arrow
-from shortlist.votes.engines.rows import count_rows
 from shortlist.votes.item_types import exact_type, family_of
 from shortlist.votes.keys import key_table
+from shortlist.votes.sources.columns import count_columns
 from shortlist.votes.sources.header import Header
 from shortlist.votes.workspace import Workspace
 
@@ -29,7 +29,8 @@ def count_polars(workspace: Workspace, votes: Any, domain: Domain, columns: Colu
         columns.start()
         # Both at once: what is collected twice may come in two orders.
         frame = lazy.collect()
-        return count_rows(workspace, [(frame["item"].to_list(), frame["other"].to_list())], domain, columns)
+        items, others = (each.to_list() if each.dtype == pl.Object else each.to_arrow() for each in frame)
+        return count_columns(workspace, items, others, domain, columns)
     if schema["item"] == pl.Null:
         return np.zeros(domain.d, dtype=np.int64)
     # The code of a category depends on the other values of its column.
