@@ -1,5 +1,7 @@
 """Attacks that gave one person more weight than a cap allows, or took persons for others."""
 
+import sqlite3
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -164,3 +166,41 @@ def test_macros_of_the_database_are_not_ours(kind, macro, tmp_path, all_items):
         for options in ({}, {"votes_per_person": 1}):
             assert counts(all_items, plays, ["a", "b"], **options, person=person) == {"a": 9, "b": 0}
         assert counts(all_items, counted, ["a", "b"], person=None, count=person) == {"a": 5, "b": 0}
+
+
+def test_functions_of_the_server_are_not_ours(postgres, all_items):
+    """A function of the user may have the name of one that we call, and better fitting types."""
+    with pytest.importorskip("psycopg").connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS shadowed; CREATE TABLE shadowed (u text, item text)")
+        connection.execute("INSERT INTO shadowed SELECT 'p' || i, 'a' FROM generate_series(1, 9) AS i")
+        body = "(a bigint, b integer) RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 0::bigint'"
+        connection.execute(f"CREATE OR REPLACE FUNCTION public.generate_series{body}")
+        try:
+            for options in ({}, {"votes_per_person": 1}):
+                votes = Query(postgres, "SELECT * FROM shadowed")
+                assert counts(all_items, votes, ["a", "b"], **options) == {"a": 9, "b": 0}
+        finally:
+            connection.execute("DROP FUNCTION public.generate_series(bigint, integer); DROP TABLE shadowed")
+
+
+def test_names_of_columns_choose_no_converter(all_items):
+    """A connection of sqlite3 may convert values by what stands in brackets in the name of a column."""
+    sqlite3.register_converter("shortlist_upper", lambda data: data.upper())
+    connection = sqlite3.connect(":memory:", detect_types=sqlite3.PARSE_COLNAMES)
+    connection.execute('CREATE TABLE plays (u TEXT, "item [shortlist_upper]" TEXT)')
+    connection.execute("INSERT INTO plays VALUES ('p1', 'a'), ('p2', 'a')")
+    votes = Query(connection, "SELECT * FROM plays")
+    assert counts(all_items, votes, ["a", "A", "item"]) == {"a": 2, "A": 0, "item": 0}
+
+
+@pytest.mark.parametrize(
+    "database",
+    [
+        "postgresql://bob:SECRET@SECRET@db/x",
+        "postgresql://bob:SECRET/?@db/x?password=SECRET",
+        "host=db password=SECRET",
+        "postgresql://bob@db/x?password=a@SECRET",
+    ],
+)
+def test_no_part_of_a_password_is_shown(database):
+    assert "SECRET" not in repr(Query(database, "SELECT 1"))
