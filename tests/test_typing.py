@@ -13,6 +13,7 @@ import shortlist
 from shortlist.mechanisms import MECHANISMS
 
 ROOT = Path(__file__).parents[1]
+_EXAMPLES = {"delta": '"1e-6"', "votes_per_person": "5"}
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 FACE = """
@@ -91,7 +92,7 @@ def constructions() -> str:
     for kind in MECHANISMS.values():
         needed = {field.name for field in fields(kind) if field.default is MISSING} - {"k", "epsilon"}
         for epsilon in ('"0.2"', "1", "0.5", 'Decimal("0.2")'):
-            others = "".join(f', {name}="1e-6"' for name in sorted(needed))
+            others = "".join(f", {name}={_EXAMPLES[name]}" for name in sorted(needed))
             lines.append(f'shortlist.mechanisms.{kind.__name__}(k=3, epsilon={epsilon}, neighbours="replace"{others})')
     return "\n".join(lines)
 

@@ -5,10 +5,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes import Query, tally
+from shortlist.votes.domain import number_items
+from shortlist.votes.keys import key_table
 
 ITEMS = ["a", "b", "c", "b"]
 
@@ -335,3 +338,11 @@ def test_a_large_domain_with_few_votes(all_items, tmp_path):
     counted = tally(pa.table({"user": [1], "track": ["track 5"]}), person="user", item="track", domain=path)
     assert counted.d == 300_000
     assert [item for _, item in all_items(counted)[1:]] == sorted(f"track {i}" for i in range(300_000) if i != 5)
+
+
+def test_keys_of_many_digits_are_not_rounded():
+    """Python's decimals would be rounded to 28 digits where an item is compared with the scale of a column."""
+    item = Decimal("1234567890123456789012345678.123456789")
+    keys = key_table(number_items(pa.array([item])), pa.decimal128(38, 9)).to_pylist()
+    assert keys == [{"key": item, "row": 0}]
+    assert key_table(number_items(pa.array([item])), pa.decimal128(38, 8)).to_pylist() == []

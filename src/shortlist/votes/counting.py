@@ -6,6 +6,7 @@ equality an engine applies to items.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import strip_context
 
 VOTES = "the votes"
+_TEXT = re.compile(r"VARCHAR|JSON|ENUM\(.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,19 +94,25 @@ def count_pairs(pairs: Any, *, d: int, cap: int | None) -> IntArray:
     """Count the different persons of each row, given a relation of `row` and `person` without gaps.
 
     With a cap, of each person only so many rows are kept, by a hash that depends on the person and the row alone.
+    So text is hashed as bytes: the code of a category depends on the other persons, and DuckDB's windows misread text
+    that is no UTF-8. Functions are named in full, because a macro may have the name alone.
     """
     if cap is None:
-        counted = pairs.aggregate('"row", count(DISTINCT person) AS votes', '"row"')
+        counted = pairs.aggregate('"row", system.main.count(DISTINCT person) AS votes', '"row"')
     else:
-        turn = 'row_number() OVER (PARTITION BY person ORDER BY hash(person, "row"), "row") AS turn'
+        if _TEXT.fullmatch(str(pairs.types[1])):
+            pairs = pairs.project('"row", system.main.encode(CAST(person AS VARCHAR)) AS person')
+        order = 'system.main.hash(person, "row"), "row"'
+        turn = f"system.main.row_number() OVER (PARTITION BY person ORDER BY {order}) AS turn"
         kept = pairs.distinct().project(f'"row", {turn}').filter(f"turn <= {cap}")
-        counted = kept.aggregate('"row", count(*) AS votes', '"row"')
+        counted = kept.aggregate('"row", system.main.count(*) AS votes', '"row"')
     return spread(counted.fetchnumpy(), d=d)
 
 
 def take_counts(given: Any, *, d: int) -> IntArray:
     """Take counts as they are, given a relation of `row` and `votes`, where votes are NULL if they are no count."""
-    found = given.aggregate('"row", count(*) AS n, count(votes) AS read, max(votes) AS votes', '"row"').fetchnumpy()
+    sizes = "system.main.count(*) AS n, system.main.count(votes) AS read, system.main.max(votes) AS votes"
+    found = given.aggregate(f'"row", {sizes}', '"row"').fetchnumpy()
     if (found["read"] != found["n"]).any():
         raise DataError(
             "counts must be whole numbers from 0 to 2^63 − 1",
@@ -121,10 +129,16 @@ def take_counts(given: Any, *, d: int) -> IntArray:
 
 
 def spread(found: Any, *, d: int) -> IntArray:
-    """Write the counts of some rows into an array of all rows."""
+    """Write the counts of some rows into an array of all rows; refuse a row that is unknown, missing or repeated.
+
+    >>> spread({"row": [2, 0], "votes": [5, 7]}, d=4).tolist()
+    [7, 0, 5, 0]
+    """
+    missing = any(np.any(getattr(found[name], "mask", False)) for name in ("row", "votes"))
     counts = np.zeros(d, dtype=np.int64)
     rows = np.asarray(found["row"], dtype=np.int64)
-    if len(rows) > d:
+    outside = bool(((rows < 0) | (rows >= d)).any())
+    if missing or outside or len(np.unique(rows)) < len(rows):
         raise ChangedError("each row of the domain must be counted once")
     counts[rows] = np.asarray(found["votes"], dtype=np.int64)
     return counts

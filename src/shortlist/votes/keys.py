@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def classify(value: Any) -> tuple[Family, Any]:
     if isinstance(value, np.generic):
         value = _from_numpy(value)
     if isinstance(value, str):
-        return Family.TEXT, str(value)
+        return Family.TEXT, str.__str__(value)
     if isinstance(value, datetime):
         if getattr(value, "nanosecond", 0):  # pandas
             return Family.OTHER, None
@@ -119,6 +120,8 @@ def classify(value: Any) -> tuple[Family, Any]:
 
 
 def _from_numpy(value: Any) -> Any:
+    if isinstance(value, np.datetime64) and np.datetime_data(value.dtype) == ("D", 1):
+        return day if isinstance(day := value.item(), date) else None
     if isinstance(value, np.datetime64):
         short = value.astype("datetime64[us]")
         return short.item() if short == value else None
@@ -133,9 +136,9 @@ def _fit(key: Any, kept: Any) -> Any:
         low = -(1 << bits) if types.is_signed_integer(kept) else 0
         return key if low <= key < 1 << bits else None
     if types.is_decimal(kept):
-        scaled = key.scaleb(kept.scale) if key else key
-        digits = kept.precision
-        return key if scaled == scaled.to_integral_value() and abs(scaled) < 10**digits else None
+        # As a fraction: decimals would be rounded to the digits of Python's context.
+        scaled = Fraction(key) * Fraction(10) ** kept.scale
+        return key if scaled.denominator == 1 and abs(scaled) < 10**kept.precision else None
     if types.is_floating(kept):
         return key if float(np.dtype(kept.to_pandas_dtype()).type(key)) == key and _is_whole_enough(key, kept) else None
     if types.is_timestamp(kept) or types.is_time(kept):

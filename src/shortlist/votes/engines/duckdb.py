@@ -22,6 +22,7 @@ from shortlist.votes.workspace import Workspace
 _READABLE = "is every file complete, and are all its rows alike?"
 _TEXT_IN_ARROW = re.compile(r"UUID|JSON|UHUGEINT|BIGNUM|ENUM\(.*", re.DOTALL)
 _NEVER_ITEMS = re.compile(r"BIT|TIME WITH TIME ZONE|TIME_NS|INTERVAL|VARIANT|GEOMETRY.*")
+_NESTED = re.compile(r"^(STRUCT|MAP|UNION|VARIANT)\b|\]$")
 _WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM")
 _WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
@@ -36,6 +37,7 @@ def count_relation(connection: Any, votes: Source, domain: Domain, columns: Colu
         plain = plain_columns(votes.relation)
         kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
         check_comparable(family_of(kept), domain, columns)
+        check_persons(bool(_NESTED.search(str(plain.types[1]))), columns)
         columns.start()
         counts = _count(connection, plain, key_table(domain, kept), domain, columns)
     votes.check_unchanged()
@@ -49,8 +51,14 @@ def count_arrow(workspace: Workspace, reader: Any, domain: Domain, columns: Colu
     if pa.types.is_null(declared):
         return np.zeros(domain.d, dtype=np.int64)
     check_comparable(family_of(declared), domain, columns)
+    check_persons(pa.types.is_nested(exact_type(reader.schema.field(1).type)), columns)
     columns.start()
     keys = key_table(domain, exact_type(declared), family_of(declared))
+    return count_batches(workspace, reader, keys, domain, columns)
+
+
+def count_batches(workspace: Workspace, reader: Any, keys: Any, domain: Domain, columns: Columns) -> IntArray:
+    """Count the votes of Arrow batches whose items equal keys."""
     connection = workspace.connection
     relation = connection.from_arrow(exact_batches(reader))
     with interruptible(connection.interrupt):
@@ -91,9 +99,20 @@ def check_comparable(among: Family, domain: Domain, columns: Columns) -> None:
         )
 
 
+def check_persons(nested: bool, columns: Columns) -> None:
+    """Refuse persons that are lists or structures, whose parts each engine compares and hashes in its own way."""
+    if nested and not columns.counted:
+        raise DataError(
+            "column {column!r} of the votes must hold persons as plain values",
+            "it holds lists or structures",
+            hint="make one text of their parts",
+            column=columns.other,
+        )
+
+
 def _count(connection: Any, plain: Any, keys: Any, domain: Domain, columns: Columns) -> IntArray:
     kind = str(plain.types[1])
-    nothing = " AND NOT isnan(other)" if kind in ("FLOAT", "DOUBLE") else ""
+    nothing = " AND NOT system.main.isnan(other)" if kind in ("FLOAT", "DOUBLE") else ""
     voted = plain.filter(f"other IS NOT NULL{nothing}").set_alias("v")
     matched = voted.join(connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
     if columns.counted:
@@ -113,7 +132,9 @@ def _item_expression(kind: str) -> str:
 
 
 def _other_expression(kind: str) -> str:
-    return "CAST(#2 AS VARCHAR)" if kind in _WIDE else _uncollate(kind, "#2")
+    if kind in _WIDE:
+        return "CAST(#2 AS VARCHAR)"
+    return 'CAST(#2 AS VARCHAR) COLLATE "binary"' if kind.startswith("ENUM(") else _uncollate(kind, "#2")
 
 
 def _uncollate(kind: str, column: str) -> str:
@@ -126,9 +147,9 @@ def _count_expression(kind: str) -> str:
     if _WHOLE_TYPES.fullmatch(kind):
         value = "TRY_CAST(other AS BIGINT)"
     elif kind == "VARCHAR":
-        value = f"CASE WHEN regexp_matches(other, '{_WHOLE_TEXT}') THEN TRY_CAST(other AS BIGINT) END"
+        value = f"CASE WHEN system.main.regexp_matches(other, '{_WHOLE_TEXT}') THEN TRY_CAST(other AS BIGINT) END"
     elif kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL("):
-        value = "CASE WHEN other = trunc(other) THEN TRY_CAST(other AS BIGINT) END"
+        value = "CASE WHEN other = system.main.trunc(other) THEN TRY_CAST(other AS BIGINT) END"
     return f"CASE WHEN {value} >= 0 THEN {value} END"
 
 

@@ -8,7 +8,7 @@ from shortlist.arrays import IntArray
 from shortlist.votes.counting import VOTES, Columns, count_pairs, spread
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional
-from shortlist.votes.engines.duckdb import check_comparable, count_arrow
+from shortlist.votes.engines.duckdb import check_comparable, check_persons, count_arrow
 from shortlist.votes.item_types import family_of
 from shortlist.votes.keys import key_table
 from shortlist.votes.sources.header import Header
@@ -22,6 +22,7 @@ def count_ibis(workspace: Workspace, votes: Any, domain: Domain, columns: Column
     plain = votes.select(item=votes[item], other=votes[other])
     kept = plain.schema().to_pyarrow().field(0).type
     check_comparable(family_of(kept), domain, columns)
+    check_persons(plain.other.type().is_nested(), columns)
     columns.start()
     if columns.counted:
         return count_arrow(workspace, plain.to_pyarrow().to_reader(), domain, columns)

@@ -10,10 +10,10 @@ from shortlist.arrays import IntArray
 from shortlist.votes.counting import VOTES, Columns, spread
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional
-from shortlist.votes.engines.duckdb import check_comparable, count_arrow
-from shortlist.votes.engines.rows import count_rows
+from shortlist.votes.engines.duckdb import check_comparable, check_persons, count_arrow
 from shortlist.votes.item_types import exact_type, family_of
 from shortlist.votes.keys import key_table
+from shortlist.votes.sources.columns import count_columns
 from shortlist.votes.sources.header import Header
 from shortlist.votes.workspace import Workspace
 
@@ -27,14 +27,18 @@ def count_polars(workspace: Workspace, votes: Any, domain: Domain, columns: Colu
     schema = lazy.collect_schema()
     if pl.Object in schema.dtypes():
         columns.start()
-        items, others = (lazy.select(name).collect().to_series().to_list() for name in ("item", "other"))
-        return count_rows(workspace, [(items, others)], domain, columns)
+        # Both at once: what is collected twice may come in two orders.
+        frame = lazy.collect()
+        items, others = (each.to_list() if each.dtype == pl.Object else each.to_arrow() for each in frame)
+        return count_columns(workspace, items, others, domain, columns)
     if schema["item"] == pl.Null:
         return np.zeros(domain.d, dtype=np.int64)
-    if isinstance(schema["item"], pl.Categorical | pl.Enum):
-        lazy = lazy.with_columns(pl.col("item").cast(pl.String))
+    # The code of a category depends on the other values of its column.
+    coded = [name for name, kind in schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
+    lazy = lazy.with_columns(pl.col(coded).cast(pl.String))
     declared = lazy.select("item").clear().collect().to_arrow().schema.field(0).type
     check_comparable(family_of(declared), domain, columns)
+    check_persons(schema["other"].is_nested(), columns)
     columns.start()
     if columns.counted:
         return count_arrow(workspace, lazy.collect(engine="streaming").to_arrow().to_reader(), domain, columns)

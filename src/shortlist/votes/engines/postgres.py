@@ -149,6 +149,8 @@ class _Session:
         if said is not None:
             raise wrong_sql(said)
         with reading("the query", hint=READABLE):
+            # The view is bound already; functions and operators that others made have no part in our statements.
+            self.execute("SET LOCAL search_path = pg_catalog, pg_temp")
             found = describe(self._connection, self.view)
         chosen = choose(Header(columns=list(found), origin=Origin.ANSWER))
         return [found[name] for name in chosen]

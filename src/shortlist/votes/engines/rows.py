@@ -5,8 +5,9 @@ A value is looked up by its type and value, and nothing is converted, so that no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -26,7 +27,11 @@ from shortlist.votes.workspace import Workspace, invent_name
 Batch = tuple[Sequence[Any], ...]
 """The items of some rows, and their persons or counts."""
 
+PERSON_TEXT = b"text "
 _LARGEST_POWER = 400
+_NANOSECONDS = {"W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9}
+_NANOSECONDS |= {"ms": 10**6, "us": 10**3, "ns": 1}
+_PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 
 
 def count_rows(workspace: Workspace, batches: Iterable[Batch], domain: Domain, columns: Columns) -> IntArray:
@@ -58,29 +63,47 @@ def write_person(value: Any) -> bytes | None:
     (True, False, None)
     """
     try:
-        if isinstance(value, datetime | timedelta):
+        if isinstance(value, datetime | timedelta | np.datetime64 | np.timedelta64):
             return _write_moment(value)
+        if isinstance(value, time):
+            return f"time {value.isoformat()}".encode()
         family, key = classify(value)
+        if isinstance(key, float | Decimal) and abs(key) == math.inf:
+            return f"number {float(key)}".encode()
         if isinstance(key, int | float | Decimal) and family != Family.BOOLEAN:
             large = isinstance(key, Decimal) and abs(key.adjusted()) > _LARGEST_POWER
             return f"number {key.normalize() if large else Fraction(key)}".encode()  # type: ignore[union-attr]
         if isinstance(key, str):
-            return b"text " + key.encode("utf-8", "surrogatepass")
+            return PERSON_TEXT + key.encode("utf-8", "surrogatepass")
         if isinstance(key, bytes):
             return b"bytes " + key
-        if isinstance(key, bool | date | time):
+        if isinstance(key, bool | date):
             return f"{family} {key!r}".encode()
     except Exception:  # values may have any type, and their methods may fail in any way
         pass
     return None
 
 
-def _write_moment(value: datetime | timedelta) -> bytes:
-    """Write a point in time or a duration, those of pandas to the nanosecond."""
+def _write_moment(value: Any) -> bytes:
+    """Write a point in time or a duration as its exact number of nanoseconds."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        unit, step = np.datetime_data(value.dtype)
+        ticks = int(value.astype(np.int64)) * step
+        kind = "timestamp" if isinstance(value, np.datetime64) else "duration"
+        if unit in ("Y", "M"):
+            return f"{kind} in months {ticks * (12 if unit == 'Y' else 1)}".encode()
+        return f"{kind} {Fraction(ticks * _NANOSECONDS.get(unit, 1), _PARTS.get(unit, 1))}".encode()
     if isinstance(value, timedelta):
-        return f"duration {value.days} {value.seconds} {value.microseconds} {getattr(value, 'nanoseconds', 0)}".encode()
-    aware = value.utcoffset() is not None
-    return f"{'instant' if aware else 'timestamp'} {(value.astimezone(UTC) if aware else value).isoformat()}".encode()
+        return f"duration {_count_nanoseconds(value) + getattr(value, 'nanoseconds', 0)}".encode()
+    fields = value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond
+    offset = value.utcoffset()
+    since = datetime(*fields) - datetime(1970, 1, 1) - (offset or timedelta(0))
+    nanoseconds = _count_nanoseconds(since) + getattr(value, "nanosecond", 0)
+    return f"{'timestamp' if offset is None else 'instant'} {nanoseconds}".encode()
+
+
+def _count_nanoseconds(duration: timedelta) -> int:
+    return (duration.days * 86_400 + duration.seconds) * 10**9 + duration.microseconds * 1000
 
 
 def read_count(value: Any) -> int | None:
@@ -108,6 +131,8 @@ def is_missing(value: Any) -> bool:
     """
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     try:
         return isinstance(value, float | Decimal | np.floating) and bool(value != value)
     except Exception:  # a signalling NaN

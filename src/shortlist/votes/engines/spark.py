@@ -13,7 +13,7 @@ from shortlist.arrays import IntArray
 from shortlist.votes.counting import VOTES, Columns, CountedDomain
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional, reading
-from shortlist.votes.engines.duckdb import check_comparable, count_arrow
+from shortlist.votes.engines.duckdb import check_comparable, check_persons, count_arrow
 from shortlist.votes.item_types import Family, family_of
 from shortlist.votes.keys import key_table
 from shortlist.votes.remote import RemoteTally
@@ -21,6 +21,7 @@ from shortlist.votes.sources.header import Header
 from shortlist.votes.workspace import Workspace
 
 _HINT = "is the Spark session still running, and does the table read without an error there?"
+_NESTED = ("array", "map", "struct", "variant")
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -36,6 +37,7 @@ def tally_spark(workspace: Workspace, votes: Any, domain: Domain, columns: Colum
         if dict(plain.dtypes)["other"] in ("double", "float"):
             voted = voted.where("NOT isnan(other)")
         keys = _keys_in_spark(plain, domain, columns)
+        check_persons(dict(plain.dtypes)["other"].startswith(_NESTED), columns)
         columns.start()
         matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
         rows = votes.sparkSession.range(domain.d).withColumnRenamed("id", "row")

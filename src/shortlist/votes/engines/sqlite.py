@@ -12,7 +12,7 @@ from shortlist.votes.engine_errors import reading
 from shortlist.votes.running import interruptible
 from shortlist.votes.sources.header import Choose, Header, Origin
 from shortlist.votes.sources.queries import READABLE, Query, bare_query, wrong_sql
-from shortlist.votes.workspace import identifier
+from shortlist.votes.workspace import invent_name
 
 _BATCH = 1 << 16
 
@@ -32,16 +32,19 @@ def answer(query: Query, choose: Choose, *, name: str) -> Iterator[Iterator[tupl
 def _batches(connection: sqlite3.Connection, query: Query, choose: Choose, name: str) -> Iterator[tuple[Any, ...]]:
     # On lines of its own, so that a comment at the end of the query ends there.
     table = f"(\n{bare_query(query.sql)}\n)"
-    chosen = choose(Header(columns=_names(connection, table), origin=Origin.ANSWER))
+    names = _names(connection, table)
+    chosen = choose(Header(columns=names, origin=Origin.ANSWER))
+    # By position: a name may have lost a part in brackets, and SQLite takes a name that it does not know for a text.
+    places, answered = ", ".join(f"c{place}" for place in range(len(names))), invent_name()
     # A plus sign makes an expression of a column: no converter of the connection is applied.
-    columns = ", ".join(f"+{identifier(column)}" for column in chosen)
+    columns = ", ".join(f"+c{names.index(column)} AS c{place}" for place, column in enumerate(chosen))
     before = connection.text_factory
     with reading(name, hint=READABLE), interruptible(connection.interrupt):
         cursor = connection.cursor()
         cursor.row_factory = None
         try:
             connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-            cursor.execute(f"SELECT {columns} FROM {table}")
+            cursor.execute(f"WITH {answered} ({places}) AS {table} SELECT {columns} FROM {answered}")
             while rows := cursor.fetchmany(_BATCH):
                 yield tuple(zip(*rows, strict=True))
         finally:

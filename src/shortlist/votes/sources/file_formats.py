@@ -46,7 +46,9 @@ def _parquet(connection: DuckDBPyConnection, parts: list[Part], request: Request
         _refuse_empty(part, request)
         opened = connection.sql(f"SELECT * FROM {_read_parquet([part])} LIMIT 0")
         types = dict(zip(opened.columns, map(str, opened.types), strict=True))
-        chosen = request.choose(Header(columns=opened.columns, file=_path_of(part) if len(parts) > 1 else None))
+        chosen = request.choose(
+            Header(columns=opened.columns, origin=Origin.SCHEMA, file=_path_of(part) if len(parts) > 1 else None)
+        )
         for column in chosen:
             family, before = first.setdefault(column, (_family(types[column]), part))
             if family != _family(types[column]):
@@ -72,17 +74,19 @@ def _read_parquet(parts: Sequence[Part]) -> str:
 
 
 def _family(written: str) -> str:
-    """What the types of one family have in common.
+    """What types have in common that DuckDB brings together without rounding a value or failing on it.
 
     >>> _family("UINTEGER") == _family("BIGINT"), _family("DOUBLE"), _family("TIMESTAMP_NS")
-    (True, 'DOUBLE', 'TIMESTAMP')
+    (True, 'DOUBLE', 'TIMESTAMP_NS')
+    >>> _family("DECIMAL(9,2)") == _family("DECIMAL(38,2)"), _family("DECIMAL(9,2)") == _family("DECIMAL(9,3)")
+    (True, False)
     """
     if written in _WHOLE:
         return "INTEGER"
-    if written in ("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"):
-        return "TIMESTAMP"
-    bare = written.partition("(")[0]
-    return {"ENUM": "VARCHAR", "DECIMAL": "DECIMAL"}.get(bare, written)
+    bare, _, rest = written.partition("(")
+    if bare == "DECIMAL":
+        return f"DECIMAL with scale {rest.partition(',')[2]}"
+    return "VARCHAR" if bare == "ENUM" else written
 
 
 def _json(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:

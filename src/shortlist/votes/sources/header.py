@@ -20,7 +20,9 @@ class Origin(StrEnum):
     """Where the names of the columns stand."""
 
     SCHEMA = "schema"
-    """In the schema of a frame or a Parquet file: they are names."""
+    """In the schema of a Parquet file: they are names."""
+    FRAME = "frame"
+    """In a frame or a dict, where a table of items and persons or counts may have items as its columns."""
     FIRST_LINE = "first line"
     """In the first line of a CSV file, which is a vote if the file has no header."""
     KEYS = "keys"
@@ -36,7 +38,7 @@ class Header:
     """The columns of one table or file."""
 
     columns: Sequence[Any]
-    origin: Origin = Origin.SCHEMA
+    origin: Origin = Origin.FRAME
     file: Path | None = None
 
     def take(self, wanted: Sequence[str], *, where: str) -> list[str]:
@@ -44,7 +46,7 @@ class Header:
 
         >>> Header(columns=["user", "track"]).take(["usr"], where="the votes")
         Traceback (most recent call last):
-        shortlist.errors.DataError: the votes must have a column 'usr'; found 'user', 'track'.
+        shortlist.errors.DataError: the votes must have a column 'usr'; there is none.
         Hint: did you mean 'user'?
         """
         for name in wanted if self.origin is not Origin.UNKNOWN else ():
@@ -71,8 +73,10 @@ class Header:
     def _missing(self, name: str, where: str) -> DataError:
         # Of a first line, of keys and of an answer nothing is repeated: they may be data.
         nearest = " or ".join(self._nearest(name))
+        near = f"did you mean {nearest}?" if nearest else None
         advice = {
-            Origin.SCHEMA: f"did you mean {nearest}?" if nearest else None,
+            Origin.SCHEMA: near,
+            Origin.FRAME: near,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?",
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
@@ -89,9 +93,10 @@ class Header:
 
     def _nearest(self, name: str) -> list[str]:
         """The names like the one that is missing, quoted."""
+        cutoff = 0.5 if self.origin is Origin.SCHEMA else 0.8
         texts = [each for each in self.columns if isinstance(each, str)]
         same = [each for each in texts if each.strip().casefold() == name.strip().casefold()]
-        return list(map(repr, same or difflib.get_close_matches(name, texts, n=2, cutoff=0.5)))
+        return list(map(repr, same or difflib.get_close_matches(name, texts, n=2, cutoff=cutoff)))
 
     def _inside(self) -> str:
         return "" if self.file is None else f" in {str(self.file)!r}"

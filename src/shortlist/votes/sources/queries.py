@@ -16,7 +16,7 @@ from shortlist.votes.workspace import Workspace, invent_name, literal
 
 READABLE = "is the database complete, and every table or file that the query reads?"
 _ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
-_SECRET = re.compile(r"(?<=://)[^@\s]*@")
+_SECRET = re.compile(r"pass\w*\s*=", re.IGNORECASE)
 _TOKEN = re.compile(
     r"""(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")*"|\w+)|(?P<nothing>--[^\n]*|/\*.*?\*/|\s+)|.""", re.DOTALL
 )
@@ -65,10 +65,20 @@ class Query:
 
 
 def hide_password(database: Any) -> str:
-    """Write a database without what only its owner may know."""
-    if isinstance(database, str | os.PathLike):
-        return repr(_SECRET.sub("...@", os.fspath(database)).partition("?")[0])
-    return f"<{type(database).__name__}>"
+    """Write a database without what only its owner may know.
+
+    >>> hide_password("postgresql://bob:a@b/c?d@db/plays?x=1"), hide_password("host=db password=x")
+    ("'postgresql://...@db/plays'", "'...'")
+    """
+    if not isinstance(database, str | os.PathLike):
+        return f"<{type(database).__name__}>"
+    text = os.fsdecode(database)
+    scheme, mark, rest = text.partition("://")
+    if _SECRET.search(text):
+        return repr(f"{scheme}://..." if mark else "...")
+    # A password may hold any character, so the last @ ends it.
+    _, at, place = rest.rpartition("@")
+    return repr(f"{scheme}://{'...@' if at else ''}{place.partition('?')[0]}" if mark else text)
 
 
 def reads_from(domain: Query, votes: Query) -> bool:
