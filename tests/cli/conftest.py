@@ -40,7 +40,7 @@ def run(folder: Path) -> Run:
         return subprocess.run(
             [sys.executable, "-m", "shortlist", *arguments],
             cwd=folder,
-            env={**os.environ, **environment},
+            env={**{name: value for name, value in os.environ.items() if name != "COLUMNS"}, **environment},
             capture_output=True,
             encoding="utf-8",
             timeout=120,
@@ -53,6 +53,8 @@ def run(folder: Path) -> Run:
 def select(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Select:
     """Call `shortlist select` on the folder's votes with further arguments, in this process."""
     monkeypatch.chdir(folder)
+    # The workers of pytest-xdist have the width of the terminal, which a pipe has not.
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def select(*arguments: str) -> Result:
         votes = ["plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]

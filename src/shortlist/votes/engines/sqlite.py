@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from shortlist.votes.engine_errors import reading
@@ -48,8 +48,10 @@ def _batches(connection: sqlite3.Connection, query: Query, choose: Choose, name:
             while rows := cursor.fetchmany(_BATCH):
                 yield tuple(zip(*rows, strict=True))
         finally:
-            connection.text_factory = before
-            cursor.close()
+            # After an interrupt, the connection may be closed before this generator is.
+            with suppress(sqlite3.Error):
+                connection.text_factory = before
+                cursor.close()
 
 
 def _names(connection: sqlite3.Connection, table: str) -> list[str]:
