@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import typer
 
 from shortlist.cli.dialect import write_option
-from shortlist.cli.interrupts import heard
+from shortlist.cli.interrupts import handle_signals
 from shortlist.cli.streams import is_unwritten
 from shortlist.errors import ParameterError, ShortlistError
 
@@ -26,7 +26,7 @@ _TRACEBACK = "SHORTLIST_TRACEBACK"
 @contextmanager
 def report_errors() -> Iterator[None]:
     """Turn errors into a message and an exit code."""
-    with heard() as interrupts:
+    with handle_signals() as interrupts:
         try:
             yield
         except (typer.Exit, typer.Abort, BrokenPipeError):

@@ -25,7 +25,7 @@ _PATIENCE = 5.0
 
 
 @contextmanager
-def heard() -> Iterator[list[int]]:
+def handle_signals() -> Iterator[list[int]]:
     """Keep a list of the signals that arrive, where they arrive at all: not in a thread, not when ignored."""
     arrived: list[int] = []
     raised = float("-inf")
