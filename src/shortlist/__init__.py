@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
-    from shortlist.accuracy import ErrorBound, NoisyCounts
     from shortlist.errors import (
         BudgetError,
         ChangedError,
@@ -30,15 +29,16 @@ if TYPE_CHECKING:
         Laplace,
         MarginJoint,
         Mechanism,
-        NoisyTop,
+        NoisyCounts,
         PNFJoint,
         PNFPeel,
         Subset,
     )
+    from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
     from shortlist.privacy import Guarantee, Neighbours, compose
-    from shortlist.release import Release
-    from shortlist.selection import select
-    from shortlist.selector import Selector, prepare, top_k
+    from shortlist.release.release import Release
+    from shortlist.selection.from_counts import Selector, prepare, top_k
+    from shortlist.selection.from_votes import select
     from shortlist.votes import Query
     from shortlist.votes.check import Check, check
     from shortlist.votes.sources.files import Files
@@ -65,13 +65,13 @@ __all__ = [
     "MissingExtraError",
     "Neighbours",
     "NoisyCounts",
-    "NoisyTop",
     "OutputError",
     "PNFJoint",
     "PNFPeel",
     "ParameterError",
     "Query",
     "Release",
+    "ReleasedCounts",
     "SeededBits",
     "Selector",
     "ShortlistError",
@@ -87,7 +87,7 @@ __all__ = [
 
 # Names are imported on first use, so that the command line can print help before NumPy is loaded.
 _HOMES = {
-    "accuracy": ["ErrorBound", "NoisyCounts"],
+    "mechanisms.accuracy": ["ErrorBound", "ReleasedCounts"],
     "errors": [
         "BudgetError",
         "ChangedError",
@@ -109,15 +109,15 @@ _HOMES = {
         "Laplace",
         "MarginJoint",
         "Mechanism",
-        "NoisyTop",
+        "NoisyCounts",
         "PNFJoint",
         "PNFPeel",
         "Subset",
     ],
     "privacy": ["Guarantee", "Neighbours", "compose"],
-    "release": ["Release"],
-    "selection": ["select"],
-    "selector": ["Selector", "prepare", "top_k"],
+    "release.release": ["Release"],
+    "selection.from_votes": ["select"],
+    "selection.from_counts": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],
     "votes.check": ["Check", "check"],
     "votes.sources.files": ["Files"],

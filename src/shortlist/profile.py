@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 
 EVERY_LEVEL = 2**63 - 1

@@ -14,8 +14,8 @@ import pytest
 from real_data import find_real_data
 
 from shortlist.exact.bits import SeededBits
-from shortlist.release import Release
-from shortlist.selection import select as select_from
+from shortlist.release.release import Release
+from shortlist.selection.from_votes import select as select_from
 
 from .conftest import Run, Select
 

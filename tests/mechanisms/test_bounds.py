@@ -7,7 +7,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shortlist import CDPPeel, FastJoint, Joint, Laplace, MarginJoint, NoisyTop, PNFJoint, PNFPeel, SeededBits, Subset
+from shortlist import (
+    CDPPeel,
+    FastJoint,
+    Joint,
+    Laplace,
+    MarginJoint,
+    NoisyCounts,
+    PNFJoint,
+    PNFPeel,
+    SeededBits,
+    Subset,
+)
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import bound_loss, ceil_log
 from shortlist.profile import Profile
@@ -21,7 +32,7 @@ def cdp_peel(k, epsilon, neighbours="add-remove"):
 
 
 def noisy_counts(k, epsilon, neighbours="add-remove"):
-    return NoisyTop(k=k, epsilon=epsilon, votes_per_person=2, neighbours=neighbours)
+    return NoisyCounts(k=k, epsilon=epsilon, votes_per_person=2, neighbours=neighbours)
 
 
 KINDS = [Joint, MarginJoint, PNFJoint, FastJoint, PNFPeel, cdp_peel, Subset, noisy_counts]

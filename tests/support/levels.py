@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.profile import Profile
 
 

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from shortlist.errors import DataError, ParameterError
-from shortlist.selection import select
+from shortlist.selection.from_votes import select
 from shortlist.votes import Query, tally
 from shortlist.votes.running import stop_engines
 

@@ -73,7 +73,7 @@ def check(
 def _check_place(output: Path | None, *, force: bool, quiet: bool) -> None:
     """Refuse a pipe or a redirection, before any data is read: the result could end up where others see it."""
     if output is not None:
-        from shortlist.writing import check_target
+        from shortlist.atomic_files import check_target
 
         check_target(output, force=force)
         if output.exists() and not output.is_file():
@@ -93,7 +93,7 @@ def _check_place(output: Path | None, *, force: bool, quiet: bool) -> None:
 def _write(found: Check, output: Path, *, force: bool) -> None:
     import json
 
-    from shortlist.writing import write_whole
+    from shortlist.atomic_files import write_whole
 
     text = json.dumps(found.to_dict(), indent=2) if output.suffix.lower() == ".json" else str(found)
     before = os.umask(0o077)

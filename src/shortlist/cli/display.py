@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from shortlist.text import escape
+from shortlist.safe_text import escape
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -74,9 +74,9 @@ def create(
 @app.command(epilog=options.example(EXAMPLES["show"]))
 def show(path: File, output: Output = None, force: options.Force = False, quiet: options.Quiet = False) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
+    from shortlist.atomic_files import check_target, write_whole
     from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Statement
-    from shortlist.writing import check_target, write_whole
 
     if output is not None:
         if output.suffix.lower() != ".json":
@@ -104,11 +104,11 @@ def afford(
 ) -> None:
     """Print how many more releases like this one the budget covers."""
     from shortlist.ledger import Ledger
-    from shortlist.mechanisms import DEFAULT_MECHANISM, mechanism_named
+    from shortlist.mechanisms import DEFAULT_MECHANISM, build_mechanism
 
     opened = Ledger.open(path)
     name = mechanism or DEFAULT_MECHANISM
-    chosen = mechanism_named(name, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
+    chosen = build_mechanism(name, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
     print(opened.afford(chosen.guarantee.scale(1, unit=unit)))
 
 

@@ -10,10 +10,10 @@ from shortlist.cli.display import make_console, make_ranking, print_lines, remar
 from shortlist.cli.options import Format
 from shortlist.cli.streams import make_stdout_exact, stdout_is_closed
 from shortlist.errors import OutputError, ParameterError
-from shortlist.text import escape
+from shortlist.safe_text import escape
 
 if TYPE_CHECKING:
-    from shortlist.release import Release
+    from shortlist.release.release import Release
 
 _SUFFIXES = (".json", ".csv", ".parquet")
 _LARGE_EPSILON = 20
@@ -21,7 +21,7 @@ _LARGE_EPSILON = 20
 
 def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None:
     """Refuse a release that has no place to go, before any data is read and any privacy is spent."""
-    from shortlist.writing import check_target
+    from shortlist.atomic_files import check_target
 
     if path is None:
         if quiet:
@@ -53,7 +53,7 @@ def print_release(release: Release, form: Format, *, quiet: bool = False) -> Non
     if form is Format.TABLE:
         _print_table(release)
         return
-    from shortlist.columns import write_csv
+    from shortlist.release.columns import write_csv
 
     text = release.to_json() if form is Format.JSON else write_csv(release)
     if sys.stdout.isatty():
@@ -64,8 +64,8 @@ def print_release(release: Release, form: Format, *, quiet: bool = False) -> Non
 
 
 def _print_table(release: Release) -> None:
-    from shortlist.columns import make_columns
-    from shortlist.release import NOT_SECURE
+    from shortlist.release.columns import make_columns
+    from shortlist.release.release import NOT_SECURE
 
     columns = make_columns(release)
     others = {name: columns[name] for name in ("count", "low", "high") if name in columns}

@@ -67,7 +67,7 @@ def select(
     check_output(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step:
         from shortlist.mechanisms import DEFAULT_MECHANISM
-        from shortlist.selection import select as select_from
+        from shortlist.selection.from_votes import select as select_from
 
         release = select_from(
             read_votes(files, votes_files, database=database, sql=sql),

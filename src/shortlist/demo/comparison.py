@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.demo.playlog import PlayLog
 from shortlist.mechanisms import Joint
-from shortlist.selector import Selector, prepare
+from shortlist.selection.from_counts import Selector, prepare
 
 _DRAWS = 200
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import SeededBits
 
 _FIRST = """

@@ -24,7 +24,7 @@ class Bits(Protocol):
         """Draw the next `count` bytes."""
 
 
-def source(bits: Bits | None) -> Bits:
+def read_bits(bits: Bits | None) -> Bits:
     """Return the source that was given, or that of the operating system. Refuse anything else."""
     if bits is None:
         return SystemBits()
@@ -36,6 +36,11 @@ def source(bits: Bits | None) -> Bits:
             type=type(bits).__name__,
         )
     return bits
+
+
+def is_secure(bits: Bits) -> bool:
+    """Whether randomness is the operating system's. A class cannot claim it for itself, by a flag or by inheritance."""
+    return type(bits) is SystemBits
 
 
 class SystemBits:

@@ -16,7 +16,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import working_precision
 from shortlist.exact.uniform import Uniform
 

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from flint import arb, ctx
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import Scaled

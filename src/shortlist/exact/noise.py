@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from flint import arb, ctx
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.balls import ball, exp_minus, round_to_float, shortfall, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.coins import draw_geometric, flip, flip_exp_each

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus, round_to_float
 
 _TABLE_BITS = 10

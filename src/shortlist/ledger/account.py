@@ -17,7 +17,7 @@ from shortlist.ledger.ledger import Ledger, PathLike
 from shortlist.ledger.rows import Charge
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
-from shortlist.release import Release
+from shortlist.release.release import Release
 
 VARIABLE = "SHORTLIST_LEDGER"
 """The environment variable that makes a ledger mandatory for every selection."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import BudgetError, ParameterError
-from shortlist.exact.bits import Bits, source
+from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import store
 from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.rows import (
@@ -25,7 +25,7 @@ from shortlist.ledger.rows import (
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
-from shortlist.release import Release, is_secure
+from shortlist.release.release import Release
 
 PathLike = str | os.PathLike[str]
 
@@ -191,7 +191,7 @@ class Ledger:
             raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
         if mechanism.research:
             raise ParameterError("{mechanism} must not be for research only if a ledger is charged")
-        if not is_secure(source(bits)):
+        if not is_secure(read_bits(bits)):
             raise ParameterError(
                 "a release that is charged to a ledger must use secure randomness",
                 "this one can be repeated",

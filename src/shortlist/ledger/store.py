@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from shortlist.atomic_files import write_whole
 from shortlist.errors import LedgerError, OutputError
-from shortlist.writing import write_whole
 
 APPLICATION = int.from_bytes(b"SLdg")
 SCHEMA_VERSION = 1

@@ -9,18 +9,18 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.auto.auto import Auto
-from shortlist.mechanisms.counts.noisy_counts import NoisyTop
+from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
+from shortlist.mechanisms.near_names import find_near_name
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
 from shortlist.mechanisms.research.laplace import Laplace
 from shortlist.mechanisms.subset.subset import Subset
-from shortlist.near_names import find_near_name
 from shortlist.privacy.numbers import quote
 
 __all__ = [
@@ -34,12 +34,12 @@ __all__ = [
     "Laplace",
     "MarginJoint",
     "Mechanism",
-    "NoisyTop",
+    "NoisyCounts",
     "PNFJoint",
     "PNFPeel",
     "Prepared",
     "Subset",
-    "mechanism_named",
+    "build_mechanism",
     "takes_cap",
     "write_table",
 ]
@@ -56,7 +56,7 @@ _ALL: tuple[type[Mechanism], ...] = (
     PNFJoint,
     PNFPeel,
     CDPPeel,
-    NoisyTop,
+    NoisyCounts,
     Laplace,
     Gamma,
 )
@@ -66,10 +66,10 @@ _PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
 
-def mechanism_named(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
+def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     """Build a mechanism by its name, or take one that is built already.
 
-    >>> mechanism_named("fastjoint", k=3, epsilon=1, beta=2**-10).beta
+    >>> build_mechanism("fastjoint", k=3, epsilon=1, beta=2**-10).beta
     Fraction(1, 1024)
 
     Parameters that are None count as not given.

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus, round_to_float, shortfall
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import FloatArray
+from shortlist.array_types import FloatArray
 from shortlist.exact.choice import Table
 from shortlist.exact.scaled import Scaled
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
 from shortlist.votes.views import Chunks, View, Window

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.profile import EVERY_LEVEL, Picks, Profile

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.votes.engine_errors import optional, reading
 from shortlist.votes.item_types import Family, exact_type, family_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.votes.engine_errors import optional
 from shortlist.votes.item_types import Family, family_of
 from shortlist.votes.meanings import meanings

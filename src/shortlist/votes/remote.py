@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError
 from shortlist.profile import Picks, Profile
 from shortlist.votes.domain import Domain

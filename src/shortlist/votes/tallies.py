@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Protocol
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.profile import Picks, Profile
 from shortlist.votes.counting import VOTES, Columns, CountedDomain

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.profile import Picks, Profile
 
 _CHUNK = 1 << 14

@@ -12,7 +12,7 @@ from laws import p_value, sequences, small_histograms
 from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance, outputs
 from peels import ball, renyi
 
-from shortlist import NoisyTop, SeededBits, top_k
+from shortlist import NoisyCounts, SeededBits, top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
@@ -39,7 +39,7 @@ class TestPureNoisyCounts(MechanismContract):
     test_no_neighbour_of_random_histograms_is_told_apart = None
 
     def make(self, k, epsilon, relation="add-remove"):
-        return NoisyTop(k=k, epsilon=epsilon, votes_per_person=1, neighbours=relation)
+        return NoisyCounts(k=k, epsilon=epsilon, votes_per_person=1, neighbours=relation)
 
     def law(self, histogram, k, epsilon, relation="add-remove"):
         law = law_of(self.make(k, epsilon, relation).noise)
@@ -53,7 +53,7 @@ class TestGaussianNoisyCounts(TestPureNoisyCounts):
     sampled = (((5, 3, 3, 0), 1), ((9, 5, 1), 2))
 
     def make(self, k, epsilon, relation="add-remove"):
-        return NoisyTop(k=k, epsilon=epsilon, delta="0.2", votes_per_person=1, neighbours=relation)
+        return NoisyCounts(k=k, epsilon=epsilon, delta="0.2", votes_per_person=1, neighbours=relation)
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2, 3)), DiscreteGaussian(Fraction(1))], ids=str)
@@ -72,7 +72,7 @@ def test_all_outputs_together_are_certain(noise):
 @pytest.mark.parametrize("cap", [1, 2])
 def test_no_neighbour_is_told_apart_by_list_and_counts(relation, cap):
     """For every small histogram, every neighbour that respects the cap, and every list with its counts."""
-    mechanisms = {k: NoisyTop(k=k, epsilon=1, votes_per_person=cap, neighbours=relation) for k in (1, 2, 3)}
+    mechanisms = {k: NoisyCounts(k=k, epsilon=1, votes_per_person=cap, neighbours=relation) for k in (1, 2, 3)}
     largest = arb(0)
     with ctx.workprec(96):
         law = law_of(mechanisms[1].noise)
@@ -94,7 +94,7 @@ def test_no_neighbour_is_told_apart_by_list_and_counts(relation, cap):
 def test_order_by_true_count_would_tell_neighbours_apart():
     """The check above has power: without the random order of equal noisy counts it fails."""
     with ctx.workprec(96):
-        at, _ = law_of(NoisyTop(k=2, epsilon=1, votes_per_person=1).noise)
+        at, _ = law_of(NoisyCounts(k=2, epsilon=1, votes_per_person=1).noise)
         # Both noisy counts are 1, and item 1 comes first: in (0, 1) it does for certain, in (0, 0) half of the time.
         assert at(1) * at(0) > arb("1.6").exp() * at(1) * at(1) / 2
 
@@ -103,7 +103,7 @@ def test_order_by_true_count_would_tell_neighbours_apart():
 def test_gaussian_lists_and_counts_are_within_rho(relation):
     """Rényi divergences of lists with counts are at most rho times their order; hockey sticks at most delta."""
     cap = 1
-    mechanism = NoisyTop(k=1, epsilon=2, delta="0.1", votes_per_person=cap, neighbours=relation)
+    mechanism = NoisyCounts(k=1, epsilon=2, delta="0.1", votes_per_person=cap, neighbours=relation)
     with ctx.workprec(96):
         law = law_of(mechanism.noise)
         rho, delta = ball(mechanism.guarantee.rho), ball(mechanism.guarantee.delta)
@@ -158,7 +158,7 @@ def widened(noise, stretch):
 def test_intervals_hold_for_all_counts_at_once(parameters, relation):
     """All k released counts are within the bound in 95 % of the draws, but not within a bound that is a third less."""
     counts = np.random.default_rng(1).poisson(4.0, 3000)
-    mechanism = NoisyTop(k=20, votes_per_person=3, neighbours=relation, **parameters)
+    mechanism = NoisyCounts(k=20, votes_per_person=3, neighbours=relation, **parameters)
     prepared, bits = mechanism.prepare(Profile.of(counts)), SeededBits(2)
     bound = mechanism.count_bound(len(counts))
     worst = []
@@ -174,18 +174,18 @@ def test_intervals_hold_for_all_counts_at_once(parameters, relation):
 
 def test_noise_is_as_large_as_it_must_be():
     """Scale mΔ/ε, or variance mΔ/2ρ; the guarantee is that of mΔ counts."""
-    pure = NoisyTop(k=5, epsilon="0.5", votes_per_person=10)
+    pure = NoisyCounts(k=5, epsilon="0.5", votes_per_person=10)
     assert pure.noise == DiscreteLaplace(Fraction(20))
     assert pure.guarantee.rho == 10 * rho_of_pure(Fraction(1, 20))
-    assert NoisyTop(k=5, epsilon="0.5", votes_per_person=10, neighbours="replace").noise.b == 40
-    gaussian = NoisyTop(k=5, epsilon=1, delta="1e-6", votes_per_person=10)
+    assert NoisyCounts(k=5, epsilon="0.5", votes_per_person=10, neighbours="replace").noise.b == 40
+    gaussian = NoisyCounts(k=5, epsilon=1, delta="1e-6", votes_per_person=10)
     rho = rho_from(Fraction(1), Fraction(1, 10**6))
     assert gaussian.noise == DiscreteGaussian(10 / (2 * rho))
     assert (gaussian.guarantee.rho, gaussian.guarantee.delta) == (rho, Fraction(1, 10**6))
-    stated = NoisyTop(k=5, rho="0.02", delta="1e-6", votes_per_person=10, neighbours="replace")
+    stated = NoisyCounts(k=5, rho="0.02", delta="1e-6", votes_per_person=10, neighbours="replace")
     assert stated.noise == DiscreteGaussian(Fraction(500))
     assert stated.guarantee.epsilon == stated.epsilon > 0
-    assert NoisyTop(**stated.parameters) == stated
+    assert NoisyCounts(**stated.parameters) == stated
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform, distinct_below
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
 from shortlist.mechanisms.counts.calibrated import read_cap
-from shortlist.mechanisms.counts.noisy_counts import NoisyTop
+from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
@@ -110,7 +110,7 @@ class Auto(Mechanism):
             rest = self.epsilon - self.choice_epsilon
             cap = self.votes_per_person
             found.append(
-                NoisyTop(k=self.k, epsilon=rest, votes_per_person=cap, delta=self.delta, neighbours=self.neighbours)
+                NoisyCounts(k=self.k, epsilon=rest, votes_per_person=cap, delta=self.delta, neighbours=self.neighbours)
             )
         return {each.name: each for each in found}
 
@@ -207,14 +207,14 @@ class Choice:
 
     def _adjust(self, score: arb, candidate: Mechanism) -> arb:
         """Change a score by public numbers, such that one person still moves it by Δ at most."""
-        if not isinstance(candidate, PNFPeel | CDPPeel | NoisyTop):
+        if not isinstance(candidate, PNFPeel | CDPPeel | NoisyCounts):
             return score
         factor = Fraction(1) if self._auto.ordered else DISCOUNT
         return score * ball(factor) + ball(HANDICAP / candidate.rate)
 
 
 def _score(candidate: Mechanism, levels: Levels) -> Score:
-    if isinstance(candidate, NoisyTop):
+    if isinstance(candidate, NoisyCounts):
         return RoundScore(levels, k=candidate.k, rate=find_noise_rate(candidate))
     if isinstance(candidate, PNFPeel | CDPPeel):
         return RoundScore(levels, k=candidate.k, rate=candidate.round_rate)
@@ -222,7 +222,7 @@ def _score(candidate: Mechanism, levels: Levels) -> Score:
     return kind(levels, k=candidate.k, rate=candidate.rate)
 
 
-def find_noise_rate(candidate: NoisyTop) -> Fraction:
+def find_noise_rate(candidate: NoisyCounts) -> Fraction:
     """One divided by the scale of discrete Laplace noise, or by about the standard deviation of Gaussian noise."""
     noise = candidate.noise
     if isinstance(noise, DiscreteLaplace):

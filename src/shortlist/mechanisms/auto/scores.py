@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.balls import ball, exp_minus
 from shortlist.exact.choice import AnyCell
 from shortlist.mechanisms.joint.mixture import Mixture

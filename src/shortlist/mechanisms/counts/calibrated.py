@@ -6,9 +6,9 @@ import operator
 from collections.abc import Iterable
 from fractions import Fraction
 
-from shortlist.accuracy import NoisyCounts
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
+from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import quote
 from shortlist.privacy.zcdp import rho_of_pure
@@ -36,15 +36,15 @@ def state_guarantee(
     return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
 
 
-def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> NoisyCounts:
+def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> ReleasedCounts:
     """Put an interval around each noisy count that is off by `bound` at most. Counts are not negative.
 
     >>> add_intervals([7, -2], 3, Fraction(19, 20))
-    NoisyCounts(values=(7, -2), low=(4, 0), high=(10, 1), confidence=Fraction(19, 20))
+    ReleasedCounts(values=(7, -2), low=(4, 0), high=(10, 1), confidence=Fraction(19, 20))
     """
     noisy = tuple(values)
     low, high = (tuple(max(0, value + side * bound) for value in noisy) for side in (-1, 1))
-    return NoisyCounts(values=noisy, low=low, high=high, confidence=confidence)
+    return ReleasedCounts(values=noisy, low=low, high=high, confidence=confidence)
 
 
 def read_cap(votes_per_person: object) -> int:

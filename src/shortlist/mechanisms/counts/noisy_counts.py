@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from shortlist.accuracy import NoisyCounts
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
+from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Mechanism
@@ -22,7 +22,7 @@ _NOT_GIVEN = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyTop(Mechanism):
+class NoisyCounts(Mechanism):
     """Choose the k items with the largest noisy counts, and release these counts.
 
     With m votes per person and c = mΔ, the noise is discrete Laplace of scale c/ε, or with `delta` discrete Gaussian of
@@ -33,7 +33,7 @@ class NoisyTop(Mechanism):
     Proof  noisy_counts.proof.md, Theorems 1 and 2.
     Cost   one pass over the profile, then about k noises for each draw, whatever d is.
 
-    >>> mechanism = NoisyTop(k=100, epsilon=1, votes_per_person=10)
+    >>> mechanism = NoisyCounts(k=100, epsilon=1, votes_per_person=10)
     >>> mechanism.noise, mechanism.count_bound(10**6)
     (DiscreteLaplace(b=Fraction(10, 1)), 168)
     """
@@ -92,7 +92,7 @@ class NoisyTop(Mechanism):
         """Bound the error of the noisy counts of all d items at once, with a probability of `confidence` or more."""
         return bound_noise(self.noise, d, 1 - read_probability(confidence, name="confidence"))
 
-    def state_counts(self, noisy: IntArray, d: int, confidence: Real = Fraction(19, 20)) -> NoisyCounts:
+    def state_counts(self, noisy: IntArray, d: int, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
         """State noisy counts with intervals that hold for all d counts at once."""
         share = read_probability(confidence, name="confidence")
         return add_intervals(noisy.tolist(), self.count_bound(d, share), share)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from shortlist.accuracy import NoisyCounts
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import bound_noise
+from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_positive, read_probability
@@ -60,7 +60,7 @@ class ListCounts:
         epsilon, delta, rho = self._numbers()
         return state_guarantee(self.moved, epsilon, delta, rho, Neighbours.read(self.neighbours))
 
-    def draw(self, counts: Sequence[int], bits: Bits, confidence: Real = Fraction(19, 20)) -> NoisyCounts:
+    def draw(self, counts: Sequence[int], bits: Bits, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
         """Draw noisy counts, given the counts of the k items. Each interval holds by itself with that confidence."""
         epsilon, _, rho = self._numbers()
         noise = choose_noise(self.moved, epsilon, rho)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.scaled import concatenate, powers
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.spans import Span, count_bits, lengths

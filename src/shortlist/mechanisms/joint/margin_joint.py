@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture

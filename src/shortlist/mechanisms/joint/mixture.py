@@ -17,7 +17,7 @@ from functools import cached_property
 
 from flint import arb
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform, distinct_below

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.profile import EVERY_LEVEL, Profile
 

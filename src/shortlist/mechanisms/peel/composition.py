@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import FloatArray
+from shortlist.array_types import FloatArray
 from shortlist.exact.balls import ball, working_precision
 
 _PRECISION = 128

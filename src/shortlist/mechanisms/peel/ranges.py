@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.balls import exp_minus
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from shortlist.arrays import FloatArray
+from shortlist.array_types import FloatArray
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot, uniform_floats

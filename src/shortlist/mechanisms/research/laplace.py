@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.array_types import FloatArray
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.research.noise import OneShot

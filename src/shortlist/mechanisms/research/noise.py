@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import distinct_below, leading_words
 from shortlist.profile import EVERY_LEVEL, Levels, Picks

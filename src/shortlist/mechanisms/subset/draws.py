@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from flint import arb
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.scaled import Scaled, concatenate, power, powers
 from shortlist.mechanisms.spans import Span, count_bits, lengths

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.scaled import Scaled
 from shortlist.profile import Profile
 

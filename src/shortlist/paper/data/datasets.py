@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.paper.data import formats
 from shortlist.paper.data.standins import stand_in

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.privacy.numbers import quote
 

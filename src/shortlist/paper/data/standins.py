@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 
 
 def stand_in(name: str, *, d: int, largest: int, hundredth: int, total: int, least: int) -> IntArray:

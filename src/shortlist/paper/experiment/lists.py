@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import SeededBits
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.contenders import Contender, Maker, Setting
@@ -23,7 +23,7 @@ from shortlist.paper.published.fastjoint import log_subset_sizes as log_sizes_of
 from shortlist.paper.published.joint import draw_sequence as draw_from_order
 from shortlist.paper.published.joint import log_subset_sizes as log_sizes_of_places
 from shortlist.paper.released.process import Released
-from shortlist.selector import prepare
+from shortlist.selection.from_counts import prepare
 
 _Draw = Callable[[np.random.Generator], IntArray]
 _NEGLIGIBLE = 41.0

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import FloatArray, IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.paper.data.datasets import write_title
 from shortlist.paper.experiment.contenders import CONTENDERS, Setting
 from shortlist.paper.experiment.grid import SWEEPS

@@ -11,7 +11,7 @@ from time import monotonic
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.paper.data.datasets import Histogram, choose_datasets, load, require_folder
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
 from shortlist.paper.experiment.grid import DEFAULT, Cell, Grid, list_programs

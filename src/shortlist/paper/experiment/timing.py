@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.bits import SeededBits
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.contenders import DELTA, Contender, Maker, Setting
@@ -22,7 +22,7 @@ from shortlist.paper.published import PUBLISHED
 from shortlist.paper.published.inputs import read_arguments
 from shortlist.paper.published.joint import draw_sequence, draw_subset
 from shortlist.paper.released.process import Released
-from shortlist.selector import top_k
+from shortlist.selection.from_counts import top_k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ distinct items, best first; one person adds or removes at most one vote per item
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.paper.published.cdp_peel import cdp_peel
 from shortlist.paper.published.fastjoint import fastjoint
 from shortlist.paper.published.fastjoint_buckets import fastjoint_buckets

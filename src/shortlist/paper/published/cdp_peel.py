@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-    from shortlist.arrays import IntArray
+    from shortlist.array_types import IntArray
 
 DELTA = 1e-6
 

@@ -22,7 +22,7 @@ from shortlist.paper.published.inputs import read_arguments, read_fraction
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from shortlist.arrays import IntArray
+    from shortlist.array_types import IntArray
 
 BETA = 2.0**-10
 

@@ -18,7 +18,7 @@ from shortlist.paper.published.inputs import read_arguments
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from shortlist.arrays import IntArray
+    from shortlist.array_types import IntArray
 
 
 def fastjoint_buckets(

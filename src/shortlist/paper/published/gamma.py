@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-    from shortlist.arrays import IntArray
+    from shortlist.array_types import IntArray
 
 
 def gamma(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator) -> IntArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote, read_positive, read_rational
 

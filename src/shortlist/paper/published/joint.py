@@ -23,7 +23,7 @@ from shortlist.paper.published.inputs import read_arguments
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from shortlist.arrays import IntArray
+    from shortlist.array_types import IntArray
 
 
 def joint(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator) -> IntArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 
 
 def best(noisy: NDArray[np.float64], k: int) -> IntArray:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shortlist.atomic_files import write_whole
 from shortlist.errors import OutputError
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.results import Results
@@ -15,7 +16,6 @@ from shortlist.paper.report.figures.style import AXES, save
 from shortlist.paper.report.figures.sweeps import draw_sweep
 from shortlist.paper.report.page import page
 from shortlist.paper.report.verdict import SIDES, Finding, tally, verdict
-from shortlist.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.votes.counting import VOTES, Columns, count_pairs, spread
 from shortlist.votes.domain import Domain
 from shortlist.votes.engine_errors import optional

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.profile import EVERY_LEVEL
 from shortlist.votes.counting import Columns, count_pairs, take_counts
 from shortlist.votes.domain import Domain

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.votes.counting import Columns
 from shortlist.votes.domain import Domain

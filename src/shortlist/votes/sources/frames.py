@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shortlist.arrays import IntArray
+from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.votes.counting import VOTES, Columns
 from shortlist.votes.domain import Domain

@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from shortlist.arrays import FloatArray
+from shortlist.array_types import FloatArray
 from shortlist.paper.experiment.contenders import Setting, write_beta
 from shortlist.paper.experiment.grid import SWEEPS
 from shortlist.paper.experiment.results import Results, Times

@@ -19,14 +19,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import prepare
-from shortlist.accuracy import ErrorBound, NoisyCounts
+from shortlist.atomic_files import check_target, write_whole
 from shortlist.errors import DataError, OutputError, ParameterError
-from shortlist.exact.bits import SeededBits, SystemBits
+from shortlist.exact.bits import SeededBits, SystemBits, is_secure
 from shortlist.mechanisms import MECHANISMS, Joint
+from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import write_exact
-from shortlist.release import Release, check_may_release, is_secure
-from shortlist.writing import check_target, write_whole
+from shortlist.release.make import check_may_release
+from shortlist.release.release import Release
 
 ITEMS = {
     "text": ("", "é", '<b>&"', "a\nb"),
@@ -305,7 +306,7 @@ def make_full():
     return replace(
         make(("a", "b")),
         unordered=True,
-        counts=NoisyCounts(values=(310, -2), low=(300, 0), high=(320, 8), confidence="0.95"),
+        counts=ReleasedCounts(values=(310, -2), low=(300, 0), high=(320, 8), confidence="0.95"),
         error_bound=ErrorBound(votes=12, confidence="0.95", statement="no place misses 12 votes"),
         population="listeners",
     )
@@ -334,7 +335,7 @@ def test_a_reader_ignores_fields_that_it_does_not_know():
 
 @pytest.fixture(scope="module")
 def schema():
-    path = Path(__file__).parents[1] / "docs" / "release.schema.json"
+    path = Path(__file__).parents[2] / "docs" / "release.schema.json"
     stored = json.loads(path.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(stored)
     return jsonschema.Draft202012Validator(stored)

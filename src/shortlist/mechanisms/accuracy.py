@@ -14,12 +14,12 @@ from shortlist.privacy.numbers import Real, read_probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyCounts:
+class ReleasedCounts:
     """A noisy count for each released item, with an interval that holds the true count.
 
     Each interval from `low` to `high` holds the true count with probability `confidence`.
 
-    >>> NoisyCounts(values=(310, 190), low=(300, 180), high=(320, 200), confidence="0.95").confidence
+    >>> ReleasedCounts(values=(310, 190), low=(300, 180), high=(320, 200), confidence="0.95").confidence
     Fraction(19, 20)
     """
 

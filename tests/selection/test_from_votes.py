@@ -10,9 +10,9 @@ import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
-from shortlist.mechanisms import Joint, NoisyTop
-from shortlist.release import Release
-from shortlist.selection import select
+from shortlist.mechanisms import Joint, NoisyCounts
+from shortlist.release.release import Release
+from shortlist.selection.from_votes import select
 from shortlist.votes import Query
 
 VOTES = pa.table({"user": [*range(900), *range(500)], "track": ["a"] * 900 + ["b"] * 500})
@@ -60,12 +60,12 @@ LETTERS = {"domain": list("abcdefghijklmnopqrstuvwxyz"), "k": 26, "epsilon": 10*
 
 @pytest.mark.parametrize(
     "mechanism",
-    ["noisy-counts", NoisyTop(k=26, epsilon=10**5, votes_per_person=3), "auto", "joint"],
+    ["noisy-counts", NoisyCounts(k=26, epsilon=10**5, votes_per_person=3), "auto", "joint"],
     ids=lambda mechanism: mechanism if isinstance(mechanism, str) else "object",
 )
 def test_the_cap_of_a_mechanism_is_applied_to_the_votes(mechanism):
     """Whether a cap is named beside a mechanism or in it, so many votes of each person are counted, and no more."""
-    given = {} if isinstance(mechanism, NoisyTop) else {"votes_per_person": 3}
+    given = {} if isinstance(mechanism, NoisyCounts) else {"votes_per_person": 3}
     made = release(MANY, **LETTERS, mechanism=mechanism, **given)
     assert made.parameters["votes_per_person"] == 3
     exact = release(MANY, **LETTERS, mechanism="noisy-counts", votes_per_person=3)
@@ -77,9 +77,9 @@ def test_the_cap_of_a_mechanism_is_applied_to_the_votes(mechanism):
 def test_two_different_caps_are_refused():
     """A cap beside a mechanism must be the cap that the mechanism relies on."""
     with pytest.raises(ParameterError, match="disagree"):
-        release(mechanism=NoisyTop(k=2, epsilon=1, votes_per_person=1), votes_per_person=2)
+        release(mechanism=NoisyCounts(k=2, epsilon=1, votes_per_person=1), votes_per_person=2)
     with pytest.raises(ParameterError, match="must go with person"):
-        release(VOTES, person=None, count="user", mechanism=NoisyTop(k=2, epsilon=1, votes_per_person=1))
+        release(VOTES, person=None, count="user", mechanism=NoisyCounts(k=2, epsilon=1, votes_per_person=1))
 
 
 def test_items_without_an_order_stand_in_the_order_of_the_domain():
@@ -168,7 +168,7 @@ def test_tells_its_steps():
 
 def test_imports_are_light():
     """Importing the way in loads no engine."""
-    code = "import sys, shortlist.selection; print(*sorted(name.partition('.')[0] for name in sys.modules))"
+    code = "import sys, shortlist.selection.from_votes; print(*sorted(name.partition('.')[0] for name in sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"duckdb", "narwhals", "pyarrow", "pandas", "polars", "pyspark", "ibis", "scipy"} & set(loaded)
 
@@ -178,7 +178,7 @@ def test_says_which_part_is_missing():
     code = (
         "import sys; sys.modules['duckdb'] = None\n"
         "from shortlist.errors import MissingExtraError\n"
-        "from shortlist.selection import select\n"
+        "from shortlist.selection.from_votes import select\n"
         "try: select('votes.csv', person='user', item='track', domain=['a'], k=1, epsilon=1)\n"
         "except MissingExtraError as error: print(error)"
     )

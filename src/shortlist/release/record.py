@@ -19,14 +19,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from shortlist.accuracy import ErrorBound, NoisyCounts
 from shortlist.errors import DataError
+from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
-from shortlist.text import is_visible
+from shortlist.safe_text import is_visible
 
 if TYPE_CHECKING:
-    from shortlist.release import Release
+    from shortlist.release.release import Release
 
 SCHEMA = "shortlist.release/2"
 _FIRST_SCHEMA = "shortlist.release/1"
@@ -172,7 +172,7 @@ def _decode_guarantee(stored: dict[str, Any]) -> Guarantee:
     return Guarantee(epsilon=epsilon, delta=delta, rho=rho, neighbours=stored["neighbours"], unit=stored["unit"])
 
 
-def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> NoisyCounts | None:
+def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> ReleasedCounts | None:
     if stored is None:
         return None
     columns = [stored[name] for name in ("values", "low", "high")]
@@ -180,7 +180,7 @@ def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> NoisyCounts
     _check(all(type(value) is int for column in columns for value in column))
     values, low, high = map(tuple, columns)
     _check(all(least <= most for least, most in zip(low, high, strict=True)))
-    return NoisyCounts(values=values, low=low, high=high, confidence=_decode_exact(stored["confidence"]))
+    return ReleasedCounts(values=values, low=low, high=high, confidence=_decode_exact(stored["confidence"]))
 
 
 def _decode_bound(stored: Mapping[str, Any] | None) -> ErrorBound | None:

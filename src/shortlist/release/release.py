@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
 
-from shortlist import record
-from shortlist.accuracy import ErrorBound, NoisyCounts
-from shortlist.arrays import IntArray
-from shortlist.columns import METADATA, make_arrow, make_columns, write_csv
-from shortlist.consistency import check_consistent
+from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
-from shortlist.exact.bits import Bits, SystemBits
-from shortlist.mechanisms import Mechanism, NoisyTop
-from shortlist.mechanisms.mechanism import UNORDERED_BOUND
+from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
-from shortlist.text import escape
+from shortlist.release import record
+from shortlist.release.columns import METADATA, make_arrow, make_columns, write_csv
+from shortlist.release.consistency import check_consistent
+from shortlist.safe_text import escape
 from shortlist.version import __version__
-from shortlist.writing import write_whole
 
 PathLike = str | os.PathLike[str]
-_CONFIDENCE = Fraction(19, 20)
 NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
 
 
@@ -57,7 +51,7 @@ class Release(Sequence[Any]):
     secure: bool
     version: str = __version__
     unordered: bool = False
-    counts: NoisyCounts | None = None
+    counts: ReleasedCounts | None = None
     error_bound: ErrorBound | None = None
     population: str | None = None
 
@@ -172,79 +166,6 @@ class Release(Sequence[Any]):
     def to_polars(self) -> Any:
         """Make a `polars.DataFrame` of ranks and items."""
         return import_module("polars").from_arrow(make_arrow(self))
-
-
-def make_release(
-    mechanism: Mechanism,
-    items: Iterable[Any],
-    *,
-    d: int | None,
-    bits: Bits,
-    sensitivity: int = 1,
-    unit: str = "person",
-    votes_per_person: int | None = None,
-    noisy: IntArray | None = None,
-    population: str | None = None,
-    chosen: str | None = None,
-) -> Release:
-    """Describe what a mechanism chose: the items, and everything public about how they were chosen.
-
-    The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
-    states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
-    `noisy` are the noisy counts of the items, where the mechanism makes some. `chosen` names the mechanism that was
-    chosen, where the mechanism chooses one.
-    """
-    guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
-    parameters = list_parameters(mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person)
-    ran = mechanism.resolve(chosen)
-    if ran is not mechanism:
-        spent = ran.epsilon * sensitivity
-        parameters |= {"chosen": ran.name, "choice_epsilon": guarantee.epsilon - spent, "chosen_epsilon": spent}
-    return Release(
-        items=tuple(items),
-        mechanism=mechanism.name,
-        parameters=parameters,
-        guarantee=guarantee,
-        d=d,
-        secure=is_secure(bits),
-        unordered=mechanism.unordered,
-        counts=ran.state_counts(noisy, d) if isinstance(ran, NoisyTop) and noisy is not None and d else None,
-        error_bound=None if d is None else _bound_error(ran, d, unordered=mechanism.unordered),
-        population=population,
-    )
-
-
-def list_parameters(mechanism: Mechanism, *, sensitivity: int, votes_per_person: int | None) -> dict[str, object]:
-    """List what is public about how items are chosen and votes are counted. It is known before votes are read."""
-    parameters = {**mechanism.parameters, "epsilon": mechanism.guarantee.epsilon * sensitivity}
-    if sensitivity > 1:
-        parameters["sensitivity"] = sensitivity
-    if votes_per_person is not None:
-        parameters["votes_per_person"] = votes_per_person
-    return parameters
-
-
-def is_secure(bits: Bits) -> bool:
-    """Whether randomness is the operating system's. A class cannot claim it for itself, by a flag or by inheritance."""
-    return type(bits) is SystemBits
-
-
-def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
-    """Refuse a secure release by a mechanism that computes in floating point. Call it before data is read."""
-    if mechanism.research and is_secure(bits):
-        raise ParameterError(
-            "{name} computes in floating point and must not make a secure release",
-            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, and the release says so",
-            name=mechanism.name,
-        )
-
-
-def _bound_error(mechanism: Mechanism, d: int, *, unordered: bool) -> ErrorBound | None:
-    votes = mechanism.error_bound(d, _CONFIDENCE)
-    if votes is None:
-        return None
-    words = UNORDERED_BOUND if unordered and not mechanism.unordered else mechanism.bound_in_words
-    return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=f"{votes:,}"))
 
 
 def _read_file(path: Path) -> str:

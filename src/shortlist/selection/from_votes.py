@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.exact.bits import Bits, source
+from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named, takes_cap
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, takes_cap
 from shortlist.privacy.numbers import quote, read_positive
-from shortlist.release import Release, check_may_release, list_parameters, make_release
+from shortlist.release.make import check_may_release, list_parameters, make_release
+from shortlist.release.release import Release
 from shortlist.votes import tally
 
 
@@ -68,11 +69,11 @@ def select(
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
     if takes_cap(mechanism):
         parameters["votes_per_person"] = votes_per_person
-    built = mechanism_named(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
+    built = build_mechanism(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
     # The cap that a mechanism relies on is the cap that is applied to the votes.
     cap = getattr(built, "votes_per_person", votes_per_person)
     guarantee = built.guarantee.scale(times, unit=unit)
-    drawn_from = source(bits)
+    drawn_from = read_bits(bits)
     check_may_release(built, drawn_from)
     public = list_parameters(built, sensitivity=times, votes_per_person=cap)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)

@@ -9,11 +9,11 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
-from shortlist import record
 from shortlist.errors import MissingExtraError
+from shortlist.release import record
 
 if TYPE_CHECKING:
-    from shortlist.release import Release
+    from shortlist.release.release import Release
 
 METADATA = "shortlist.release"
 """Under this name, Parquet and Arrow metadata and pandas attributes hold the whole record as JSON."""

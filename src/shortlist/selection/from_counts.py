@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-from shortlist.arrays import IntArray
-from shortlist.exact.bits import Bits, source
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, mechanism_named
+from shortlist.array_types import IntArray
+from shortlist.exact.bits import Bits, read_bits
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import Picks
-from shortlist.release import Release, check_may_release, make_release
+from shortlist.release.make import check_may_release, make_release
+from shortlist.release.release import Release
 from shortlist.votes.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
@@ -83,8 +84,8 @@ def top_k(
     >>> top_k(counts, k=2, epsilon=1)
     ['apple', 'pear']
     """
-    chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
-    drawn_from = source(bits)
+    chosen = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
+    drawn_from = read_bits(bits)
     check_may_release(chosen, drawn_from)
     array, labels = read_counts(counts)
     return Selector(chosen, ArrayTally(array), labels).draw(drawn_from)
@@ -139,7 +140,7 @@ def prepare(
     >>> print(selector.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    chosen = mechanism_named(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
+    chosen = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
     array, labels = read_counts(counts)
     return Selector(chosen, ArrayTally(array.copy()), labels)
 
@@ -171,12 +172,12 @@ class Selector(Generic[Chosen]):
 
         The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
         """
-        items: Chosen = self._draw(source(bits))[0]
+        items: Chosen = self._draw(read_bits(bits))[0]
         return items
 
     def release(self, bits: Bits | None = None) -> Release:
         """Draw once, and return the items with all that may be published about them."""
-        drawn_from = source(bits)
+        drawn_from = read_bits(bits)
         items, noisy, picks = self._draw(drawn_from)
         return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, noisy=noisy, chosen=picks.chosen)
 
