@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import TYPE_CHECKING
 
 from shortlist.cli import options
@@ -20,7 +22,7 @@ EXAMPLE = r"""shortlist select plays/*.parquet --person user_id --item track \
 
 def select(
     item: options.Item,
-    k: options.K,
+    k: options.Sizes,
     epsilon: options.Epsilon,
     files: options.Files = None,
     person: options.Person = None,
@@ -48,6 +50,11 @@ def select(
     any_order: options.AnyOrder = False,
     beta: options.Beta = None,
     delta: options.Delta = None,
+    assess: options.Assess = None,
+    counts_epsilon: options.CountsEpsilon = None,
+    counts_rho: options.CountsRho = None,
+    counts_delta: options.CountsDelta = None,
+    people: options.People = None,
     neighbours: options.Neighbours = "add-remove",
     unit: options.Unit = "person",
     ledger: options.Ledger = None,
@@ -63,12 +70,14 @@ def select(
     """
     votes_files = FileOptions(input_format, encoding, no_header, delimiter)
     domain_file = FileOptions(domain_format, domain_encoding, domain_no_header, domain_delimiter)
-    bits = _bits(seed, insecure)
+    bits, sizes = _bits(seed, insecure), read_sizes(k)
     check_output(output, force=force, quiet=quiet)
-    with progress(quiet=quiet) as step:
+    with progress(quiet=quiet) as step, warnings.catch_warnings():
         from shortlist.mechanisms import DEFAULT_MECHANISM
+        from shortlist.release.usefulness import UsefulnessWarning
         from shortlist.selection.from_votes import select as select_from
 
+        warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
         release = select_from(
             read_votes(files, votes_files, database=database, sql=sql),
             person=person,
@@ -79,7 +88,7 @@ def select(
             domain=read_domain(domain, domain_file, database=database, domain_sql=domain_sql),
             domain_column=domain_column,
             memory_limit=memory_limit,
-            k=k,
+            k=sizes,
             epsilon=epsilon,
             mechanism=mechanism or DEFAULT_MECHANISM,
             neighbours=neighbours,
@@ -91,11 +100,34 @@ def select(
             ordered=False if any_order else None,
             beta=beta,
             delta=delta,
+            assess=assess,
+            counts_epsilon=counts_epsilon,
+            counts_rho=counts_rho,
+            counts_delta=counts_delta,
+            people=people,
         )
     if output is not None:
         write_release(release, output, force=force)
         remark(f"wrote {output}", quiet=quiet)
-    print_release(release, printed, quiet=quiet)
+    print_release(release, printed, people=people, quiet=quiet)
+
+
+def read_sizes(k: str) -> int | tuple[int, int]:
+    """Read a number of items, or a range of sizes.
+
+    >>> read_sizes("10"), read_sizes("5-10")
+    (10, (5, 10))
+    """
+    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
+    if numbers is None:
+        raise ParameterError(
+            "{k} must be a whole number, or a range such as {example}",
+            "not {value}",
+            example="5-10",
+            value=repr(k[:60]),
+        )
+    first, last = numbers.groups()
+    return int(first) if last is None else (int(first), int(last))
 
 
 def _bits(seed: int | None, insecure: bool) -> Bits | None:

@@ -61,7 +61,11 @@ _ALL: tuple[type[Mechanism], ...] = (
     Gamma,
 )
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
-_PURE = "{kind} needs no {delta}: its guarantee is pure"
+_ORDERED = "leave {mechanism} out: auto gives an ordered list"
+_HINTS = {
+    "delta": "{kind} needs no {delta}: its guarantee is pure",
+    "ordered": "{mechanism='auto'} and {mechanism='subset'} can leave out the order",
+}
 _PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
@@ -77,6 +81,8 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     given = {name: value for name, value in parameters.items() if value is not None}
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
     known = {field.name: field.default is MISSING for field in fields(kind)}
+    if kind is Subset and "ordered" in given:
+        _refuse_order(given.pop("ordered"))
     for name in given:
         if name not in known:
             raise _unknown(name, kind, known)
@@ -106,10 +112,17 @@ def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> Paramete
     return ParameterError(
         "{kind} takes " + ", ".join(f"{{{each}}}" for each in known),
         f"it does not take {{{name}}}" if name in _PARAMETERS else "it has no parameter {unknown!r}",
-        hint=_PURE if name == "delta" else f"did you mean {{{near}}}?" if near else None,
+        hint=_HINTS.get(name) or (f"did you mean {{{near}}}?" if near else None),
         kind=kind.name,
         unknown=name,
     )
+
+
+def _refuse_order(ordered: object) -> None:
+    if ordered is not False:
+        raise ParameterError(
+            "{ordered} must be False for subset: it gives no order", "not {value}", hint=_ORDERED, value=quote(ordered)
+        )
 
 
 def _kind(name: object) -> type[Mechanism]:

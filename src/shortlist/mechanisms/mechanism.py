@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar, Protocol
@@ -145,7 +146,38 @@ def read_size(value: object, *, name: str) -> int:
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise ParameterError(f"{{{name}}} must be a whole number", "not {value}", value=quote(value)) from None
+        hint = "a range of sizes is for lists in any order: pass {ordered=False}" if isinstance(value, tuple) else None
+        raise ParameterError(
+            f"{{{name}}} must be a whole number", "not {value}", hint=hint, value=quote(value)
+        ) from None
     if number < 1:
         raise ParameterError(f"{{{name}}} must be at least 1", "not {value}", value=quote(number))
     return number
+
+
+def read_sizes(k: object, at_least: object) -> tuple[object, object]:
+    """Read a largest and a smallest number of items. Without a range there is no smallest.
+
+    >>> read_sizes((5, 10), None), read_sizes((7, 7), None), read_sizes(10, None)
+    ((10, 5), (7, None), (10, None))
+    """
+    if isinstance(k, Sequence) and not isinstance(k, str):
+        if len(k) != 2 or at_least is not None:
+            raise ParameterError(
+                "{k} must be a number, or two numbers for the smallest and the largest size",
+                "not {value}",
+                value=quote(k),
+            )
+        at_least, k = k
+    if at_least is None:
+        return k, None
+    smallest, largest = read_size(at_least, name="at_least"), read_size(k, name="k")
+    if smallest > largest:
+        raise ParameterError(
+            "{at_least} must be at most {k}, which is {largest}",
+            "not {value}",
+            hint="the range of sizes is empty",
+            largest=largest,
+            value=smallest,
+        )
+    return largest, None if smallest == largest else smallest

@@ -48,7 +48,7 @@ def stated_score(mechanism, histogram):
     elif mechanism.name == "margin-joint":
         places = [log_sum(losses(histogram, k), mechanism.rate)] * k
     elif mechanism.name == "subset":
-        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)] * k
+        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, mechanism.sizes)], mechanism.rate)] * k
     else:
         places = [log_sum([top[j] - count for count in top[j:]], mechanism.round_rate) for j in range(k)]
     return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k
@@ -60,7 +60,7 @@ def candidate_law(mechanism, histogram):
     if mechanism.name == "margin-joint":
         return exponential(margin_losses(histogram, k), mechanism.rate)
     if mechanism.name == "subset":
-        return exponential(set_losses(histogram, [k]), mechanism.rate)
+        return exponential(set_losses(histogram, mechanism.sizes), mechanism.rate)
     round_law = exponential_round if mechanism.name == "cdp-peel" else flip_round
     return peel_law(histogram, k, mechanism.round_rate, round_law)
 
@@ -69,8 +69,8 @@ def outputs(mechanism, d):
     """What can be seen: the name of the choice, and the list or the set."""
     return [
         (name, each)
-        for name in mechanism.candidates
-        for each in (subsets(d, [mechanism.k]) if name == "subset" else sequences(d, mechanism.k))
+        for name, candidate in mechanism.candidates.items()
+        for each in (subsets(d, candidate.sizes) if name == "subset" else sequences(d, mechanism.k))
     ]
 
 
@@ -88,7 +88,10 @@ class TestAuto(MechanismContract):
     private_cases = (12, 4)
 
     def make(self, k, epsilon, relation="add-remove"):
-        return Auto(k=k, epsilon=epsilon, delta=self.delta, ordered=self.ordered, neighbours=relation)
+        return Auto(k=self.sizes(k), epsilon=epsilon, delta=self.delta, ordered=self.ordered, neighbours=relation)
+
+    def sizes(self, k):
+        return k
 
     def law(self, histogram, k, epsilon, relation="add-remove"):
         mechanism = self.make(k, epsilon, relation)
@@ -152,6 +155,15 @@ class TestAutoWithoutOrder(TestAuto):
     ordered = False
 
 
+class TestAutoWithARangeOfSizes(TestAuto):
+    ordered = False
+    random_cases = (12, 4)
+    private_cases = (6, 3)
+
+    def sizes(self, k):
+        return (1, k)
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("delta", [None, Fraction(1, 5)])
 def test_scores_move_by_the_sensitivity_at_most(relation, delta):
@@ -178,6 +190,13 @@ HISTOGRAMS = [
     np.zeros(30, dtype=int),
     np.array([7, 7, 7, 1, 1, 0]),
 ]
+
+
+def build(kind, levels, k, rate):
+    sizes = {"sizes": range(k, k + 1)} if kind is SetScore else {"k": k}
+    return kind(levels, rate=rate, **sizes)
+
+
 every_score = pytest.mark.parametrize("kind", [ListScore, SetScore, RoundScore])
 
 
@@ -194,7 +213,7 @@ def test_floats_enclose_what_balls_enclose(kind, rate, wide, monkeypatch):
         for counts in HISTOGRAMS:
             for k in (1, 3, 6):
                 for levels in (Profile.of(counts), UpperLevels(counts)):
-                    score = kind(levels, k=k, rate=rate)
+                    score = build(kind, levels, k, rate)
                     rough, exact = score.enclose(0), score.enclose(2)
                     assert rough.overlaps(exact)
                     assert exact.rad() < 1e-9
@@ -212,7 +231,7 @@ def test_scores_are_those_of_enumeration(kind):
                 name = {ListScore: "margin-joint", SetScore: "subset", RoundScore: "pnf-peel"}[kind]
                 each = mechanism.candidates[name]
                 rate = each.round_rate if kind is RoundScore else each.rate
-                ours = kind(Profile.of(np.array(histogram)), k=k, rate=rate).enclose(3)
+                ours = build(kind, Profile.of(np.array(histogram)), k, rate).enclose(3)
                 assert ours.rad() < 1e-15
                 assert abs(ours - stated_score(each, histogram)) < 1e-15, (histogram, k)
 
