@@ -26,8 +26,8 @@ from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.auto.auto import make_score
 from shortlist.profile import Profile
 
-SHARES = ("1/20", "1/15", "1/10")
-HANDICAPS = (0.0, 0.5, 1.0, 2.0)
+SHARES = ("1/40", "1/20", "1/10")
+HANDICAPS = (-1.0, 0.0, 1.0)
 DISCOUNTS = (0.25, 0.5, 0.75, 1.0)
 CASES = {"ordered": {}, "with δ": {"delta": "1e-6"}, "any order": {"ordered": False}}
 Sample = tuple[list[int], float]
@@ -36,7 +36,7 @@ Sample = tuple[list[int], float]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=21)
-    parser.add_argument("--cells", type=int, default=120)
+    parser.add_argument("--cells", type=int, default=200)
     arguments = parser.parse_args()
     settings = list(itertools.product(SHARES, HANDICAPS, DISCOUNTS))
     for name, options in CASES.items():
@@ -49,8 +49,7 @@ def main() -> None:
         print(f"{name}, {len(cells)} cells: share, handicap, discount, close, recall below half")
         best = sorted(totals.items(), key=lambda each: (-each[1][0], each[1][1]))
         for (share, handicap, discount), (close, bad) in best:
-            if name == "any order" or discount == 1:
-                print(f"  {share:5} {handicap:4} {discount:5} {close:4} {bad:4}", flush=True)
+            print(f"  {share:5} {handicap:4} {discount:5} {close:4} {bad:4}", flush=True)
 
 
 def generate(number: int) -> Iterator[tuple[np.ndarray[tuple[int], np.dtype[np.int64]], int, str]]:
@@ -87,7 +86,7 @@ def judge(counts, k, epsilon, options, draws):  # type: ignore[no-untyped-def]
         scores = [float(make_score(each, profile).enclose(0).mid()) for each in candidates]
         for handicap, discount in itertools.product(HANDICAPS, DISCOUNTS):
             raised = [
-                score * (discount if unordered else 1) + handicap / float(each.rate) if "peel" in each.name else score
+                score * discount + handicap / float(each.rate) if "peel" in each.name else score
                 for each, score in zip(candidates, scores, strict=True)
             ]
             rate = float(Fraction(share) * auto.epsilon) / 2
