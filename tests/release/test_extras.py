@@ -60,7 +60,7 @@ def test_select_and_prepare_agree(tmp_path):
     }
     assert "Votes per person: at most 2, declared by the caller, not enforced." in str(given)
     assert "declared" not in str(made)
-    assert "Assessment: places are wrong by about" in str(made)
+    assert "Assessment: the worst place is wrong by about" in str(made)
     assert Release.from_json(made.to_json()) == made
     with pytest.raises(BudgetError, match=r"needs 2\.6-DP"):
         select(VOTES, **{**OPTIONS, "epsilon": 2}, **EXTRAS["all"], ledger=ledger)
@@ -121,9 +121,9 @@ WRONG = {
     "a cap of 0": ({"votes_per_person": 0}, "votes_per_person must be a whole number from 1"),
     "a cap of 0 for joint": ({"mechanism": "joint", "votes_per_person": 0}, "votes_per_person must be a whole"),
     "noisy-counts without a cap": ({"mechanism": "noisy-counts"}, "noisy-counts needs votes_per_person"),
-    "an empty range": ({"mechanism": "subset", "k": (3, 2)}, "at_least must be at most k"),
-    "an empty range of auto": ({"k": (3, 2), "ordered": False}, "at_least must be at most k"),
-    "a range from 0": ({"k": (0, 2), "ordered": False}, "at_least must be at least 1"),
+    "an empty range": ({"mechanism": "subset", "k": (3, 2)}, "k must be a range with the smaller size first"),
+    "an empty range of auto": ({"k": (3, 2), "ordered": False}, "smaller size first, not 3 and 2"),
+    "a range from 0": ({"k": (0, 2), "ordered": False}, "k must be at least 1"),
     "a range with an order": ({"k": (1, 2)}, "k must be one number where the items have an order"),
     "a range for joint": ({"k": (1, 2), "mechanism": "joint"}, "k must be a whole number"),
     "three sizes": ({"k": (1, 2, 3), "ordered": False}, "two numbers for the smallest"),

@@ -80,7 +80,7 @@ class Assessment:
     follows from it.
 
     >>> print(Assessment(estimate=3, bound=ErrorBound(votes=40, confidence="0.95", statement="no place misses 40")))
-    places are wrong by about 3 votes on these data; with probability 0.95, no place misses 40
+    the worst place is wrong by about 3 votes on these data; with probability 0.95, no place misses 40
     """
 
     estimate: int
@@ -92,4 +92,4 @@ class Assessment:
 
     def __str__(self) -> str:
         votes = "1 vote" if self.estimate == 1 else f"{self.estimate:,} votes"
-        return f"places are wrong by about {votes} on these data; {self.bound}"
+        return f"the worst place is wrong by about {votes} on these data; {self.bound}"

@@ -161,23 +161,24 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
     >>> read_sizes((5, 10), None), read_sizes((7, 7), None), read_sizes(10, None)
     ((10, 5), (7, None), (10, None))
     """
+    given = k
     if isinstance(k, Sequence) and not isinstance(k, str):
         if len(k) != 2 or at_least is not None:
             raise ParameterError(
                 "{k} must be a number, or two numbers for the smallest and the largest size",
                 "not {value}",
-                value=quote(k),
+                value=quote(given),
             )
         at_least, k = k
     if at_least is None:
         return k, None
-    smallest, largest = read_size(at_least, name="at_least"), read_size(k, name="k")
+    smallest, largest = read_size(at_least, name="at_least" if k is given else "k"), read_size(k, name="k")
     if smallest > largest:
         raise ParameterError(
-            "{at_least} must be at most {k}, which is {largest}",
-            "not {value}",
-            hint="the range of sizes is empty",
+            "{k} must be a range with the smaller size first" if k is not given else "{at_least} must be at most {k}",
+            "not {smallest} and {largest}",
+            hint="no size is in the range",
+            smallest=smallest,
             largest=largest,
-            value=smallest,
         )
     return largest, None if smallest == largest else smallest

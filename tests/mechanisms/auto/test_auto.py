@@ -103,7 +103,7 @@ class TestAuto(MechanismContract):
         for name, each in mechanism.candidates.items():
             score = stated_score(each, histogram)
             if "peel" in name:
-                score = score * ball(Fraction(1) if self.ordered else auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
+                score = score * ball(auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
             raised.append(score)
         least = reduce(lambda one, other: other if other < one else one, raised)
         return combined(mechanism, histogram, [(-ball(rate) * (score - least)).exp() for score in raised])
@@ -294,9 +294,10 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        handicap = ball(auto.HANDICAP / noisy.rate)
+        handicap, discount = ball(auto.HANDICAP / noisy.rate), ball(auto.DISCOUNT)
         raised = [
-            stated_score(each, histogram) + (0 if name == "margin-joint" else handicap)
+            stated_score(each, histogram) * (1 if name == "margin-joint" else discount)
+            + (0 if name == "margin-joint" else handicap)
             for name, each in mechanism.candidates.items()
         ]
         least = reduce(lambda one, other: other if other < one else one, raised)

@@ -34,8 +34,8 @@ _PRECISION = 64
 class Assess:
     """A way to estimate how many votes a place of a list is wrong by, on the data that the list was drawn from.
 
-    The spread of a law is a number of votes that one person moves by Δ. Its floor is released with discrete Laplace
-    noise of scale Δ/ε.
+    The spread of a law is a number of votes that one person moves by Δ. Its floor, cut off at the largest count, is
+    released with discrete Laplace noise of scale Δ/ε.
 
     Claim  epsilon-DP and (ε tanh(ε/2))-zCDP, on top of the guarantee of the list.
     Proof  assess.proof.md.
@@ -94,7 +94,8 @@ def check_assessed(mechanism: Mechanism) -> None:
 def find_spread(mechanism: Mechanism, levels: Levels) -> int:
     """The floor of the spread: (1/r) ln Σ e^(−r · loss) over lists or sets, at half of the rate of the mechanism.
 
-    For a peel and for noisy counts it is the largest such number of a round.
+    For a peel and for noisy counts it is the largest such number of a round. No error is above the largest count, so
+    the floor is cut off there.
 
     Rounds  The spread is 0 or more, and never a whole number above 0 (assess.proof.md). So narrower balls decide.
     """
@@ -104,7 +105,7 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
             spread = score.enclose_spread(effort)
             low, high = (end.floor().unique_fmpz() for end in (spread.lower(), spread.upper()))
         if low is not None and high is not None and max(0, int(low)) == int(high):
-            return int(high)
+            return min(int(high), int(levels.above(mechanism.k, 0).values[0]))
         effort += 1
 
 

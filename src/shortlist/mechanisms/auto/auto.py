@@ -33,7 +33,7 @@ SHARE = Fraction(1, 20)
 HANDICAP = Fraction(1)
 """What is added to the score of a peel, in units of 2Δ/ε votes: near-ties go to the other mechanisms."""
 DISCOUNT = Fraction(1, 2)
-"""What the score of a peel is multiplied by if the order does not count: many of its errors then do not count."""
+"""What the score of a peel is multiplied by: it errs at some places by little, where the others err at all places."""
 _GAIN = Fraction(11, 10)
 """How much more than ε/k a round of cdp-peel must be able to spend to be taken in place of pnf-peel."""
 
@@ -218,8 +218,7 @@ class Choice:
         """Change a score by public numbers, such that one person still moves it by Δ at most."""
         if not isinstance(candidate, PNFPeel | CDPPeel | NoisyCounts):
             return score
-        factor = Fraction(1) if self._auto.ordered else DISCOUNT
-        return score * ball(factor) + ball(HANDICAP / candidate.rate)
+        return score * ball(DISCOUNT) + ball(HANDICAP / candidate.rate)
 
 
 def make_score(candidate: Mechanism, levels: Levels) -> Score:
