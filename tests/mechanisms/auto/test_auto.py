@@ -333,7 +333,7 @@ def test_no_neighbour_that_respects_the_cap_is_told_apart(relation, delta, share
                         assert not renyi(ours, theirs, order) > ball(guarantee.rho) * order
                     ratios = (p / q for p, q in zip(ours, theirs, strict=True))
                     largest = max(largest, *(float(ratio.log()) for ratio in ratios))
-    assert largest > 0.6 * epsilon
+    assert largest > 0.5 * epsilon
 
 
 def law_with_counts(mechanism, histogram):
