@@ -1,6 +1,7 @@
 """What is bought on top of a list: the guarantee is the sum, and every form of the record has it."""
 
 import json
+import pickle
 import warnings
 from fractions import Fraction
 
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shortlist import Ledger, Release, SeededBits, UsefulnessWarning, compose, prepare, select, top_k
+from shortlist import Joint, Ledger, Release, SeededBits, UsefulnessWarning, compose, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, ParameterError
 from shortlist.mechanisms.assess.assess import Assess
 from shortlist.mechanisms.counts.of_list import ListCounts
@@ -152,6 +153,13 @@ def test_refuses_wrong_terms(name):
     terms, words = WRONG[name]
     with pytest.raises(ParameterError, match=words):
         _ = prepare(COUNTS, **{"k": 2, "epsilon": 1, **terms}).guarantee
+
+
+def test_mechanisms_name_the_parameter_that_was_meant():
+    """A mechanism object answers a wrong name as top_k does, and it can be copied."""
+    with pytest.raises(ParameterError, match="joint takes k, epsilon, neighbours; it has no parameter 'eps'"):
+        Joint(k=2, eps=1)
+    assert pickle.loads(pickle.dumps(Joint(k=2, epsilon=1))) == Joint(k=2, epsilon=1)
 
 
 def test_the_items_alone_have_no_extras():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -15,7 +14,7 @@ from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
-from shortlist.mechanisms.near_names import find_near_name
+from shortlist.mechanisms.near_names import describe_unknown
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
@@ -62,10 +61,6 @@ _ALL: tuple[type[Mechanism], ...] = (
 )
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
 _ORDERED = "leave {mechanism} out: auto gives an ordered list"
-_HINTS = {
-    "delta": "{kind} needs no {delta}: its guarantee is pure",
-    "ordered": "{mechanism='auto'} and {mechanism='subset'} can leave out the order",
-}
 _PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
@@ -85,7 +80,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
         _refuse_order(given.pop("ordered"))
     for name in given:
         if name not in known:
-            raise _unknown(name, kind, known)
+            raise describe_unknown(name, kind.name, known, elsewhere=name in _PARAMETERS)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
@@ -105,17 +100,6 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     """
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
     return any(field.name == "votes_per_person" for field in fields(kind))
-
-
-def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
-    near = find_near_name(name, known)
-    return ParameterError(
-        "{kind} takes " + ", ".join(f"{{{each}}}" for each in known),
-        f"it does not take {{{name}}}" if name in _PARAMETERS else "it has no parameter {unknown!r}",
-        hint=_HINTS.get(name) or (f"did you mean {{{near}}}?" if near else None),
-        kind=kind.name,
-        unknown=name,
-    )
 
 
 def _refuse_order(ordered: object) -> None:

@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
 from shortlist.profile import Levels, Picks
@@ -62,6 +63,15 @@ class Mechanism(ABC):
     k: int
     epsilon: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, **given: object) -> Mechanism:
+            """Refuse names that no parameter has, with the one that was probably meant."""
+            known = [field.name for field in fields(cls)]
+            for name in given.keys() - known:
+                raise describe_unknown(name, cls.name, known)
+            return object.__new__(cls)
 
     def __post_init__(self) -> None:
         given = self.epsilon

@@ -41,7 +41,7 @@ class Assess:
     Proof  assess.proof.md.
 
     >>> print(Assess(epsilon="0.1").guarantee)
-    0.1-DP (rho 0.00499583750...) for one person, add-remove
+    0.1-DP (rho 0.0049958375) for one person, add-remove
     """
 
     epsilon: Fraction
