@@ -20,10 +20,6 @@ _OTHER_NAMES = {
     "person": ("persons", "user", "user_id", "users", "voter"),
     "sensitivity": ("max_votes",),
 }
-_HINTS = {
-    "delta": "{kind} needs no {delta}: its guarantee is pure",
-    "ordered": "{mechanism='auto'} and {mechanism='subset'} can leave out the order",
-}
 _MEANT = {other: name for name, others in _OTHER_NAMES.items() for other in others}
 
 
@@ -48,10 +44,17 @@ def describe_unknown(name: str, kind: str, known: Iterable[str], *, elsewhere: b
     Hint: did you mean epsilon?
     """
     near = find_near_name(name, known)
+    if name == "delta":
+        hint = "{kind} needs no {delta}: its guarantee is pure"
+    elif name == "ordered":
+        hint = "{mechanism='auto'} and {mechanism='subset'} can leave out the order"
+    else:
+        hint = f"did you mean {{{near}}}?" if near else None
     return ParameterError(
-        "{kind} takes " + ", ".join(f"{{{each}}}" for each in known),
+        # A range of sizes can be given as k.
+        "{kind} takes " + ", ".join(f"{{{each}}}" for each in known if each != "at_least"),
         f"it does not take {{{name}}}" if elsewhere else "it has no parameter {unknown!r}",
-        hint=_HINTS.get(name) or (f"did you mean {{{near}}}?" if near else None),
+        hint=hint,
         kind=kind,
         unknown=name,
     )
