@@ -44,6 +44,7 @@ def describe_unknown(name: str, kind: str, known: Iterable[str], *, elsewhere: b
     Hint: did you mean epsilon?
     """
     near = find_near_name(name, known)
+    hint: str | None
     if name == "delta":
         hint = "{kind} needs no {delta}: its guarantee is pure"
     elif name == "ordered":
