@@ -54,7 +54,7 @@ class Profile:
         return np.cumsum(self.sizes)
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every item is on one of the levels."""
         return bool(self.ends[-1] == self.d)
 
@@ -66,7 +66,7 @@ class Profile:
         shortlist.errors.DataError: the profile must hold every level that the mechanism needs; it stops too early.
         Hint: pass the counts of all items, or of more of them
         """
-        if not self.complete and (k > self.ends[-1] or int(self.values[-1]) > int(self.top(k)[-1]) - depth):
+        if not self.is_complete and (k > self.ends[-1] or int(self.values[-1]) > int(self.top(k)[-1]) - depth):
             raise DataError(
                 "the profile must hold every level that the mechanism needs",
                 "it stops too early",

@@ -84,7 +84,7 @@ class Table:
         return len(self._borders) - 1
 
     @property
-    def doubt(self) -> float:
+    def escalation_bound(self) -> float:
         """An upper bound of the probability that floats cannot decide."""
         return 2 * self.slack * len(self._borders)
 

@@ -19,7 +19,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import Scaled
-from shortlist.exact.uniform import Uniform, below_each, leading_words
+from shortlist.exact.uniform import Uniform, draw_below_each, draw_words
 
 _SERIES = 20
 _SERIES_ROUNDINGS = 2 * _SERIES + 8
@@ -63,13 +63,13 @@ class Crossings:
             count = quantile(number, self._poisson_cells()).first
         if not count:
             return []
-        words = leading_words(count, bits)
+        words = draw_words(count, bits)
         groups = self._levels.locate_each(words) if self._levels else np.full(count, -1)
         for i in np.flatnonzero(groups < 0).tolist():
             cell = GroupCell(groups=self._groups, first=0, last=len(self._groups.sizes) - 1)
             groups[i] = quantile(Uniform(bits, int(words[i])), [cell]).first
         sizes = self._sizes if int(groups.max()) < len(self._sizes) else self._groups.sizes
-        indices = below_each(sizes[groups], bits)
+        indices = draw_below_each(sizes[groups], bits)
         return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
 
     @cached_property

@@ -143,7 +143,7 @@ def test_floats_decide_almost_every_draw(monkeypatch):
     for _ in range(3000):
         prepared.draw(bits)
     assert not calls
-    assert prepared.doubt < 1e-8
+    assert prepared.escalation_bound < 1e-8
 
 
 class Leading:

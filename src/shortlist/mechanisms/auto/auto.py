@@ -16,7 +16,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace
-from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.exact.uniform import Uniform, draw_distinct_below
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
 from shortlist.mechanisms.counts.calibrated import read_cap
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
@@ -167,7 +167,7 @@ class Choice:
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: in random order, the first that is accepted."""
         names = list(self._candidates)
-        order: list[int] = distinct_below(np.full(len(names), len(names)), bits).tolist()
+        order: list[int] = draw_distinct_below(np.full(len(names), len(names)), bits).tolist()
         # The last one is reached only if the others, and so not the best, have been rejected: it is accepted.
         accepted = next((each for each in order[:-1] if self._accepts(each, Uniform(bits))), order[-1])
         return names[accepted]

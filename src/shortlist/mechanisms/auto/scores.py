@@ -19,7 +19,7 @@ from shortlist.array_types import IntArray
 from shortlist.exact.balls import ball, exp_minus
 from shortlist.exact.choice import AnyCell
 from shortlist.mechanisms.joint.mixture import Mixture
-from shortlist.mechanisms.peel.peeling import Peeling
+from shortlist.mechanisms.peel.peeling import PeelLevels
 from shortlist.mechanisms.spans import count_bits
 from shortlist.mechanisms.subset.draws import count_set_bits, find_reach
 from shortlist.mechanisms.subset.grid import Grid
@@ -47,7 +47,7 @@ class ListScore:
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
         if effort:
-            cells = [replace(cell, even=False) for cell in self._mixture.cells()]
+            cells = [replace(cell, padded=False) for cell in self._mixture.cells()]
             total = enclose_sum(cells, _BITS_PER_EFFORT * effort)
         else:
             total = self._mixture.total()
@@ -92,7 +92,7 @@ class SetScore:
     def _enclose_exactly(self, grid: Grid, effort: int) -> arb:
         complete = self._sets(EVERY_LEVEL).without_leader()
         assert complete is not None
-        cells = [*(replace(cell, even=False) for cell in grid.cells(complete)), *grid.rest(complete)]
+        cells = [*(replace(cell, padded=False) for cell in grid.cells(complete)), *grid.rest(complete)]
         return enclose_sum(cells, _BITS_PER_EFFORT * effort)
 
     def _sets(self, depth: int) -> Sets:
@@ -103,7 +103,7 @@ class RoundScore:
     """The mean over rounds j of min(z_j, h_(j)), z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i)))."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
+        self._peeling = PeelLevels(levels, k=k, rate=rate)
         self._top = self._peeling.shown.profile.top(k).tolist()
         self._rate = rate
 

@@ -18,7 +18,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
 from shortlist.exact.scaled import Scaled
-from shortlist.exact.uniform import distinct_below
+from shortlist.exact.uniform import draw_distinct_below
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _PRECISION = 128
@@ -62,7 +62,7 @@ class LargestNoisyCounts:
         positions = [*(positions[i] for i in reached), *far_positions]
         noisy = [*(noisy[i] for i in reached), *far_noisy]
         # A uniform order first; sorting keeps it among equal noisy counts.
-        order = distinct_below(np.full(len(noisy), len(noisy)), bits).tolist()
+        order = draw_distinct_below(np.full(len(noisy), len(noisy)), bits).tolist()
         chosen = sorted(order, key=lambda i: -noisy[i])[: self._k]
         profile = self._profile if max(positions) < self._profile.ends[-1] else self._complete
         picks = profile.picks(np.array([positions[i] for i in chosen]))

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import distinct_below, leading_words
+from shortlist.exact.uniform import draw_distinct_below, draw_words
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
 Noise = Callable[[FloatArray, Bits], FloatArray]
@@ -52,10 +52,10 @@ class OneShot:
         ranks = np.empty_like(levels)
         for level in np.unique(levels).tolist():
             asked = np.flatnonzero(levels == level)
-            ranks[asked] = distinct_below(np.full(len(asked), self._profile.sizes[level]), bits)
+            ranks[asked] = draw_distinct_below(np.full(len(asked), self._profile.sizes[level]), bits)
         return ranks
 
 
 def uniform_floats(count: int, bits: Bits) -> FloatArray:
     """Draw uniform floats strictly between 0 and 1, odd multiples of 2^-53."""
-    return ((leading_words(count, bits) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return ((draw_words(count, bits) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

@@ -22,7 +22,7 @@ from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
-from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.exact.uniform import Uniform, draw_distinct_below
 from shortlist.mechanisms.spans import count_bits, draw_reaches
 from shortlist.mechanisms.subset.grid import Grid, SetCell
 from shortlist.mechanisms.subset.sets import Sets
@@ -58,7 +58,7 @@ class SetMixture:
             cell = self._choose(Uniform(bits))
             positions = _draw_positions(cell, bits)
             if self._keeps(cell, np.sort(positions), bits):
-                shuffled = positions[distinct_below(np.full(len(positions), len(positions)), bits)]
+                shuffled = positions[draw_distinct_below(np.full(len(positions), len(positions)), bits)]
                 return replace(cell.sets.profile.picks(shuffled), unordered=True)
 
     def cells(self) -> list[SetCell]:
@@ -82,9 +82,9 @@ class SetMixture:
         return [*listed, *rest, *others]
 
     @property
-    def doubt(self) -> float:
+    def escalation_bound(self) -> float:
         """The largest probability that one choice among the blocks needs more than floats."""
-        return self._table.doubt
+        return self._table.escalation_bound
 
     @cached_property
     def complete(self) -> Profile:
@@ -118,7 +118,7 @@ class SetMixture:
             offset=grid.offset,
             rows=(int(grid.rows[row]), int(grid.rows[row + 1])),
             columns=(int(grid.columns[column]), int(grid.columns[column + 1])),
-            even=True,
+            padded=True,
         )
 
     def _keeps(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
@@ -136,7 +136,7 @@ def _draw_positions(cell: SetCell, bits: Bits) -> IntArray:
     forced = cell.sets.n - places
     if not places:
         return np.arange(forced)
-    return np.concatenate([np.arange(forced), forced + distinct_below(np.full(places, allowed), bits)])
+    return np.concatenate([np.arange(forced), forced + draw_distinct_below(np.full(places, allowed), bits)])
 
 
 def count_set_bits(d: int, sizes: range) -> float:

@@ -72,7 +72,7 @@ class Grid:
     def cells(self, complete: Sets) -> list[SetCell]:
         """The blocks in the order of `weights`, with exact weights."""
         return [
-            SetCell(rate=self._rate, sets=complete, offset=self.offset, rows=rows, columns=columns, even=True)
+            SetCell(rate=self._rate, sets=complete, offset=self.offset, rows=rows, columns=columns, padded=True)
             for rows in pairwise(self.rows.tolist())
             for columns in pairwise(self.columns.tolist())
         ]
@@ -99,7 +99,7 @@ class Grid:
 class SetCell:
     """The pairs of losses on some steps of r and m, with their exact weight.
 
-    The weight of an `even` cell is as if each of its pairs allowed what the last one does. The weight of any other
+    The weight of an `padded` cell is as if each of its pairs allowed what the last one does. The weight of any other
     cell is bounded from below by its first pair and from above by its last.
     """
 
@@ -108,7 +108,7 @@ class SetCell:
     offset: int
     rows: tuple[int, int]
     columns: tuple[int, int]
-    even: bool = False
+    padded: bool = False
 
     def spans(self) -> tuple[Span, Span]:
         """The ranges of the upper and of the lower loss."""
@@ -129,13 +129,13 @@ class SetCell:
         """Enclose the weight."""
         upper, lower = self.spans()
         number = arb(self.most())
-        if not self.even:
+        if not self.padded:
             number = number.union(arb(self.least()))
         return exp_minus(self.rate * self.offset) * upper.weight() * lower.weight() * number
 
     def split(self) -> tuple[SetCell, SetCell] | None:
         """Two halves, unless all pairs in the cell allow the same sets."""
-        if self.even or self.least() == self.most():
+        if self.padded or self.least() == self.most():
             return None
         (first, after), (left, right) = self.rows, self.columns
         if after - first >= right - left:

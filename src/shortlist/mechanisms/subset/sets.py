@@ -82,7 +82,7 @@ class Sets:
         self.lower = Steps(
             starts=self.lowest - profile.values[last:],
             sizes=profile.ends[last:] - n,
-            end=None if profile.complete else self.gap + reach,
+            end=None if profile.is_complete else self.gap + reach,
         )
 
     def without_leader(self) -> Sets | None:
