@@ -42,7 +42,7 @@ class Table:
     __slots__ = ("_borders", "slack")
 
     def __init__(self, weights: FloatArray, *, error: float, omitted: float) -> None:
-        """Take weights, each with a relative error of at most `error`. Cells not listed weigh `omitted` at most.
+        """Take weights with a relative error of at most `error`. Cells that are not listed weigh at most `omitted`.
 
         Claim   The error of a border, as a share of all weight, is at most `slack`, or `slack` is above 1.
         Proof   Let S be the true weight before a border, W that of all cells listed, and e = error + 2^-52 m if a
@@ -90,7 +90,7 @@ class Table:
 
 
 def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Return running sums and how often one is rounded at most: about 2√m times for many, by rows of a square."""
+    """Return running sums, and the largest number of roundings in one. For many weights m it is about 2√m."""
     if len(weights) < _MANY:
         return np.cumsum(weights), len(weights)
     side = math.isqrt(len(weights))

@@ -25,7 +25,7 @@ _NATS = 45
 
 
 def flip(enclose: Callable[[], arb], bits: Bits, *, least: float = 0.0) -> bool:
-    """Return True with the probability that a function encloses at the working precision, and that is `least` or more.
+    """Return True with the probability that a function encloses at the working precision. It is `least` or more.
 
     >>> from shortlist.exact.bits import SeededBits
     >>> flip(lambda: arb(1) / 3, SeededBits(1))
@@ -110,5 +110,6 @@ def _tabulate(rate: Fraction) -> Table:
     """Tabulate the weights e^(−rate · g) of the first g."""
     weights = powers(rate, np.arange(math.ceil(_NATS / rate) + 1))
     floats = weights.align(0)
-    # Those left out weigh e^(−rate) / (1 − e^(−rate)) times the last one, and the sum is almost 1 / (1 − e^(−rate)).
+    # The omitted weights sum to e^(−rate) / (1 − e^(−rate)) times the last one. The listed ones sum to almost
+    # 1 / (1 − e^(−rate)).
     return Table(floats, error=weights.error, omitted=2 * float(floats[-1] * floats.sum()))

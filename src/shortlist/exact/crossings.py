@@ -1,8 +1,9 @@
-"""Which of very many independent events happen, exactly, at a cost that grows with those that do.
+"""Draw which of very many independent events happen, exactly. The cost grows with the number that happen.
 
-An event of probability p happens if a Poisson process of rate λ = −ln(1 − p), its hazard, has a point. The points of
-all events together are a Poisson number of points, each on an event with probability ∝ its hazard. So a number is
-drawn, then as many events, and events that are drawn twice count once. Events come in groups of equal probability.
+The hazard of an event of probability p is λ = −ln(1 − p). The event happens if a Poisson process of rate λ has a point.
+All events together have a Poisson number of points. Each point is on an event with probability ∝ its hazard. So the
+number of points is drawn first, and then an event for each. An event that is drawn twice counts once. Events are in
+groups of equal probability.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SERIES_ROUNDINGS = 2 * _SERIES + 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Groups of independent events: `sizes[i]` events of probability `chance(i)` each, which falls with i."""
+    """Groups of independent events: group i has `sizes[i]` events of probability `chance(i)`, which falls with i."""
 
     sizes: IntArray
     chance: Callable[[int], arb]

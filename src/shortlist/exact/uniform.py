@@ -40,8 +40,8 @@ def draw_below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     A 64-bit word is reduced modulo its bound. Words in the incomplete last cycle are rejected first, so every
     residue is equally likely.
 
-    Rounds  A word is rejected with probability bound / 2^64, below 1/2. So n rounds are not enough for all of m
-            words with probability below m / 2^n, and log₂ m + 2 rounds are expected at most.
+    Rounds  A word is rejected with probability below bound / 2^64, which is at most 1/2. After n rounds, one of m
+            words is missing with probability at most m / 2^n. So at most log₂ m + 2 rounds are expected.
     """
     divisors = bounds.astype(np.uint64)
     words = draw_words(len(divisors), bits)
@@ -53,7 +53,7 @@ def draw_below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
 
 
 def draw_distinct_below(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-    """Draw distinct integers, the j-th uniform among those in [0, bounds[j]) not drawn yet.
+    """Draw distinct integers. The j-th is uniform among those in [0, bounds[j]) that are not drawn yet.
 
     The bounds must not fall, and bounds[j] > j. This is a Fisher–Yates shuffle of the integers 0, 1, 2, … Step j
     swaps the integer at place j with the one at a uniform place in [j, bounds[j]). Only integers that have moved

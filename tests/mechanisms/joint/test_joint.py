@@ -149,8 +149,6 @@ def test_floats_decide_almost_every_draw(monkeypatch):
 class Leading:
     """Some given bytes, then a seeded stream."""
 
-    secure = False
-
     def __init__(self, first):
         self.first, self.rest = first, SeededBits(1)
 

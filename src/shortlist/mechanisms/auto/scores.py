@@ -1,8 +1,8 @@
-"""How many votes a mechanism is expected to be wrong by at a place, as a number that one person moves by at most Δ.
+"""Scores: about how many votes the list of a mechanism misses at a place. One person changes a score by at most Δ.
 
-No place can be wrong by more than its count, so that every score is a mean over places j of a number that is cut off at
-h_(j). A score is made of logarithms of sums of exponentials, so it is irrational. It is enclosed in balls: first from
-floats with a proven error, then exactly, the more narrowly the more effort is asked for.
+No place can miss more votes than its count. So every score is a mean over places j of a number that is cut off at
+h_(j). A score has logarithms of sums of exponentials, so it is irrational. It is enclosed in balls: first from floats
+with a proven error, then exactly. More effort makes the ball narrower.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BITS_PER_EFFORT = 24
 
 
 class Score(Protocol):
-    """A score of one mechanism on given levels, in votes; less is better."""
+    """The score of one mechanism on given levels, in votes. A smaller score is better."""
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score: from floats without effort, and exactly with a radius that shrinks as effort rises."""
@@ -132,7 +132,7 @@ class RoundScore:
 
 
 def cut_off(score: arb, top: IntArray) -> arb:
-    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so that the ends of a ball suffice."""
+    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
     return _cut_off(score.lower(), top).union(_cut_off(score.upper(), top))
 
 
@@ -144,7 +144,7 @@ def _cut_off(point: arb, top: IntArray) -> arb:
 
 
 def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
-    """Enclose the sum of the weights of some cells to that many bits, splitting cells that blur it most.
+    """Enclose the sum of the weights of some cells to that many bits. Split the cells with the largest radius.
 
     Rounds  Every round but the last splits a cell, and there are finitely many.
     """
