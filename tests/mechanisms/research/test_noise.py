@@ -16,7 +16,7 @@ from scipy.stats import laplace as laplace_distribution
 
 from shortlist import Gamma, Laplace, SeededBits, SystemBits, top_k
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.research.gamma import gamma_float
+from shortlist.mechanisms.research.gamma import draw_gamma
 from shortlist.mechanisms.research.noise import OneShot
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Profile
@@ -116,7 +116,7 @@ def test_a_large_level_has_its_largest_noises():
 def test_radius_has_the_gamma_law(shape):
     """Marsaglia and Tsang's method draws the stated law, and not one of another shape."""
     bits = SeededBits(8)
-    radii = [gamma_float(shape, bits) for _ in range(4000)]
+    radii = [draw_gamma(shape, bits) for _ in range(4000)]
     assert kstest(radii, "gamma", args=(shape,)).pvalue > ALARM
     assert kstest(radii, "gamma", args=(0.7 * shape,)).pvalue < ALARM
 

@@ -62,10 +62,10 @@ class Auto(Mechanism):
     """
 
     name: ClassVar[str] = "auto"
-    summary: ClassVar[str] = "looks privately which of the others suits the data, then runs it"
-    when: ClassVar[str] = "always, to begin with: it is the default"
+    summary: ClassVar[str] = "chooses privately one of the others that suits the data, then runs it"
+    when: ClassVar[str] = "you do not know which: it is the default"
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
-    rho_in_words: ClassVar[str] = "that of the choice + the largest of a candidate"
+    rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
     colour: ClassVar[str] = "#000000"
     marker: ClassVar[str] = "s"
 

@@ -1,4 +1,4 @@
-"""Margin-Joint: Joint, with a bonus for the true list where it leads clearly."""
+"""Margin-Joint: Joint, with a bonus for the true list if it leads clearly."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class MarginJoint(Joint):
     """
 
     name: ClassVar[str] = "margin-joint"
-    summary: ClassVar[str] = "joint, with a bonus for the true list where it leads clearly"
-    when: ClassVar[str] = "joint suits you: the probability of the true list is larger, or the same"
+    summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
+    when: ClassVar[str] = "you would take joint: the true list is at least as likely"
     colour: ClassVar[str] = "#56B4E9"
     marker: ClassVar[str] = "^"
     in_experiment: ClassVar[bool] = False
