@@ -6,7 +6,6 @@ draw any number of times. Each draw is a release of its own, and costs the guara
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -15,7 +14,7 @@ from typing import ClassVar, Protocol
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
+from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
 from shortlist.profile import Levels, Picks
 
 UNORDERED_BOUND = "for every j, at least j listed items have at most {bound} votes fewer than the true item at place j"
@@ -64,7 +63,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         given = self.epsilon
-        self._read(k=read_size(self.k, name="k"), epsilon=read_positive(given, name="epsilon"))
+        self._read(k=read_whole(self.k, name="k"), epsilon=read_positive(given, name="epsilon"))
         self._read(neighbours=Neighbours.read(self.neighbours))
         if self.epsilon > _LARGEST_EPSILON:
             raise ParameterError(
@@ -136,16 +135,3 @@ class Mechanism(ABC):
         """Replace parameters by the values that were read from them, while the object is built."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
-
-
-def read_size(value: object, *, name: str) -> int:
-    """Read a number of items: a whole number from 1."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise ParameterError(f"{{{name}}} must be a whole number", "not {value}", value=quote(value)) from None
-    if number < 1:
-        raise ParameterError(f"{{{name}}} must be at least 1", "not {value}", value=quote(number))
-    return number

@@ -106,7 +106,7 @@ def test_a_large_level_has_its_largest_noises():
     """The k smallest of n uniform numbers have the law of order statistics."""
     shot = OneShot(Profile.of(np.zeros(50, dtype=int)), k=3, noise=lambda tails, bits: -tails)
     bits = SeededBits(6)
-    tails = np.array([shot._tails(bits)[1] for _ in range(3000)])
+    tails = np.array([shot._draw_tails(bits)[1] for _ in range(3000)])
     for place in range(3):
         assert kstest(tails[:, place], "beta", args=(place + 1, 50 - place)).pvalue > ALARM
         assert kstest(tails[:, place], "beta", args=(place + 1, 35 - place)).pvalue < ALARM

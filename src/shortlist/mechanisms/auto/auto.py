@@ -18,7 +18,6 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform, draw_distinct_below
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
-from shortlist.mechanisms.counts.calibrated import read_cap
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
@@ -26,7 +25,7 @@ from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_probability
+from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
@@ -93,7 +92,7 @@ class Auto(Mechanism):
         if not isinstance(self.ordered, bool):
             raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
         if self.votes_per_person is not None:
-            self._read(votes_per_person=read_cap(self.votes_per_person))
+            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
 
     @property
     def choice_epsilon(self) -> Fraction:

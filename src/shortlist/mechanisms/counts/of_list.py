@@ -10,9 +10,9 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_positive, read_probability
+from shortlist.privacy.numbers import Real, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import epsilon_from
 
 
@@ -44,7 +44,7 @@ class ListCounts:
         if (self.rho is None) != (self.delta is None):
             raise ParameterError("{counts_rho} must go with {delta}", hint="pass both, or {counts_epsilon} alone")
         if self.votes_per_person is not None:
-            read_cap(self.votes_per_person)
+            read_whole(self.votes_per_person, name="votes_per_person")
         _ = self.guarantee, Neighbours.read(self.neighbours)
 
     @property

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism, read_size
+from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.subset.draws import SetMixture
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote
+from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.profile import Levels
 
 
@@ -62,7 +62,7 @@ class Subset(Mechanism):
         Mechanism.__post_init__(self)
         if self.at_least is None:
             return
-        smallest = read_size(self.at_least, name="at_least")
+        smallest = read_whole(self.at_least, name="at_least")
         if smallest > self.k:
             raise ParameterError(
                 "{at_least} must be at most {k}, which is {largest}",
