@@ -182,10 +182,10 @@ def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
 def _failure(path: Path, error: sqlite3.Error) -> LedgerError:
     """Translate an error of SQLite. Its own text is left out, because it may hold data."""
     name = getattr(error, "sqlite_errorname", "")
-    kind = "_".join(name.split("_")[:2])
+    code = "_".join(name.split("_")[:2])
     return LedgerError(
         "the ledger must be a file that can be read and written",
         "{path} cannot be used: {reason}",
         path=repr(str(path)),
-        reason=_REASONS.get(kind, f"it is damaged ({name or type(error).__name__})"),
+        reason=_REASONS.get(code, f"it is damaged ({name or type(error).__name__})"),
     )

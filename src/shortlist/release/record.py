@@ -116,8 +116,8 @@ def encode_item(value: Any) -> Any:
         return {"decimal": str(value)}
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode()}
-    kind = "timestamp" if isinstance(value, datetime) else "time" if isinstance(value, time) else "date"
-    return {kind: _write_iso(value)}
+    type_name = "timestamp" if isinstance(value, datetime) else "time" if isinstance(value, time) else "date"
+    return {type_name: _write_iso(value)}
 
 
 def _encode_parameter(value: Any) -> Any:
@@ -220,9 +220,9 @@ def _decode_value(stored: Any) -> Any:
     if not isinstance(stored, dict):
         _check(stored is None or isinstance(stored, str | int))
         return stored
-    ((kind, written),) = stored.items()
+    ((type_name, written),) = stored.items()
     _check(isinstance(written, str))
-    value = _READERS[kind](written)
+    value = _READERS[type_name](written)
     # Only the form that this library writes is read. Other forms of the same value are refused.
     _check(isinstance(value, Fraction) or encode_item(value) == stored)
     return value

@@ -94,8 +94,8 @@ class NoisyCounts(Mechanism):
 
     def state_counts(self, noisy: IntArray, d: int, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
         """State noisy counts with intervals that hold for all d counts at once."""
-        share = read_probability(confidence, name="confidence")
-        return add_intervals(noisy.tolist(), self.count_bound(d, share), share)
+        probability = read_probability(confidence, name="confidence")
+        return add_intervals(noisy.tolist(), self.count_bound(d, probability), probability)
 
     def _error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)

@@ -64,10 +64,10 @@ class ListCounts:
         """Draw noisy counts, given the counts of the k items. Each interval holds by itself with that confidence."""
         epsilon, _, rho = self._numbers()
         noise = choose_noise(self.moved, epsilon, rho)
-        share = read_probability(confidence, name="confidence")
-        bound = bound_noise(noise, 1, 1 - share)
+        probability = read_probability(confidence, name="confidence")
+        bound = bound_noise(noise, 1, 1 - probability)
         values = [int(count) + drawn for count, drawn in zip(counts, noise.draw(len(counts), bits), strict=True)]
-        return add_intervals(values, bound, share)
+        return add_intervals(values, bound, probability)
 
     def _numbers(self) -> tuple[Fraction, Fraction | None, Fraction | None]:
         """Read epsilon, delta and rho."""
