@@ -17,7 +17,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import split_wide, working_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -128,10 +128,7 @@ def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell]
     while True:
         weights = [cell.weight() for cell in cells]
         tolerance = sum(weights, arb(0)).lower() * arb(2) ** -precision
-        finer: list[AnyCell] = []
-        for cell, weight in zip(cells, weights, strict=True):
-            parts = None if weight.rad() < tolerance else cell.split()
-            finer.extend([cell] if parts is None else parts)
+        finer = split_wide(cells, weights, tolerance)
         if len(finer) == len(cells):
             return cells, weights
         cells = finer

@@ -16,7 +16,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import IntArray
-from shortlist.exact.balls import ball, exp_minus
+from shortlist.exact.balls import ball, exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.peel.peeling import PeelLevels
@@ -153,11 +153,7 @@ def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
         total = sum(weights, arb(0))
         if total.rad() < total.lower() * arb(2) ** -bits:
             return total
-        share = total.rad() / (2 * len(cells))
-        finer: list[AnyCell] = []
-        for cell, weight in zip(cells, weights, strict=True):
-            parts = None if weight.rad() < share else cell.split()
-            finer.extend([cell] if parts is None else parts)
+        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)))
         if len(finer) == len(cells):
             return total
         cells = finer
