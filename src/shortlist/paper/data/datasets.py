@@ -53,7 +53,7 @@ DATASETS = {
             inside="archive",
             authors_file="games.csv",
             source="https://www.kaggle.com/datasets/tamber/steam-video-games",
-            read=formats.games,
+            read=formats.read_games,
             wide_gaps=False,
             largest=4_841,
             hundredth=214,
@@ -68,7 +68,7 @@ DATASETS = {
             inside="archive",
             authors_file="books.csv",
             source="https://www.kaggle.com/datasets/jealousleopard/goodreadsbooks",
-            read=formats.books,
+            read=formats.read_books,
             wide_gaps=True,
             largest=4_597_666,
             hundredth=335_477,
@@ -83,7 +83,7 @@ DATASETS = {
             inside="OnlineNewsPopularity",
             authors_file="news.csv",
             source="https://archive.ics.uci.edu/dataset/332",
-            read=formats.news,
+            read=formats.read_news,
             wide_gaps=True,
             largest=843_300,
             hundredth=74_100,
@@ -98,7 +98,7 @@ DATASETS = {
             inside="dataverse_files",
             authors_file="tweets.csv",
             source="https://doi.org/10.7910/DVN/JBXKFD",
-            read=formats.tweets,
+            read=formats.read_tweets,
             wide_gaps=True,
             largest=600_000,
             hundredth=55_000,
@@ -113,7 +113,7 @@ DATASETS = {
             inside="ml-25m",
             authors_file="movies.csv",
             source="https://grouplens.org/datasets/movielens/25m/",
-            read=formats.movies,
+            read=formats.read_movies,
             wide_gaps=True,
             largest=81_491,
             hundredth=38_000,
@@ -128,7 +128,7 @@ DATASETS = {
             inside="amazon",
             authors_file="foods.csv",
             source="https://jmcauley.ucsd.edu/data/amazon/",
-            read=formats.food,
+            read=formats.read_food,
             wide_gaps=False,
             largest=11_500,
             hundredth=2_300,
@@ -243,7 +243,7 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
             least=dataset.least,
         )
         return Histogram(dataset=dataset, counts=counts, origin=None)
-    counts = formats.counts_vector(path) if path.suffix == ".npy" else dataset.read(path)
+    counts = formats.read_vector(path) if path.suffix == ".npy" else dataset.read(path)
     if len(counts) != dataset.d:
         raise DataError(
             "{file} must hold the {size:,} items of the paper's {name}",

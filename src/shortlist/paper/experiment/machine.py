@@ -24,7 +24,7 @@ _MEASURED = (
 )
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """Describe this machine in one line; never whose machine it is."""
     parts = [
         f"{_processor()}, {os.cpu_count()} cores",
@@ -36,7 +36,7 @@ def machine() -> str:
     return "; ".join(parts)
 
 
-def load() -> float | None:
+def measure_load() -> float | None:
     """How many processes wanted to run in the last minute, where the system says so."""
     try:
         return os.getloadavg()[0]
@@ -45,7 +45,7 @@ def load() -> float | None:
 
 
 @cache
-def code_version() -> str:
+def hash_code() -> str:
     """Hash the code that a measurement depends on: two trials with the same version ran the same code."""
     root = Path(str(files("shortlist")))
     digest = hashlib.sha256()
@@ -58,7 +58,7 @@ def code_version() -> str:
 
 
 @cache
-def commit() -> str:
+def find_commit() -> str:
     """The commit of the working copy that the code comes from, or nothing for an installed package."""
     try:
         done = subprocess.run(

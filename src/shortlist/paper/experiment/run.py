@@ -15,11 +15,11 @@ from shortlist.array_types import IntArray
 from shortlist.paper.data.datasets import Histogram, choose_datasets, load, require_folder
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
 from shortlist.paper.experiment.grid import DEFAULT, Cell, Grid, list_programs
-from shortlist.paper.experiment.lists import draw_lists, tail_probability
-from shortlist.paper.experiment.machine import load as machine_load
+from shortlist.paper.experiment.lists import compute_tail, draw_lists
+from shortlist.paper.experiment.machine import measure_load as machine_load
 from shortlist.paper.experiment.results import Results, read_results
 from shortlist.paper.experiment.store import Store
-from shortlist.paper.experiment.timing import peak_memory, time_list
+from shortlist.paper.experiment.timing import measure_memory, time_list
 from shortlist.paper.released.process import Released
 
 
@@ -83,11 +83,11 @@ class Run:
                 histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
                 seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
                 counts, repeats = draw_lists(contender, histogram, cell.setting, seeds, self._released)
-                linf, l1 = errors(histogram.counts, counts)
+                linf, l1 = compute_errors(histogram.counts, counts)
                 rows = zip(trials, linf.tolist(), l1.tolist(), repeats.tolist(), strict=True)
                 self._store.add("errors", cell, rows)
                 if cell.contender == "published-fastjoint" and not trials.start:
-                    self._store.add("tails", cell, [(0, *tail_probability(histogram, cell.setting))])
+                    self._store.add("tails", cell, [(0, *compute_tail(histogram, cell.setting))])
         self._show("errors", len(missing), len(missing), "")
 
     def _measure_memory(self) -> None:
@@ -98,7 +98,7 @@ class Run:
             self._show("memory", done, len(missing), str(cell))
             with self._record_failure(cell):
                 at, histogram = CONTENDERS[cell.contender], self._histograms[cell.dataset]
-                peak = peak_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
+                peak = measure_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
                 self._store.add("memory", cell, [(0, peak)])
         self._show("memory", len(missing), len(missing), "")
 
@@ -122,7 +122,7 @@ class Run:
     def _time(self, cell: Cell, trial: int) -> float:
         histogram, seed = self._histograms[cell.dataset], cell.seed(self._grid.seed, trial)
         timed = time_list(CONTENDERS[cell.contender], histogram, cell.setting, seed, self._released)
-        linf, l1 = errors(histogram.counts, timed.counts[None, :])
+        linf, l1 = compute_errors(histogram.counts, timed.counts[None, :])
         row = (trial, timed.wall, timed.cpu, timed.before_cpu, int(linf[0]), int(l1[0]), timed.repeats, machine_load())
         self._store.add("times", cell, [row])
         return timed.wall
@@ -212,10 +212,10 @@ class Plan:
         return seconds
 
 
-def errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:
+def compute_errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:
     """The ℓ∞ and the ℓ1 distance between the counts of each list and the largest counts, position by position.
 
-    >>> [each.tolist() for each in errors(np.array([9, 5, 4, 1]), np.array([[5, 9, 1]]))]
+    >>> [each.tolist() for each in compute_errors(np.array([9, 5, 4, 1]), np.array([[5, 9, 1]]))]
     [[4], [11]]
     """
     distances = np.abs(falling[: chosen_counts.shape[1]] - chosen_counts)

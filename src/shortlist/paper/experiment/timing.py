@@ -60,7 +60,7 @@ def time_list(
     return Timed(counts=chosen, repeats=repeats, wall=wall, cpu=spent, before_cpu=before)
 
 
-def peak_memory(
+def measure_memory(
     contender: Contender, histogram: Histogram, setting: Setting, seed: int, released: Released | None = None
 ) -> int:
     """The most bytes that one list takes at once, besides the counts."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AXES = {"k": "k", "epsilon": "ε", "beta": "β"}
 
 
-def look(contender: Contender) -> dict[str, Any]:
+def choose_look(contender: Contender) -> dict[str, Any]:
     """How a program's line looks, and what the legend calls it."""
     mechanism = MECHANISMS[contender.law]
     ours = contender.maker is Maker.OURS
@@ -72,7 +72,7 @@ def make_panels(rows: int, columns: int, *, title: str = "", legend: float = 0.0
     """
     head = 0.4 if title else 0.05
     width, height = 4.0 * columns, 3.2 * rows + legend + head
-    figure = drawing().Figure(figsize=(width, height))
+    figure = use_matplotlib().Figure(figsize=(width, height))
     panels = figure.subplots(rows, columns, squeeze=False)
     figure.subplots_adjust(
         left=0.75 / width,
@@ -100,7 +100,7 @@ def add_legend(figure: Figure, panels: Sequence[Axes], columns: int = 5) -> Figu
     return figure
 
 
-def drawing() -> Any:
+def use_matplotlib() -> Any:
     """Matplotlib's figures, without a window and without global state."""
     try:
         from matplotlib import figure
