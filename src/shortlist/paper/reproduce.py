@@ -24,7 +24,7 @@ QUICK = Grid(datasets=("games", "books"), trials=50, rounds=5, seconds=4.0, coar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What was measured and what it says."""
+    """The measured results, and the verdicts on them."""
 
     results: Results
     findings: list[Finding]

@@ -1,4 +1,4 @@
-"""The six data sets of the paper: their sizes, where they come from, and what stands in for those not at hand."""
+"""The six data sets of the paper: their sizes, where they come from, and the stand-ins for missing files."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ DATASETS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """The counts of a data set in falling order, and the file they come from; none for a stand-in."""
+    """The counts of a data set in falling order, and the file they come from. A stand-in has no file."""
 
     dataset: DataSet
     counts: IntArray
@@ -187,7 +187,7 @@ def choose_datasets(names: Sequence[str]) -> tuple[DataSet, ...]:
 
 
 def find_folder(given: Path | None) -> Path | None:
-    """The folder that was given, or else the one that the environment names."""
+    """Return the folder that was given, or else the one that the environment names."""
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
     if folder is not None and not folder.is_dir():
@@ -201,7 +201,7 @@ def find_folder(given: Path | None) -> Path | None:
 
 
 def require_folder(given: Path | None) -> Path | None:
-    """The same folder, which must hold a data set: one without any was named by mistake."""
+    """Return the same folder. Refuse one without a data set, because it was probably named by mistake."""
     folder = find_folder(given)
     if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(

@@ -1,4 +1,4 @@
-"""Many lists of one law, for the errors: what depends on the data and on k is computed once.
+"""Many lists of one law, for their errors. Everything that depends only on the data and on k is computed once.
 
 The laws are those of the published algorithms. Joint and FastJoint draw their subset from cumulative weights instead of
 by Gumbel noise, and PNF-Peel draws the largest noise of each group of equal counts instead of every noise. A test
@@ -57,7 +57,7 @@ def draw_lists(
 
 
 def compute_tail(histogram: Histogram, setting: Setting) -> tuple[int, float]:
-    """Compute τ and ln Pr[loss ≥ τ] of FastJoint, from its subset sizes; −inf where no list has the loss."""
+    """Compute τ and ln Pr[loss ≥ τ] of FastJoint, from its subset sizes. It is −inf if no list has the loss."""
     tau, _, log_sizes = _fastjoint_sizes(histogram, setting)
     log_weights = log_sizes - setting.epsilon / 2 * np.arange(len(log_sizes))[:, None]
     return tau, _log_sum(log_weights[-1]) - _log_sum(log_weights)
@@ -107,7 +107,7 @@ def _pnf_peel(contender: Contender, histogram: Histogram, setting: Setting) -> _
 
 
 def _program(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
-    """The published program itself, where one list takes O(d)."""
+    """Run the published program itself, if one list takes O(d)."""
     program, parameters = PUBLISHED[contender.law], contender.parameters(setting)
     return lambda rng: program(histogram.counts, setting.k, setting.epsilon, rng=rng, **parameters)
 

@@ -1,4 +1,4 @@
-"""What a trial was measured with: the machine, its load, and the version of the code."""
+"""The machine of a trial, its load, and the version of the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEASURED = (
 
 
 def describe_machine() -> str:
-    """Describe this machine in one line; never whose machine it is."""
+    """Describe this machine in one line, without the name of its owner."""
     parts = [
         f"{_processor()}, {os.cpu_count()} cores",
         f"{platform.system()} {platform.machine()}",
@@ -37,7 +37,7 @@ def describe_machine() -> str:
 
 
 def measure_load() -> float | None:
-    """How many processes wanted to run in the last minute, where the system says so."""
+    """Measure how many processes wanted to run in the last minute, if the system tells."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
@@ -59,7 +59,7 @@ def hash_code() -> str:
 
 @cache
 def find_commit() -> str:
-    """The commit of the working copy that the code comes from, or nothing for an installed package."""
+    """Find the commit of the working copy that the code comes from. An installed package has none."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=10"],

@@ -1,4 +1,4 @@
-"""The run: errors in batches, memory once, times in rounds of all programs; every trial is kept as it is made."""
+"""The run: errors in batches, memory once, times in rounds of all programs; every trial is stored at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shortlist.paper.released.process import Released
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a step of the run is; `done` and `total` are in the unit of the step."""
+    """The progress of a step. `done` and `total` are in the unit of the step."""
 
     step: str
     done: float
@@ -38,13 +38,13 @@ Watch = Callable[[Progress], None]
 
 
 def load_all(grid: Grid, data: Path | None) -> list[Histogram]:
-    """Read the data sets of a grid from a folder; what is not there is a stand-in."""
+    """Read the data sets of a grid from a folder. A missing one is replaced by a stand-in."""
     folder = require_folder(data)
     return [load(each, folder) for each in choose_datasets(grid.datasets)]
 
 
 class Run:
-    """One run over a grid: it measures what the store does not hold yet."""
+    """One run over a grid. It measures the trials that the store does not have yet."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Run:
         self._failed: set[Cell] = set()
 
     def measure(self) -> Results:
-        """Measure everything that is missing. Interrupted, all trials so far are kept."""
+        """Measure everything that is missing. After an interrupt, the store has all trials so far."""
         try:
             self._draw_errors()
             self._measure_memory()
@@ -103,7 +103,7 @@ class Run:
         self._show("memory", len(missing), len(missing), "")
 
     def _time_rounds(self) -> None:
-        """Time all programs at all settings in turn, round after round: a change of the machine's load meets all."""
+        """Time all programs at all settings in turn, round after round. A change of the load affects all of them."""
         self._warm_up()
         cells = self._grid.time_cells(self._contenders, self._sizes)
         held = read_results(self._store).times
@@ -128,7 +128,7 @@ class Run:
         return timed.wall
 
     def _warm_up(self) -> None:
-        """Draw once with every program, so that no first round pays for imports."""
+        """Draw once with every program, so that no first round includes the time of imports."""
         smallest = min(self._histograms.values(), key=lambda each: len(each.counts))
         for contender in self._contenders.values():
             # A program that fails here fails again in its cells, and is reported there.
@@ -139,7 +139,7 @@ class Run:
 
     @contextmanager
     def _record_failure(self, cell: Cell) -> Iterator[None]:
-        """Keep the reason when a cell fails: one broken cell must not cost the others."""
+        """Store the reason if a cell fails, and go on with the other cells."""
         self._store.clear_failure(cell)
         try:
             yield
@@ -181,7 +181,7 @@ class Plan:
 
     @property
     def left(self) -> float:
-        """About how many seconds of rounds are left, estimated anew every second."""
+        """The estimated seconds of rounds that are left, updated every second."""
         if monotonic() - self._estimated > 1:
             self._estimate, self._estimated = self._estimate_left(), monotonic()
         return self._estimate

@@ -17,7 +17,7 @@ VARIABLE = "SHORTLIST_RELEASED_PYTHON"
 
 
 def choose_numpy() -> str:
-    """The NumPy of the environment: that of the paper's time, where this Python has it."""
+    """Choose the NumPy of the environment: that of the paper's time, if this Python has it."""
     return "1.26.4" if sys.version_info < (3, 13) else "2.1.3"
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: the figures, the verdict, and the report that holds both."""
+"""Write the results of a run: the figures, the verdict, and the report with both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How lines and panels look: colours that colour-blind readers tell apart, a marker for each law, axes, legends."""
+"""The style of figures: colours that colour-blind readers can distinguish, a marker for each law, axes, legends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def finish(panel: Axes, *, title: str, vary: str, measure: str, log: bool = True
 
 
 def use_whole_decades(panel: Axes) -> None:
-    """Let the axis end at powers of ten, with a little air below: ticks then need no minor labels."""
+    """Let the axis end at powers of ten, with some space below, so that ticks need no minor labels."""
     low, high = np.log10(panel.dataLim.intervaly)
     if not np.isfinite([low, high]).all():
         return

@@ -1,4 +1,4 @@
-"""What the released programs do that the paper does not say, and whether their lists follow the published laws."""
+"""Differences between the released programs and the paper, and a test of their lists against the published laws."""
 
 from __future__ import annotations
 

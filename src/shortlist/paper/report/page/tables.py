@@ -39,7 +39,7 @@ def write_tallies(findings: Sequence[Finding]) -> str:
 
 
 def write_verdict(findings: Sequence[Finding]) -> str:
-    """The claims: a table on a desk, cards on a phone."""
+    """Write the claims: a table on a wide screen, cards on a phone."""
     sides = _sides(findings)
     heads = ["Claim of the paper", *(side.title.capitalize() for side in sides), "How it is judged"]
     rows = []
@@ -72,7 +72,7 @@ def compare_programs(results: Results) -> str:
 
 
 def write_today(results: Results) -> str:
-    """What this package offers beyond the paper's laws, beside CDP-Peel and Joint; empty where there is none."""
+    """What this package offers beyond the paper's laws, beside CDP-Peel and Joint. It is empty without results."""
     extra = [name for name in results.contenders if name in TODAY]
     if not extra:
         return ""
@@ -89,7 +89,7 @@ def write_today(results: Results) -> str:
 
 
 def write_cells(results: Results, dataset: str) -> str:
-    """Every cell of a data set, folded away until it is asked for."""
+    """Write every cell of a data set, in a section that can be opened."""
     heads = ["program", "k", "ε", "β", "lists", "ℓ∞", "quartiles", "ℓ1", "quartiles"]
     heads += ["rounds", "CPU, ms", "quartiles", "wall, ms", "versions"]
     keys = [key for key in dict.fromkeys((*results.errors, *results.times)) if key[0] == dataset]
@@ -122,7 +122,7 @@ def write_errata() -> str:
 
 
 def write_sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
-    """A table that the script of the page sorts by a touch on a head; it scrolls by itself where it is too wide.
+    """Write a table that the script of the page sorts by a touch on a head. A wide table scrolls by itself.
 
     Columns of numbers are aligned to the right.
     """

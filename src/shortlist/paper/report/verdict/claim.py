@@ -55,7 +55,7 @@ class Judgement:
 
     @classmethod
     def untested(cls, why: str) -> Judgement:
-        """A claim on which these results are silent."""
+        """Return the judgement on a claim that these results cannot test."""
         return cls(holding=Holding.UNTESTED, measured=why)
 
 

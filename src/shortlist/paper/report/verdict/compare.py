@@ -107,7 +107,7 @@ def _divide(one: Times, other: Times, *, before_sequence: bool) -> FloatArray:
 
 
 def _pool(found: Ratios) -> Iterator[tuple[list[Setting], FloatArray]]:
-    """Put neighbouring settings together until there are enough rounds; what is left at the end joins the last."""
+    """Merge neighbouring settings until each group has enough rounds. The rest at the end joins the last group."""
     pools: list[tuple[list[Setting], list[FloatArray]]] = []
     for at, values in found:
         if not pools or sum(map(len, pools[-1][1])) >= _ENOUGH:
