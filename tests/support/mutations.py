@@ -56,8 +56,8 @@ MUTATIONS = (
     ),
     Mutation(  # a rho that is too small
         "mechanisms/peel/cdp_peel.py",
-        "rho=self.k * share**2 / 8",
-        "rho=self.k * share**2 / 16",
+        "rho = self.k * self.round_epsilon**2 / 8",
+        "rho = self.k * self.round_epsilon**2 / 16",
         "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[replace]",
     ),
     Mutation(  # earlier places do not use items up: exact numbers

@@ -13,7 +13,7 @@ from laws import Histogram, sequences
 
 from shortlist import SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel.peeling import Peel
+from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
@@ -42,7 +42,7 @@ class PeelContract(MechanismContract):
         order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
         law = []
         for sequence in sequences(len(histogram), mechanism.k):
-            peel, probability = Peel(peeling, SeededBits(0)), arb(1)
+            peel, probability = PeelRun(peeling, SeededBits(0)), arb(1)
             for item in sequence:
                 level = int(np.flatnonzero(profile.values == histogram[item])[0])
                 probability *= self._chance(level, list(single_levels(peel.left())))
