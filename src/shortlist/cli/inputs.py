@@ -87,7 +87,7 @@ def _make_option(name: str, default: Any, annotation: Any) -> inspect.Parameter:
 def _describe(
     paths: list[str], form: options.FileFormat | None, encoding: str, no_header: bool, delimiter: str | None
 ) -> Any:
-    from shortlist.votes.sources.files import Files
+    from shortlist.votes.files.files import Files
 
     return Files(
         paths,
