@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 from contract import MechanismContract
-from flint import arb, arb_poly, fmpq
+from divergences import ball
+from flint import arb, arb_poly
 from laws import Histogram, sequences
 
 from shortlist import SeededBits
@@ -55,14 +56,6 @@ class PeelContract(MechanismContract):
         levels = [each.level() for each in ranges for _ in range(each.members)]
         return self.round_law(decays)[levels.index(level)]
 
-    def check_pair(self, mechanism: Mechanism, here: list[arb], there: list[arb], factor: arb) -> None:
-        """The hockey-stick divergence is at most delta, and Rényi divergences are at most rho times their order."""
-        guarantee = mechanism.guarantee
-        assert not hockey_stick(here, there, factor) > ball(guarantee.delta)
-        assert not hockey_stick(there, here, factor) > ball(guarantee.delta)
-        for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
-            assert not renyi(here, there, order) > ball(guarantee.rho) * order
-
 
 def peel_law(
     histogram: Histogram, k: int, rate: Fraction, round_law: Callable[[Sequence[arb]], list[arb]]
@@ -94,24 +87,8 @@ def flip_round(decays: Sequence[arb]) -> list[arb]:
     return chances
 
 
-def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
-    """How much more than e^epsilon times the other's one law puts anywhere."""
-    gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
-    return sum((gap for gap in gaps if gap > 0), arb(0))
-
-
-def renyi(here: Iterable[arb], there: Iterable[arb], order: fmpq) -> arb:
-    """The Rényi divergence of an order above 1."""
-    return sum((p**order * q ** (1 - order) for p, q in zip(here, there, strict=True)), arb(0)).log() / (order - 1)
-
-
 def decay(rate: Fraction, loss: int) -> arb:
     return (-ball(rate) * loss).exp()
-
-
-def ball(number: Fraction | None) -> arb:
-    assert number is not None
-    return arb(fmpq(number.numerator, number.denominator))
 
 
 def single_levels(levels: LevelRange) -> Iterable[LevelRange]:

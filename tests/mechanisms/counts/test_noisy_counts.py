@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from contract import ALARM, RELATIONS, MechanismContract, item_names
+from divergences import ball, renyi
 from flint import arb, ctx, fmpq
 from laws import p_value, sequences, small_histograms
 from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance, outputs
-from peels import ball, renyi
 
 from shortlist import NoisyCounts, SeededBits, top_k
 from shortlist.errors import ParameterError

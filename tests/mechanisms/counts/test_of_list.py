@@ -5,10 +5,10 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from divergences import ball, renyi
 from flint import arb, ctx, fmpq
 from laws import p_value
 from noisy import capped_neighbours, gaussian_law, laplace_law
-from peels import ball, renyi
 
 from shortlist import SeededBits
 from shortlist.errors import ParameterError
