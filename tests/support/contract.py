@@ -9,12 +9,13 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+import pyarrow
 import pytest
 from divergences import Law, keeps
 from flint import arb, ctx
 from laws import Histogram, neighbour_pairs, p_value, random_histograms, same, sequences, small_histograms
 
-from shortlist import SeededBits, top_k
+from shortlist import SeededBits, select, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Mechanism
 from shortlist.profile import Profile
@@ -169,6 +170,18 @@ class MechanismContract:
                     patch.setattr(arrays, name, value)
                 parts = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
             assert parts == whole
+
+    def test_one_person_who_voted_for_everything_is_served(self) -> None:
+        """`select` releases k items of the domain under the mechanism's own guarantee, also if one person voted."""
+        domain = ["a", "b", "c", "d", "e"]
+        votes = pyarrow.table({"person": ["p"] * 10, "item": domain * 2})
+        for k in (1, 3, 5):
+            mechanism = self.make(k, self.epsilon, "replace")
+            release = select(votes, person="person", item="item", domain=domain, mechanism=mechanism)
+            assert set(release.items) <= set(domain)
+            assert len(set(release.items)) == len(release.items) in (k, *getattr(mechanism, "sizes", ()))
+            assert release.guarantee == mechanism.guarantee
+            assert (release.mechanism, release.secure) == (mechanism.name, True)
 
     def test_same_seed_gives_the_same_answer(self) -> None:
         """Equal seeds give equal lists, and different seeds different ones."""

@@ -37,24 +37,30 @@ class PeelContract(MechanismContract):
         return peel_law(histogram, k, rate, self.round_law)
 
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
-        """Peel along every sequence, and ask the run itself how much what is left weighs."""
+        """Peel along every sequence of levels, and ask the run itself how much what is left weighs."""
         profile = Profile.of(np.array(histogram))
         peeling = mechanism.prepare(profile)._peeling
-        order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
+        values = profile.values.tolist()
+        firsts = (profile.ends - profile.sizes).tolist()
+
+        @cache
+        def next_chances(path: tuple[int, ...]) -> dict[int, arb]:
+            """The chance of one item of each level that is left after items of some levels."""
+            peel = Peel(peeling, SeededBits(0))
+            for place, level in enumerate(path):
+                peel.take(level, firsts[level] + path[:place].count(level))
+            ranges = list(single_levels(peel.left()))
+            levels = [each.level() for each in ranges for _ in range(each.members)]
+            chances = self.round_law([each.decay() for each in ranges for _ in range(each.members)])
+            return dict(zip(levels, chances, strict=True))
+
         law = []
         for sequence in sequences(len(histogram), mechanism.k):
-            peel, probability = Peel(peeling, SeededBits(0)), arb(1)
-            for item in sequence:
-                level = int(np.flatnonzero(profile.values == histogram[item])[0])
-                probability *= self._chance(level, list(single_levels(peel.left())))
-                peel.take(level, order.index(item))
+            path, probability = tuple(values.index(histogram[item]) for item in sequence), arb(1)
+            for place, level in enumerate(path):
+                probability *= next_chances(path[:place])[level]
             law.append(probability)
         return law
-
-    def _chance(self, level: int, ranges: list[LevelRange]) -> arb:
-        decays = [each.decay() for each in ranges for _ in range(each.members)]
-        levels = [each.level() for each in ranges for _ in range(each.members)]
-        return self.round_law(decays)[levels.index(level)]
 
 
 def peel_law(
