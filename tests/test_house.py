@@ -139,6 +139,14 @@ def test_the_front_door_is_sorted():
     assert all(hasattr(shortlist, name) for name in shortlist.__all__)
 
 
+def test_the_page_of_the_api_lists_every_public_name():
+    """The first table of docs/api.md names what `__all__` names, each once."""
+    table = re.search(r"\n\|---.*?\n\n", (PAGE.parent / "api.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert table is not None
+    names = [name for row in table[0].splitlines() for name in re.findall(r"`(\w+)`", row.split(" | ")[0])]
+    assert sorted(names) == sorted(shortlist.__all__)
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(ROOT)))
 def test_a_file_is_one_thought(module):
     """No file is longer than 300 lines."""

@@ -45,8 +45,6 @@ assert_type(shortlist.compose(release).epsilon, Fraction)
 
 
 class Zeros:
-    secure = False
-
     def draw(self, count: int) -> bytes:
         return bytes(count)
 

@@ -37,7 +37,7 @@ main()
     [
         (["--nonsense"], "No such option"),
         (["-k", "three"], "'-k'"),
-        (["-k", "0"], "error: -k must be at least 1"),
+        (["-k", "0"], "error: -k must be a whole number from 1"),
         (["--epsilon", "-1"], "Hint: try --epsilon 1\n"),
         (["--epsilon", "much"], "error: --epsilon must be a finite number such as 1, 0.5 or 1/3, not 'much'"),
         (["--mechanism", "jiont"], "Hint: did you mean 'joint'?"),

@@ -56,8 +56,8 @@ MUTATIONS = (
     ),
     Mutation(  # a rho that is too small
         "mechanisms/peel/cdp_peel.py",
-        "rho=self.k * share**2 / 8",
-        "rho=self.k * share**2 / 16",
+        "rho = self.k * self.round_epsilon**2 / 8",
+        "rho = self.k * self.round_epsilon**2 / 16",
         "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[replace]",
     ),
     Mutation(  # earlier places do not use items up: exact numbers
@@ -145,16 +145,16 @@ MUTATIONS = (
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
     ),
     Mutation(  # items on the floor of the view are lost
-        "votes/views.py",
+        "votes/memory/views.py",
         "np.flatnonzero(counts >= floor)",
         "np.flatnonzero(counts > floor)",
-        "tests/votes/test_arrays.py",
+        "tests/votes/memory/test_arrays.py",
     ),
     Mutation(  # ranks inside a level run backwards
-        "votes/views.py",
+        "votes/memory/views.py",
         "np.searchsorted(values, picks.levels) + picks.ranks",
         "np.searchsorted(values, picks.levels) - picks.ranks",
-        "tests/votes/test_arrays.py",
+        "tests/votes/memory/test_arrays.py",
     ),
 )
 

@@ -14,7 +14,7 @@ from laws import Histogram, sequences
 
 from shortlist import SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel.peeling import Peel
+from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
@@ -46,7 +46,7 @@ class PeelContract(MechanismContract):
         @cache
         def next_chances(path: tuple[int, ...]) -> dict[int, arb]:
             """The chance of one item of each level that is left after items of some levels."""
-            peel = Peel(peeling, SeededBits(0))
+            peel = PeelRun(peeling, SeededBits(0))
             for place, level in enumerate(path):
                 peel.take(level, firsts[level] + path[:place].count(level))
             ranges = list(single_levels(peel.left()))

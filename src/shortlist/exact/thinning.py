@@ -11,9 +11,9 @@ The exponential mechanism proposes i with probability ∝ c_i. Rejection samplin
 uniform, X is where the product equals U, and V < (1 − X) / (1 − c_i X) if and only if X < x* = (1 − V) / (1 − c_i V).
 So
 
-    accept i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x),
+    accept i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x).
 
-and no equation has to be solved: one sum is compared with one logarithm. U belongs to the draw, V to the proposal.
+No equation has to be solved: one sum is compared with one logarithm. A draw has one U. Each proposal has its own V.
 
 Rounds   At most two proposals are expected. Let C = Σ c_i. Given X, a proposal is accepted with probability 1 − X or
          more, and also with probability 1/C or more, as the best one always is. So at most E min(C, 1/(1 − X))
@@ -30,7 +30,7 @@ from typing import Protocol, Self, TypeVar
 
 from flint import arb
 
-from shortlist.exact.balls import exp_minus, working_precision
+from shortlist.exact.balls import exp_minus, split_wide, working_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -104,7 +104,8 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
                 return False
             before = len(crowds)
             if total.is_finite():  # otherwise x* is not yet known to be below 1, and only more bits help
-                crowds = _narrow(crowds, terms, total)
+                # Split the crowds that add most to the radius of the sum: more than half of the average.
+                crowds = split_wide(crowds, terms, total.rad() / (2 * len(crowds)))
         if len(crowds) == before:
             height.extend()
             coin.extend()
@@ -120,13 +121,3 @@ def _enclose_term(crowd: Crowd, threshold: arb) -> arb:
     ends = (decay.lower(), min(decay.upper(), arb(1)))
     low, high = (-crowd.members * (-end * threshold).log1p() for end in ends)
     return low.union(high)
-
-
-def _narrow(crowds: Sequence[AnyCrowd], terms: Sequence[arb], total: arb) -> Sequence[AnyCrowd]:
-    """Split the crowds that make the sum most uncertain: those with more than an even share of its radius."""
-    share = total.rad() / (2 * len(crowds))
-    finer: list[AnyCrowd] = []
-    for crowd, term in zip(crowds, terms, strict=True):
-        parts = None if term.rad() < share else crowd.split()
-        finer.extend([crowd] if parts is None else parts)
-    return finer

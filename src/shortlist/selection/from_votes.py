@@ -10,7 +10,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, takes_cap
-from shortlist.privacy.numbers import quote, read_positive
+from shortlist.privacy.numbers import read_positive, read_whole
 from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
 from shortlist.votes import tally
@@ -110,11 +110,10 @@ def select(
 
 
 def _read_sensitivity(sensitivity: int, count: str | None) -> int:
-    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
-    if sensitivity > 1 and count is None:
+    times = read_whole(sensitivity, name="sensitivity")
+    if times > 1 and count is None:
         raise ParameterError(
             "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
             hint="leave {sensitivity} out",
         )
-    return sensitivity
+    return times

@@ -143,13 +143,11 @@ def test_floats_decide_almost_every_draw(monkeypatch):
     for _ in range(3000):
         prepared.draw(bits)
     assert not calls
-    assert prepared.doubt < 1e-8
+    assert prepared.escalation_bound < 1e-8
 
 
 class Leading:
     """Some given bytes, then a seeded stream."""
-
-    secure = False
 
     def __init__(self, first):
         self.first, self.rest = first, SeededBits(1)

@@ -92,8 +92,6 @@ def test_surely_kept_bounds_both_numbers():
     """A height near 0 or a coin near 1 is never waved through."""
 
     class Fixed:
-        secure = False
-
         def __init__(self, byte):
             self.byte = byte
 

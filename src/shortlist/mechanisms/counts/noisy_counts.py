@@ -10,11 +10,11 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
+from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import epsilon_from, rho_from
 from shortlist.profile import Levels
 
@@ -64,7 +64,7 @@ class NoisyCounts(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        self._read(votes_per_person=read_cap(self.votes_per_person))
+        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
         if self.delta is not None:
             self._read(delta=read_probability(self.delta, name="delta"))
         if self.rho is not None:
@@ -94,8 +94,8 @@ class NoisyCounts(Mechanism):
 
     def state_counts(self, noisy: IntArray, d: int, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
         """State noisy counts with intervals that hold for all d counts at once."""
-        share = read_probability(confidence, name="confidence")
-        return add_intervals(noisy.tolist(), self.count_bound(d, share), share)
+        probability = read_probability(confidence, name="confidence")
+        return add_intervals(noisy.tolist(), self.count_bound(d, probability), probability)
 
     def _error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)

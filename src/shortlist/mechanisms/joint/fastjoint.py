@@ -31,7 +31,7 @@ class FastJoint(Joint):
 
     name: ClassVar[str] = "fastjoint"
     summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
-    when: ClassVar[str] = "you want the paper's algorithm, with its failure probability β; it is no faster than joint"
+    when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
     rho_in_words: ClassVar[str] = "ε²/8"
     colour: ClassVar[str] = "#009E73"
     marker: ClassVar[str] = "p"

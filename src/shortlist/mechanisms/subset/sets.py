@@ -15,12 +15,12 @@ from shortlist.profile import Profile
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Steps:
-    """A number that grows with a loss in steps: it is `sizes[i]` from the loss `starts[i]` to the next start."""
+    """A number that grows with a loss, in steps. It is `sizes[i]` from the loss `starts[i]` to the next start."""
 
     starts: IntArray
     sizes: IntArray
     end: int | None
-    """Where the last step ends; None if it never does."""
+    """Where the last step ends, or None if it never ends."""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -37,16 +37,16 @@ class Steps:
 
     def cut(self, reach: int) -> Steps:
         """The steps that begin below `reach`."""
-        kept = int(np.searchsorted(self.starts, reach))
+        end = int(np.searchsorted(self.starts, reach))
         return (
             self
-            if kept == len(self)
-            else Steps(starts=self.starts[:kept], sizes=self.sizes[:kept], end=int(self.starts[kept]))
+            if end == len(self)
+            else Steps(starts=self.starts[:end], sizes=self.sizes[:end], end=int(self.starts[end]))
         )
 
 
 class Sets:
-    """The sets S of n items, told apart by two losses.
+    """The sets S of n items, grouped by two losses.
 
     The upper loss is how many votes the best item outside S has above h_(n+1) (above 0, if nothing is outside). The
     lower loss is how many votes the worst item inside S has below h_(n). Neither is negative, and
@@ -82,7 +82,7 @@ class Sets:
         self.lower = Steps(
             starts=self.lowest - profile.values[last:],
             sizes=profile.ends[last:] - n,
-            end=None if profile.complete else self.gap + reach,
+            end=None if profile.is_complete else self.gap + reach,
         )
 
     def without_leader(self) -> Sets | None:

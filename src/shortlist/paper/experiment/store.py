@@ -129,7 +129,10 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
     """Open the results of a folder; without `new`, there must be some."""
     if not new and not (folder / FILE).is_file():
         raise OutputError(
-            "{output} must be a folder with results", "{folder} has none", hint="run without report-only", folder=folder
+            "{output} must be a folder with results",
+            "{folder} has none",
+            hint="run without {report_only}",
+            folder=folder,
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
