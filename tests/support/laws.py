@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -44,14 +44,16 @@ def neighbours(histogram: Histogram, relation: str) -> Iterator[Histogram]:
                 yield moved
 
 
-def neighbour_pairs(histograms: Iterable[Histogram], relation: str) -> Iterator[tuple[Histogram, Histogram]]:
+def neighbour_pairs(
+    histograms: Iterable[Histogram], relation: str, find: Callable[[Histogram, str], Iterable[Histogram]] = neighbours
+) -> Iterator[tuple[Histogram, Histogram]]:
     """Every pair of neighbours in which one is given: once, whatever the order of the pair and of the items.
 
     Laws do not depend on the order of the items, and a pair is to be checked in both directions.
     """
     seen = set()
     for histogram in histograms:
-        for other in neighbours(histogram, relation):
+        for other in find(histogram, relation):
             pair, reverse = (
                 tuple(sorted(zip(*each, strict=True), reverse=True))
                 for each in ((histogram, other), (other, histogram))
