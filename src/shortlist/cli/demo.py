@@ -131,7 +131,7 @@ def _show_next(console: Console, plays: Path, catalogue: Path, output: Path) -> 
     print(f"  {to_text(output)}")
     print("  The files stay until you delete their folder.\n  --folder puts them where you like.\n")
     console.print("The same for your data", style="bold")
-    print("  Change the files and columns in this command. It leaves the\n  choice of the mechanism to auto.")
+    print("  Change the files and columns in this command.\n  It leaves the choice of the mechanism to auto.")
     print(f"  {to_text(command)}")
 
 
