@@ -194,8 +194,8 @@ MUTATIONS = (
     ),
     Mutation(  # the same on PostgreSQL
         "votes/engines/postgres.py",
-        "count(DISTINCT v.{other.name}) AS votes",
-        "count(v.{other.name}) AS votes",
+        "count(DISTINCT {person}) AS votes",
+        "count({person}) AS votes",
         "tests/votes/engines/test_engines.py::test_counts_each_person_once[postgres]",
     ),
 )
