@@ -44,7 +44,7 @@ main()
         (["--neighbours", "near"], "error: --neighbours must be 'add-remove' or 'replace'"),
         (["--count", "votes"], "error: --person or --count must be named"),
         (["--sensitivity", "2"], "Hint: leave --sensitivity out"),
-        (["--mechanism", "cdp-peel"], "Hint: pass --delta 1e-6, say"),
+        (["--mechanism", "cdp-peel"], "Hint: try --delta 1e-6"),
         (["--mechanism", "laplace"], "pass --seed and --insecure"),
         (["--memory-limit", "much"], "error: --memory-limit must be a size"),
         (["--domain-sql", "SELECT 1"], "error: --domain-sql must come with --database"),

@@ -65,7 +65,8 @@ DomainColumn = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="The column of the domain that holds the items.")
 ]
 VotesPerPerson = Annotated[
-    int | None, typer.Option(metavar="N", help="Count at most N items of each person, chosen without preference.")
+    int | None,
+    typer.Option(metavar="N", help="Count at most N items of each person. A hash of the vote decides which."),
 ]
 Database = Annotated[
     str | None,

@@ -85,7 +85,7 @@ def select(
 
 
 def _read_bits(seed: int | None, insecure: bool) -> Bits | None:
-    """Make repeatable bits if both options ask for them. None stands for the operating system's."""
+    """Make repeatable bits if both options ask for them. None means those of the operating system."""
     if seed is None and not insecure:
         return None
     if seed is None or not insecure:

@@ -1,7 +1,7 @@
 """Ball arithmetic: a number as a midpoint and a radius that are proven to enclose it (python-flint's `arb`).
 
 A comparison of balls is true only if it is certain. A decision made with balls is therefore right at any working
-precision. Too small a precision only leaves it open. The radius of a ball has 30 bits.
+precision. If the precision is too small, there is no decision yet. The radius of a ball has 30 bits.
 """
 
 from __future__ import annotations

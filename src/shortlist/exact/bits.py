@@ -1,6 +1,6 @@
 """Sources of random bits. Randomness enters the library here and nowhere else.
 
-A source knows no distribution. What is drawn from the bits, and with what probability, is defined elsewhere.
+A source has no distribution but that of uniform bytes. Other modules draw from it with other distributions.
 """
 
 from __future__ import annotations

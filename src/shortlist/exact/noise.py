@@ -3,8 +3,8 @@
 Parameters are rationals, and noise is an integer. Each law is built from two exact steps: a geometric variable, and a
 coin that shows heads with probability e^(−x).
 
-To find the largest of very many noisy counts, each law also has a tail: for a ≥ 1, a number p(a) that is at least
-P(noise ≥ a), and a draw that returns a noise x ≥ a or None, such that p(a) · P(the draw is x) = P(noise = x).
+Each law also has a tail, to find the largest of very many noisy counts. For a ≥ 1, it is a number p(a) ≥ P(noise ≥ a)
+and a draw. The draw returns a noise x ≥ a or None, such that p(a) · P(the draw is x) = P(noise = x).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ AnyCrowd = TypeVar("AnyCrowd", bound=Crowd)
 
 
 def accept_by_integers(height: Uniform, coin: Uniform, magnitude: int) -> bool:
-    """Return True only if every proposal is accepted, given that Σ c_i ≥ 2^magnitude. False leaves it open.
+    """Return True only if every proposal is accepted, given that Σ c_i ≥ 2^magnitude. False decides nothing.
 
     S(x) ≥ x Σ c_i and x* ≥ 1 − V, so 2^magnitude (1 − V) > −ln U is enough. Both sides are rounded to powers of two.
     """
@@ -64,7 +64,7 @@ def accept_by_integers(height: Uniform, coin: Uniform, magnitude: int) -> bool:
 
 
 def accept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second: arb) -> bool | None:
-    """Decide from Σ c_i and Σ c_i² alone whether a proposal with c_i = `decay` is accepted. None leaves it open.
+    """Decide from Σ c_i and Σ c_i² alone whether a proposal with c_i = `decay` is accepted. None means undecided.
 
     Claim   with p_m = Σ c_i^m and r = p_2 / p_1,   −(p_1 / r) ln(1 − r x) ≤ S(x) ≤ p_1 x − p_2 (ln(1 − x) + x).
     Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m ≤ p_2 for m ≥ 2: the upper bound. Under weights
@@ -86,8 +86,8 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
     """Decide with certainty whether a proposal of score −x, below the best, is accepted. `height` is U, `coin` is V.
 
     Rounds  A round that does not decide splits a crowd, or draws 64 bits of U and of V. There are finitely many
-            crowds to split. A crowd that cannot be split knows its c to the working precision, and x* < 1, so once
-            V is known to be above 0 the radius of S(x*) is at most R 2^(−64 n) after n draws, for some R. The
+            crowds to split. The c of a crowd that cannot be split is known to the working precision, and x* < 1. So
+            once V is known to be above 0, the radius of S(x*) is at most R 2^(−64 n) after n draws, for some R. The
             density of −ln U is at most 1, so the n-th draw is undecided with probability O(R 2^(−64 n)). The sum
             over n is finite, and so is the expected number of rounds.
     """

@@ -84,7 +84,7 @@ class Budget:
         )
 
     def check(self, guarantee: Guarantee) -> None:
-        """Refuse a guarantee that cannot be added to the others, whatever is left."""
+        """Refuse a guarantee that can never be added to the others."""
         ours = self.guarantee
         if guarantee.neighbours is not ours.neighbours:
             raise ParameterError(
@@ -207,7 +207,7 @@ def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:
         raise ParameterError(
             "{accounting} must be 'basic' for a budget without delta",
             "not {value}; rhos imply no epsilon without a delta",
-            hint="pass {delta=1e-6}, say, or {accounting='basic'}",
+            hint="pass {delta=1e-6} or {accounting='basic'}",
             value=quote(accounting),
         )
     return chosen

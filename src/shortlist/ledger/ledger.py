@@ -186,7 +186,7 @@ class Ledger:
     def _check_chargeable(
         self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None
     ) -> Guarantee:
-        """Refuse a release that this ledger never charges, whatever is left of the budget."""
+        """Refuse a release that this ledger can never charge."""
         if not isinstance(mechanism, Mechanism):
             raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
         if mechanism.research:

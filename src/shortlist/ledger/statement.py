@@ -51,7 +51,7 @@ class Statement:
         ]
         if self.unfinished:
             numbers = ", ".join(map(str, self.unfinished))
-            lines.append(f"Without a finished release (in progress, or ended early; spent all the same): {numbers}")
+            lines.append(f"Charged without a finished release (in progress, or ended early): {numbers}")
         return lines
 
     def write(self, charge: Charge) -> str:

@@ -1,7 +1,7 @@
 """The interface of all mechanisms: parameters that are checked at once, a guarantee, and a draw from levels.
 
-A mechanism knows no engine and no item. It is prepared once for given levels; this computes the weights. Then it can
-draw any number of times. Each draw is a release of its own, and costs the guarantee again.
+A mechanism knows no engine and no item. It is prepared once for given levels, which computes the weights. Then
+it can draw any number of times. Each draw is one more release, and costs the guarantee again.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
     if mechanism.research and is_secure(bits):
         raise ParameterError(
             "{name} computes in floating point and must not make a secure release",
-            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, and the release says so",
+            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, which marks the release",
             name=mechanism.name,
         )
 

@@ -191,7 +191,7 @@ def _decode_bound(stored: Mapping[str, Any] | None) -> ErrorBound | None:
 
 
 def _decode_exact(written: Any) -> Fraction:
-    """Read the exact numbers that `write_exact` writes. An exponent could stand for a number of any length."""
+    """Read an exact number in the form of `write_exact`. It has no exponent, so a short text is a short number."""
     _check(isinstance(written, str) and len(written) <= _LONGEST_NUMBER and _EXACT.fullmatch(written) is not None)
     return Fraction(written)
 

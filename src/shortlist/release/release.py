@@ -1,7 +1,7 @@
 """A release: everything that may be published, and nothing else.
 
 The items, their noisy counts and the choice of `auto` depend on the data, and the guarantee covers them. The rest is
-public beforehand.
+public before the votes are read.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Release(Sequence[Any]):
         return cls(**stored)
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
-        """Write ranks and items as CSV. If the release is not secure, a third column says so."""
+        """Write ranks and items as CSV. If the release is not secure, a further column is false in every row."""
         write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
@@ -185,5 +185,5 @@ def _rebuild(values: dict[str, Any]) -> Release:
 
 
 def _to_python(item: Any) -> Any:
-    """Turn a NumPy scalar into the Python value that it stands for."""
+    """Turn a NumPy scalar into a Python value."""
     return item.item() if type(item).__module__ == "numpy" else item

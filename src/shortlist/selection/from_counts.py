@@ -1,4 +1,4 @@
-"""From counts in memory to the chosen items."""
+"""Choose items by counts in memory."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def top_k(
 ) -> Any:
     """Choose k items with the largest counts, best first, under differential privacy.
 
-    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. From a
-    mapping, the result is a list of its keys; from a pandas Series, a list of its labels; from an array or a list of
-    numbers, an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
+    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. The
+    result for a mapping is a list of its keys. For a pandas Series it is a list of its labels, and for an array or a
+    list of numbers an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
     randomness of the operating system is used. `parameters` are those of the mechanism.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}

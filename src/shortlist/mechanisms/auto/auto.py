@@ -47,11 +47,11 @@ class Auto(Mechanism):
 
     The candidates are those that the constraints allow. `margin-joint` is always one. A peel is another: `cdp-peel` if
     a delta is given and helps, else `pnf-peel`. With `ordered=False`, `subset` is a third, and the items are listed
-    in the order of the domain, whichever is chosen. With `votes_per_person`, which says how many votes of each person
-    were counted at most, `noisy-counts` is one more; if it is chosen, the picks have noisy counts.
+    in the order of the domain, whichever is chosen. With `votes_per_person`, the largest number of
+    votes of one person that were counted, `noisy-counts` is one more. If it is chosen, the picks have noisy counts.
 
-    Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1; rho is that
-           of the choice and the largest of any candidate.
+    Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1. Its rho
+           is the rho of the choice plus the largest rho of a candidate.
     Proof  auto.proof.md.
     Cost   that of all candidates together, without their draws.
 

@@ -2,7 +2,7 @@
 
 Only items whose noisy count reaches a threshold are drawn. On levels near or above the threshold, every item gets
 noise. Of the items far below it, few reach it. `Crossings` draws which ones, and `draw_from` draws their noise. The
-threshold changes the cost and never the law. It is chosen so that k items reach it almost surely.
+threshold changes the cost and never the law. It is chosen so that very likely k items reach it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Noisy counts: noise on all counts of people who cast few votes each; the list and its counts are read off."""
+"""Noisy counts: add noise to all counts, and release the k largest. It suits people who cast few votes each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NoisyCounts(Mechanism):
     Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or with delta (epsilon, delta)-DP and rho-zCDP, when one person casts at
            most m votes, for different items.
     Proof  noisy_counts.proof.md, Theorems 1 and 2.
-    Cost   one pass over the profile, then about k noises for each draw, whatever d is.
+    Cost   one pass over the profile, then about k noises for each draw, for any d.
 
     >>> mechanism = NoisyCounts(k=100, epsilon=1, votes_per_person=10)
     >>> mechanism.noise, mechanism.count_bound(10**6)
@@ -70,7 +70,7 @@ class NoisyCounts(Mechanism):
         if self.rho is not None:
             self._read(epsilon=self._read_rho(self.rho))
         elif self.epsilon is _NOT_GIVEN:
-            raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="pass {epsilon=1}, say")
+            raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="try {epsilon=1}")
         Mechanism.__post_init__(self)
 
     @property

@@ -61,7 +61,7 @@ class ListCounts:
         return state_guarantee(self.moved, epsilon, delta, rho, Neighbours.read(self.neighbours))
 
     def draw(self, counts: Sequence[int], bits: Bits, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
-        """Draw noisy counts, given the counts of the k items. Each interval holds by itself with that confidence."""
+        """Draw noisy counts, given the counts of the k items. Each single interval holds with that confidence."""
         epsilon, _, rho = self._numbers()
         noise = choose_noise(self.moved, epsilon, rho)
         probability = read_probability(confidence, name="confidence")

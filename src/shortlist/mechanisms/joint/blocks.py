@@ -55,7 +55,7 @@ class Blocks:
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
     def weights(self, *, lowest: bool = False) -> Weights:
-        """Compute (q^start − q^end) N_{end−1} for every block; with `lowest`, N_start in place of N_{end−1}."""
+        """Compute (q^start − q^end) N_{end−1} for every block, or with `lowest` (q^start − q^end) N_start."""
         parts = []
         if len(self._starts):
             weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)

@@ -20,8 +20,8 @@ from shortlist.profile import Levels, Profile
 class MarginJoint(Joint):
     """Choose k items in one draw, as Joint does, but the true list has loss −g if each place leads the next by g votes.
 
-    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1; never a smaller probability
-           of the true list than Joint.
+    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1. The true list is at least as
+           likely as with Joint.
     Proof  margin_joint.proof.md.
     Cost   that of Joint.
 

@@ -29,7 +29,7 @@ from shortlist.profile import Levels, Picks
 class PNFJoint(Mechanism):
     """Choose the sequence s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
-    Claim  epsilon-DP when one person raises each count by 0 or 1; never a larger expected loss than Joint.
+    Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
     Proof  pnf_joint.proof.md.
     Cost   that of Joint, and a further sum over the profile when few sequences have a small loss.
 

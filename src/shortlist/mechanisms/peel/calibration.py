@@ -64,7 +64,7 @@ def _invert_published(k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _search(k: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Fraction:
-    """Search for the largest ε′ whose bound is at most δ; return 0 if no larger one than `least` is found.
+    """Search for the largest ε′ whose bound is at most δ. Return 0 if the search finds nothing above `least`.
 
     ln(bound) is almost a straight line in ln ε′. A coarse grid gives its slope, and a fine one the proof.
     """

@@ -22,8 +22,8 @@ class CDPPeel(Mechanism):
 
     Claim  (epsilon, delta)-DP and (k ε′²/8)-zCDP when one person raises each count by 0 or 1.
     Proof  cdp_peel.proof.md, Theorems 1 to 3.
-    Cost   one pass over the profile, then O(k) for each draw where counts are close; a pass over the levels within
-           reach for each item where they are far apart.
+    Cost   one pass over the profile, then O(k) for each draw if counts are close. If they are far apart, a pass
+           over the levels within reach for each item.
 
     >>> mechanism = CDPPeel(k=100, epsilon=1, delta="1e-6")
     >>> float(mechanism.round_epsilon), float(mechanism.guarantee.rho)

@@ -19,7 +19,7 @@ class Gamma(NoisyMechanism):
     Claim  epsilon-DP when one person changes each count by at most 1, if the noise is a real number. Floats only
            approximate it.
     Proof  gamma.proof.md.
-    Cost   O(d), less where many items have the same count; the noise grows with d, whatever k is.
+    Cost   O(d), less if many items have the same count. The noise grows with d, and not with k.
 
     >>> float(Gamma(k=10, epsilon=1, neighbours="replace").guarantee.rho)
     0.462117158

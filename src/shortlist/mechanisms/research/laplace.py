@@ -20,7 +20,7 @@ class Laplace(NoisyMechanism):
     Claim  epsilon-DP when one person raises each count by 0 or 1, if the noise is a real number. Floats only
            approximate it.
     Proof  laplace.proof.md.
-    Cost   O(d), less where many items have the same count.
+    Cost   O(d), less if many items have the same count.
 
     >>> float(Laplace(k=10, epsilon=1).guarantee.rho)
     0.462117158

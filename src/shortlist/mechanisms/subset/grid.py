@@ -51,7 +51,7 @@ class Grid:
         return int(np.diff(self.rows).max()) == int(np.diff(self.columns).max()) == 1
 
     def weights(self, *, lowest: bool = False) -> Scaled:
-        """The weights of all blocks, row after row; with `lowest`, as if each pair allowed what the first one does."""
+        """Compute the weights of all blocks, row after row. With `lowest`, a pair counts the sets of the first one."""
         rows, columns = (_weigh(self._rate, *axis) for axis in ((self._upper, self.rows), (self._lower, self.columns)))
         high, wide = (edges[:-1] if lowest else edges[1:] - 1 for edges in (self.rows, self.columns))
         numbers = count_sets(self._upper.sizes[high], self._lower.sizes[wide])

@@ -53,8 +53,8 @@ class Sets:
 
         (largest count outside) − (smallest count inside) = upper loss + lower loss − gap,    gap = h_(n) − h_(n+1).
 
-    An upper loss of at most x forces all items with more than h_(n+1) + x votes into S; let r(x) places be left then.
-    A lower loss of at most y allows the items with h_(n) − y votes or more; let n + m(y) items have them. So
+    An upper loss of at most x forces all items with more than h_(n+1) + x votes into S. Let r(x) places be left.
+    A lower loss of at most y allows the items with h_(n) − y votes or more. Let n + m(y) be their number. So
     C(r(x) + m(y), r(x)) sets have losses of at most x and y. Both r and m grow in steps.
 
     >>> sets = Sets(Profile.of(np.array([5, 3, 3, 0])), n=2, reach=100)
@@ -117,7 +117,7 @@ def count_sets(places: IntArray, spare: IntArray) -> Scaled:
     """C(r + m, r) for all r in a rising array and all m in another, a row for each r, with a proven error.
 
     C(r + m, r) is the product of (m + t)/t over t ≤ r. Each factor is rounded twice, by its division and by the
-    multiplication; the running products are scaled before they leave the range of floats.
+    multiplication. The running products are scaled before they leave the range of floats.
 
     >>> count_sets(np.array([0, 2]), np.array([1, 3])).align(0)
     array([[ 1.,  1.],

@@ -18,6 +18,7 @@ from shortlist.errors import DataError
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
 from shortlist.votes.engines.arrow import count_batches, type_reader
 from shortlist.votes.engines.counted import LocalTally
+from shortlist.votes.engines.counting import number_rows
 from shortlist.votes.engines.table import Rows, Start, Table, Tally
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.arrow_values import arrow_column
@@ -27,7 +28,7 @@ from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.persons import PERSON_TEXT, write_person
+from shortlist.votes.persons import write_person, write_persons
 from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.workspace import Workspace
 
@@ -118,14 +119,16 @@ def count_columns(
         raise DataError("the columns of items and of persons or counts must have one length", "they differ")
     item = _type_text(item)
     if item.typed is None:
-        every = np.arange(domain.d)
-        keys = pa.table({"key": every, "row": every})
+        keys = number_rows(domain.d)
     else:
         family = find_family(item.typed.type)
         if pa.types.is_null(item.typed.type) or not can_match(domain.family, family):
             return np.zeros(domain.d, dtype=np.int64)
         keys = key_table(domain, choose_exact_type(item.typed.type), family)
     counted = isinstance(voters, CountColumn)
+    if isinstance(voters, PersonColumn) and voters.cap is not None and other.typed is not None:
+        # A cap keeps votes by a hash of the person, and one value may decide the type of the column.
+        other = Column(typed=write_persons(other.typed))
     pairs = zip(_number_items(item, domain), _write_others(other, counted=counted), strict=True)
     untyped = pa.int64() if counted else pa.large_binary()
     kinds = [
@@ -233,9 +236,7 @@ def _write(values: Any, *, counted: bool) -> Any:
         return pa.array([_NO_COUNT if bad else each for each, bad in zip(found, wrong, strict=True)], pa.int64())
     text = _as_text(values)
     if text is not None:  # faster, and the same bytes
-        start, between = (pa.scalar(each, pa.large_binary()) for each in (PERSON_TEXT, b""))
-        join = import_optional("pyarrow.compute").binary_join_element_wise
-        return join(start, _combine(text).cast(pa.large_binary()), between)
+        return write_persons(_combine(text))
     return pa.array([None if is_missing(each) else write_person(each) for each in values], pa.large_binary())
 
 

@@ -65,7 +65,7 @@ class PolarsTable(Table):
         lazy = lazy.with_columns(pl.col(coded).cast(pl.String))
         declared = lazy.select("item").clear().collect().to_arrow().schema.field(0).type
         check_comparable(find_family(declared), domain, columns)
-        check_persons(schema["other"].is_nested(), columns)
+        check_persons(not schema["other"].is_nested(), columns)
         start()
         if isinstance(columns.voters, CountColumn):
             reader = lazy.collect(engine="streaming").to_arrow().to_reader()

@@ -15,16 +15,19 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, VoteColumns
 from shortlist.votes.engines.counted import LocalTally, RemoteTally
+from shortlist.votes.engines.counting import take_counts
 from shortlist.votes.engines.postgres_session import Session
 from shortlist.votes.engines.postgres_types import Column, write_keys
-from shortlist.votes.engines.rows import count_rows
 from shortlist.votes.engines.table import Batch, Rows, Start, Table, Tally, check_comparable
 from shortlist.votes.header import Choose
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.python_values import is_missing, read_count
+from shortlist.votes.libraries import import_optional
 from shortlist.votes.queries import READABLE
 from shortlist.votes.sql import invent_name
 from shortlist.votes.workspace.failures import translate_errors
+from shortlist.votes.workspace.workspace import Workspace
 
 
 class PostgresTable(Table):
@@ -36,7 +39,7 @@ class PostgresTable(Table):
         (item,) = session.open_view(self._given.sql, choose)
         with translate_errors(self._name, hint=READABLE), session.stoppable():
             session.execute("SET TRANSACTION READ ONLY")
-            rows = session.fetch(f"SELECT DISTINCT {item.expression} FROM {session.view}")
+            rows = session.fetch(f"SELECT DISTINCT {item.value} FROM {session.view} AS v")
         return arrow_column((row[0] for row in rows), what=self._name)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
@@ -61,10 +64,6 @@ class PostgresTable(Table):
 
     def _count(self, session: Session, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         item, other = session.open_view(self._given.sql, columns.choose)
-        if isinstance(columns.voters, CountColumn):
-            start()
-            rows = self._read(session, [item, other])
-            return LocalTally(domain, count_rows(self._workspace, rows, domain, columns.voters))
         check_comparable(item.family, domain, columns)
         start()
         keys, counts = f"pg_temp.{invent_name()}", f"pg_temp.{invent_name()}"
@@ -74,28 +73,37 @@ class PostgresTable(Table):
             session.execute(f"ANALYZE {keys}")
             session.execute(f'CREATE TABLE {counts} ("row" bigint, votes bigint)')
             session.execute("SET TRANSACTION READ ONLY")
-            session.execute(_write_counting(session.view, item, other, keys, counts, domain.d, columns.voters.cap))
+            matched = f"FROM {session.view} AS v JOIN {keys} AS k ON {item.value} = k.key WHERE {other.is_present}"
+            if isinstance(columns.voters, CountColumn):
+                rows = session.fetch(f'SELECT k."row", {other.count} {matched}')
+                return LocalTally(domain, _take_counts(self._workspace, rows, d=domain.d))
+            counted = _write_counting(other.person, matched, columns.voters.cap)
+            every = f'generate_series(0::bigint, {domain.d - 1}) AS n ("row")'
+            session.execute(
+                f'INSERT INTO {counts} SELECT "row", coalesce(votes, 0) FROM {every} '
+                f'LEFT JOIN ({counted}) AS counted USING ("row")'
+            )
             levels = session.fetch(f"SELECT votes, count(*) FROM {counts} GROUP BY votes")
         return RemoteTally(domain, levels, lambda values, ranks: _find_rows(session, counts, values, ranks))
 
 
-def _write_counting(view: str, item: Column, other: Column, keys: str, counts: str, d: int, cap: int | None) -> str:
-    """The statement that fills the table of counts."""
-    nothing = f" AND v.{other.name} <> 'NaN'" if other.is_float else ""
-    matched = (
-        f"FROM {view} AS v JOIN {keys} AS k ON {item.write('v')} = k.key WHERE v.{other.name} IS NOT NULL{nothing}"
-    )
-    counted = f'SELECT k."row", count(DISTINCT v.{other.name}) AS votes {matched} GROUP BY k."row"'
-    if cap is not None:
-        pairs = f'SELECT DISTINCT k."row", v.{other.name} AS person {matched}'
-        hashed = "hashtextextended(person::text || ' ' || \"row\", 0)"
-        turn = f'row_number() OVER (PARTITION BY person ORDER BY {hashed}, "row")'
-        turns = f'SELECT "row", {turn} AS turn FROM ({pairs}) AS pairs'
-        counted = f'SELECT "row", count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY "row"'
-    return (
-        f'INSERT INTO {counts} SELECT "row", coalesce(votes, 0) FROM generate_series(0::bigint, {d - 1}) AS n ("row") '
-        f'LEFT JOIN ({counted}) AS counted USING ("row")'
-    )
+def _write_counting(person: str, matched: str, cap: int | None) -> str:
+    """The query that counts persons for each row."""
+    if cap is None:
+        return f'SELECT k."row", count(DISTINCT {person}) AS votes {matched} GROUP BY k."row"'
+    pairs = f'SELECT DISTINCT k."row", {person} AS person {matched}'
+    hashed = "hashtextextended(person::text || ' ' || \"row\", 0)"
+    turn = f'row_number() OVER (PARTITION BY person ORDER BY {hashed}, "row")'
+    turns = f'SELECT "row", {turn} AS turn FROM ({pairs}) AS pairs'
+    return f'SELECT "row", count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY "row"'
+
+
+def _take_counts(workspace: Workspace, rows: list[tuple[int, Any]], *, d: int) -> IntArray:
+    """Take the counts of matched rows."""
+    pa = import_optional("pyarrow")
+    places = pa.array([row for row, _ in rows], pa.int64())
+    votes = pa.array([None if is_missing(each) else read_count(each) for _, each in rows], pa.int64())
+    return take_counts(workspace.connection.from_arrow(pa.table({"row": places, "votes": votes})), d=d)
 
 
 def _find_rows(session: Session, counts: str, values: IntArray, ranks: IntArray) -> list[tuple[int, int, int]]:

@@ -22,7 +22,7 @@ from shortlist.votes.libraries import import_optional
 from shortlist.votes.workspace.failures import translate_errors
 
 _HINT = "is the Spark session still running, and does the table read without an error there?"
-_NESTED = ("array", "map", "struct", "variant")
+_NEVER_PERSONS = ("array", "map", "struct", "variant", "interval", "geo")
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -47,7 +47,7 @@ class SparkTable(Table):
             if dict(plain.dtypes)["other"] in ("double", "float"):
                 voted = voted.where("NOT isnan(other)")
             keys = _make_keys(plain, domain, columns)
-            check_persons(dict(plain.dtypes)["other"].startswith(_NESTED), columns)
+            check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
             start()
             matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
             rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
