@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from shortlist.selection.from_counts import Selector, prepare, top_k
     from shortlist.selection.from_votes import select
     from shortlist.votes import Query
-    from shortlist.votes.check import Check, check
-    from shortlist.votes.sources.files import Files
+    from shortlist.votes.check.check import Check, check
+    from shortlist.votes.files.files import Files
 
 __all__ = [
     "Assessment",
@@ -88,7 +88,8 @@ __all__ = [
     "top_k",
 ]
 
-# Names are imported on first use, so that the command line can print help before NumPy is loaded.
+# Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
+# `__all__` are mechanisms.
 _HOMES = {
     "mechanisms.accuracy": ["Assessment", "ErrorBound", "ReleasedCounts"],
     "errors": [
@@ -103,36 +104,22 @@ _HOMES = {
     ],
     "exact.bits": ["Bits", "SeededBits", "SystemBits"],
     "ledger": ["Ledger"],
-    "mechanisms": [
-        "Auto",
-        "CDPPeel",
-        "FastJoint",
-        "Gamma",
-        "Joint",
-        "Laplace",
-        "MarginJoint",
-        "Mechanism",
-        "NoisyCounts",
-        "PNFJoint",
-        "PNFPeel",
-        "Subset",
-    ],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release.release": ["Release"],
     "release.usefulness": ["UsefulnessWarning"],
     "selection.from_votes": ["select"],
     "selection.from_counts": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],
-    "votes.check": ["Check", "check"],
-    "votes.sources.files": ["Files"],
+    "votes.check.check": ["Check", "check"],
+    "votes.files.files": ["Files"],
 }
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return globals().setdefault(name, getattr(import_module(f"shortlist.{home}"), name))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = next((home for home, names in _HOMES.items() if name in names), "mechanisms")
+    return globals().setdefault(name, getattr(import_module(f"shortlist.{home}"), name))
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Where a release goes: to a file by its suffix, and to the screen by --format."""
+"""Write a release to a file by its suffix, and print it by --format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUFFIXES = (".json", ".csv", ".parquet")
 
 
 def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None:
-    """Refuse a release that has no place to go, before any data is read and any privacy is spent."""
+    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
     from shortlist.atomic_files import check_target
 
     if path is None:
@@ -72,10 +72,10 @@ def _print_table(release: Release) -> None:
     others = {name: columns[name] for name in ("count", "low", "high") if name in columns}
     console = make_console()
     print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
-    among = "" if release.d is None else f" of {release.d:,}"
+    of_all = "" if release.d is None else f" of {release.d:,}"
     order = ", in no order" if release.unordered else ""
     chose = f", which chose {release.parameters['chosen']}" if "chosen" in release.parameters else ""
-    print_lines(console, to_text(f"The top {len(release):,}{among} items{order}, by {release.mechanism}{chose}."))
+    print_lines(console, to_text(f"The top {len(release):,}{of_all} items{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
     for remark_on_list in release.remarks():
         print_lines(console, to_text(remark_on_list))

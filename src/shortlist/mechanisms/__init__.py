@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 DEFAULT_MECHANISM = "auto"
-"""The mechanism that is taken where none is named."""
+"""The name of the mechanism that is used by default."""
 
 _ALL: tuple[type[Mechanism], ...] = (
     Auto,
@@ -74,7 +74,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     Parameters that are None count as not given.
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
     known = {field.name: field.default is MISSING for field in fields(kind)}
     if kind is Subset and "ordered" in given:
         _refuse_order(given.pop("ordered"))
@@ -86,9 +86,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
         return mechanism
     for name, needed in known.items():
         if needed and name not in given:
-            raise ParameterError(
-                f"{{kind}} needs {{{name}}}", hint=f"pass {{{name}={_EXAMPLES[name]}}}, say", kind=kind.name
-            )
+            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
     return kind(**given)
 
 
@@ -98,7 +96,7 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     >>> takes_cap("noisy-counts"), takes_cap("joint")
     (True, False)
     """
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
     return any(field.name == "votes_per_person" for field in fields(kind))
 
 
@@ -109,10 +107,10 @@ def _refuse_order(ordered: object) -> None:
         )
 
 
-def _kind(name: object) -> type[Mechanism]:
+def _find_kind(name: object) -> type[Mechanism]:
     if isinstance(name, str) and name in MECHANISMS:
         return MECHANISMS[name]
-    # The command line knows names only, and so does whoever wrote one.
+    # Somebody who passed a name, as the command line does, needs no hint about objects.
     objects = "" if isinstance(name, str) else ", or a mechanism object"
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
@@ -126,7 +124,7 @@ def _kind(name: object) -> type[Mechanism]:
 
 
 def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:
-    """Parameters beside a mechanism object must be the ones that it has."""
+    """Refuse parameters beside a mechanism object that differ from its own."""
     if given and type(mechanism)(**{**mechanism.parameters, **given}) != mechanism:
         raise ParameterError(
             "the {mechanism} object and the parameters beside it must agree",

@@ -1,4 +1,4 @@
-"""From what a mechanism chose to a release."""
+"""Make a release from the items that a mechanism chose."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ def make_release(
 ) -> Release:
     """Describe what a mechanism chose: the items, and everything public about how they were chosen.
 
-    The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
-    states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
-    It is `declared` if the caller vouches for it. `noisy` are the noisy counts of the items, where the mechanism or the
-    `extras` make some, and `spread` is the noisy spread. `chosen` names the mechanism that was chosen, where the
-    mechanism chooses one.
+    One `unit` changes a count by at most `sensitivity`, and the mechanism ran with epsilon divided by it. The release
+    states the whole epsilon. `votes_per_person` is the largest number of votes of one person that were counted. It is
+    `declared` if the caller vouches for it. `noisy` are the noisy counts of the items, if the mechanism or the `extras`
+    have made them, and `spread` is the noisy spread. `chosen` is the name of the mechanism that `auto` chose.
     """
     parameters = list_parameters(
         mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person, extras=extras, declared=declared
@@ -77,7 +76,7 @@ def list_parameters(
     extras: Extras = NO_EXTRAS,
     declared: bool = False,
 ) -> dict[str, object]:
-    """List what is public about how items are chosen and votes are counted. It is known before votes are read."""
+    """List the public parameters of the choice and of the counting. They are known before votes are read."""
     parameters = {**mechanism.parameters, "epsilon": mechanism.guarantee.epsilon * sensitivity}
     if sensitivity > 1:
         parameters["sensitivity"] = sensitivity
@@ -93,7 +92,7 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
     if mechanism.research and is_secure(bits):
         raise ParameterError(
             "{name} computes in floating point and must not make a secure release",
-            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, and the release says so",
+            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, which marks the release",
             name=mechanism.name,
         )
 

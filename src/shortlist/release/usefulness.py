@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import warnings
 
-from shortlist.errors import ParameterError
-from shortlist.privacy.numbers import quote
 from shortlist.release.release import Release
 
 LARGE_EPSILON = 20
@@ -17,18 +15,7 @@ LARGE_BOUND = 10_000
 
 
 class UsefulnessWarning(UserWarning):
-    """A list may be useless, or a guarantee may promise next to nothing. The release is made all the same."""
-
-
-def read_people(people: object) -> int | None:
-    """Read the public number of people, if it is given.
-
-    >>> read_people(3000)
-    3000
-    """
-    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < 1):
-        raise ParameterError("{people} must be a whole number from 1", "not {value}", value=quote(people))
-    return people
+    """A list may be useless, or a guarantee may promise almost nothing. The release is made all the same."""
 
 
 def find_warnings(release: Release, people: int | None) -> list[str]:
@@ -41,7 +28,7 @@ def find_warnings(release: Release, people: int | None) -> list[str]:
     """
     found = []
     if release.guarantee.epsilon > LARGE_EPSILON:
-        found.append(f"an epsilon above {LARGE_EPSILON} promises next to nothing; 1 is common")
+        found.append(f"an epsilon above {LARGE_EPSILON} promises almost nothing; 1 is common")
     bounds = [each for each in (release.error_bound, release.assessment and release.assessment.bound) if each]
     least = min((bound.votes for bound in bounds), default=0)
     if people is None and release.counts is not None:

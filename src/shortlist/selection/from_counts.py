@@ -1,4 +1,4 @@
-"""From counts in memory to the chosen items."""
+"""Choose items by counts in memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
-from shortlist.votes.arrays import ArrayTally, read_counts
+from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
-Chosen = TypeVar("Chosen", covariant=True)
+Items = TypeVar("Items", covariant=True)
 
 
 class Series(Protocol):
@@ -79,11 +79,11 @@ def top_k(
 ) -> Any:
     """Choose k items with the largest counts, best first, under differential privacy.
 
-    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. From a
-    mapping, the result is a list of its keys; from a pandas Series, a list of its labels; from an array or a list of
-    numbers, an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
+    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. The
+    result for a mapping is a list of its keys. For a pandas Series it is a list of its labels, and for an array or a
+    list of numbers an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
     randomness of the operating system is used. `parameters` are those of the mechanism, and two that the caller vouches
-    for: with `sensitivity=N`, one person adds at most N to each count; with `votes_per_person=m`, one person has votes
+    for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person has votes
     for at most m items. A release records the latter as declared, not enforced.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
@@ -161,7 +161,7 @@ def prepare(
     return Selector(terms, ArrayTally(array.copy()), labels)
 
 
-class Selector(Generic[Chosen]):
+class Selector(Generic[Items]):
     """A mechanism that is ready to draw from given counts. `prepare` makes one; a draw takes O(k)."""
 
     def __init__(self, terms: Terms, tally: ArrayTally, labels: list[Any] | None) -> None:
@@ -183,14 +183,14 @@ class Selector(Generic[Chosen]):
         """What one release promises, with all that it holds. A draw of the items alone promises no less."""
         return self._terms.state_guarantee()
 
-    def draw(self, bits: Bits | None = None) -> Chosen:
+    def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
 
         The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
         """
         drawn_from = read_bits(bits)
         check_may_release(self.mechanism, drawn_from)
-        items: Chosen = self._name(self._prepared.draw(drawn_from))[0]
+        items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
     def release(self, bits: Bits | None = None) -> Release:

@@ -7,11 +7,9 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
-from shortlist.mechanisms.counts.calibrated import read_cap
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_positive
+from shortlist.privacy.numbers import Real, quote, read_positive, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
-from shortlist.release.usefulness import read_people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +36,7 @@ class Terms:
         **parameters: Any,
     ) -> Terms:
         """Read the terms as users write them. The mechanism runs with epsilon divided by the sensitivity."""
-        times = read_sensitivity(sensitivity)
+        times = read_whole(sensitivity, name="sensitivity")
         per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
         bought = {name: parameters.pop(name) for name in EXTRA_PARAMETERS & parameters.keys()}
         if takes_cap(mechanism):
@@ -53,7 +51,7 @@ class Terms:
             extras=Extras.read(built, **bought, votes_per_person=cap, sensitivity=times),
             sensitivity=times,
             votes_per_person=cap,
-            people=read_people(people),
+            people=None if people is None else read_whole(people, name="people"),
         )
 
     def state_guarantee(self, unit: str = "person") -> Guarantee:
@@ -61,16 +59,9 @@ class Terms:
         return self.extras.add_to(self.mechanism.guarantee).scale(self.sensitivity, unit=unit)
 
 
-def read_sensitivity(sensitivity: object) -> int:
-    """Read by how much one person changes a count at most."""
-    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
-    return sensitivity
-
-
 def _check_cap(votes_per_person: object, sensitivity: int) -> None:
     """Refuse a cap below the sensitivity: who adds N to one count casts N votes."""
-    if read_cap(votes_per_person) < sensitivity:
+    if read_whole(votes_per_person, name="votes_per_person") < sensitivity:
         raise ParameterError(
             "{votes_per_person} must be at least {sensitivity}, which is {number}",
             "not {value}",

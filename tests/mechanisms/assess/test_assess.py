@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from divergences import ball
 from flint import arb, ctx
 from laws import losses, neighbours, p_value, set_losses, small_histograms
 from noisy import laplace_law
-from peels import ball
 from scipy.stats import binom
 
 from shortlist import (

@@ -11,9 +11,9 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_positive, read_probability
+from shortlist.privacy.numbers import Real, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import epsilon_from
 
 
@@ -67,7 +67,7 @@ class ListCounts:
             object.__setattr__(self, name, None if value is None else read(value, name=f"counts_{name}"))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
         if self.votes_per_person is not None:
-            read_cap(self.votes_per_person)
+            read_whole(self.votes_per_person, name="votes_per_person")
 
     @property
     def moved(self) -> int:
