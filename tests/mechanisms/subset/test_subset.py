@@ -222,8 +222,8 @@ def test_extreme_epsilons_work(epsilon):
 @pytest.mark.parametrize(
     ("parameters", "text"),
     [
-        ({"k": (3, 2)}, "at_least must be at most k, which is 2, not 3"),
-        ({"k": (0, 2)}, "at_least must be a whole number from 1"),
+        ({"k": (3, 2)}, "k must be a range with the smaller size first, not 3 and 2"),
+        ({"k": (0, 2)}, "k must be a whole number from 1"),
         ({"k": (1, 2, 3)}, "k must be a number, or two numbers"),
         ({"k": (1, 2), "at_least": 1}, "k must be a number, or two numbers"),
         ({"k": 2, "at_least": "x"}, "at_least must be a whole number"),
