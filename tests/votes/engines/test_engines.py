@@ -67,7 +67,10 @@ def test_refuses_counts_that_are_not_whole(hold):
 @pytest.mark.parametrize(("person", "item"), [("user", "trak"), ("USER", "Track")])
 def test_names_the_nearest_column(hold, engine, typed, person, item):
     """A column that is not there, or in other case, is answered with those like it where they are surely names."""
-    answer = f"AS {item}" if engine in QUERIES else "did you mean 'track'" if typed else "header|one object"
+    if engine == "jsonl":  # the keys of a line are data, so a column that no line has is a column of gaps
+        assert tally(**hold(VOTES), person=person, item=item, domain=DOMAIN).above(1, 0).values.tolist() == [0]
+        return
+    answer = f"AS {item}" if engine in QUERIES else "did you mean 'track'" if typed else "header"
     with pytest.raises(DataError, match=answer) as caught:
         tally(**hold(VOTES), person=person, item=item, domain=DOMAIN)
     assert ("did you mean" in str(caught.value)) == (typed and engine not in QUERIES)
