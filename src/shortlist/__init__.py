@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
+    from shortlist.audits.report import AuditReport
+    from shortlist.audits.run import audit
     from shortlist.errors import (
         BudgetError,
         ChangedError,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from shortlist.votes.sources.files import Files
 
 __all__ = [
+    "AuditReport",
     "Auto",
     "Bits",
     "BudgetError",
@@ -78,6 +81,7 @@ __all__ = [
     "Subset",
     "SystemBits",
     "__version__",
+    "audit",
     "check",
     "compose",
     "prepare",
@@ -87,6 +91,8 @@ __all__ = [
 
 # Names are imported on first use, so that the command line can print help before NumPy is loaded.
 _HOMES = {
+    "audits.report": ["AuditReport"],
+    "audits.run": ["audit"],
     "mechanisms.accuracy": ["ErrorBound", "ReleasedCounts"],
     "errors": [
         "BudgetError",

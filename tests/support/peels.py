@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 from contract import MechanismContract
-from flint import arb, arb_poly, fmpq
+from flint import arb, fmpq
 from laws import Histogram, sequences
 
 from shortlist import SeededBits
+from shortlist.audits.laws import exponential_round, flip_round, hockey_stick
+from shortlist.audits.round_laws import peel_law
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
-Round = Callable[[tuple[int, ...]], list[arb]]
+__all__ = ["PeelContract", "ball", "exponential_round", "flip_round", "hockey_stick", "peel_law", "renyi"]
 
 
 class PeelContract(MechanismContract):
@@ -64,49 +65,9 @@ class PeelContract(MechanismContract):
             assert not renyi(here, there, order) > ball(guarantee.rho) * order
 
 
-def peel_law(
-    histogram: Histogram, k: int, rate: Fraction, round_law: Callable[[Sequence[arb]], list[arb]]
-) -> list[arb]:
-    """The law of k rounds, over `laws.sequences`."""
-
-    @cache
-    def first(counts: tuple[int, ...]) -> list[arb]:
-        best = max(counts)
-        return round_law([decay(rate, best - count) for count in counts])
-
-    return [_product_of_rounds(histogram, sequence, first) for sequence in sequences(len(histogram), k)]
-
-
-def exponential_round(decays: Sequence[arb]) -> list[arb]:
-    """The exponential mechanism."""
-    total = sum(decays, arb(0))
-    return [each / total for each in decays]
-
-
-def flip_round(decays: Sequence[arb]) -> list[arb]:
-    """Permute-and-flip: P(i) = c_i ∫_0^1 ∏_{t≠i} (1 − c_t x) dx."""
-    chances = []
-    for index, each in enumerate(decays):
-        product = arb_poly([1])
-        for other in (*decays[:index], *decays[index + 1 :]):
-            product *= arb_poly([1, -other])
-        chances.append(each * product.integral()(arb(1)))
-    return chances
-
-
-def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
-    """How much more than e^epsilon times the other's one law puts anywhere."""
-    gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
-    return sum((gap for gap in gaps if gap > 0), arb(0))
-
-
 def renyi(here: Iterable[arb], there: Iterable[arb], order: fmpq) -> arb:
     """The Rényi divergence of an order above 1."""
     return sum((p**order * q ** (1 - order) for p, q in zip(here, there, strict=True)), arb(0)).log() / (order - 1)
-
-
-def decay(rate: Fraction, loss: int) -> arb:
-    return (-ball(rate) * loss).exp()
 
 
 def ball(number: Fraction | None) -> arb:
@@ -122,11 +83,3 @@ def single_levels(levels: LevelRange) -> Iterable[LevelRange]:
     else:
         for part in parts:
             yield from single_levels(part)
-
-
-def _product_of_rounds(histogram: Histogram, sequence: tuple[int, ...], first: Round) -> arb:
-    left, probability = list(range(len(histogram))), arb(1)
-    for item in sequence:
-        probability *= first(tuple(histogram[other] for other in left))[left.index(item)]
-        left.remove(item)
-    return probability

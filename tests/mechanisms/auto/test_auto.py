@@ -2,7 +2,6 @@
 
 from collections import Counter
 from fractions import Fraction
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from contract import RELATIONS, MechanismContract, item_names
 from flint import arb, ctx, fmpq
 from laws import (
     exponential,
-    losses,
     margin_losses,
     neighbours,
     p_value,
@@ -24,6 +22,7 @@ from levels import UpperLevels
 from peels import ball, exponential_round, flip_round, hockey_stick, peel_law, renyi
 
 from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
+from shortlist.audits.auto_laws import acceptance_chances, stated_score
 from shortlist.errors import ParameterError
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.auto import auto, scores
@@ -32,26 +31,6 @@ from shortlist.mechanisms.joint import blocks
 from shortlist.mechanisms.subset import grid
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Profile
-
-
-def log_sum(numbers, rate):
-    """(1/rate) ln Σ e^(−rate · number)."""
-    return sum(((-ball(rate) * number).exp() for number in numbers), arb(0)).log() / ball(rate)
-
-
-def stated_score(mechanism, histogram):
-    """The score of a candidate by brute force."""
-    k, top = mechanism.k, sorted(histogram, reverse=True)
-    if mechanism.name == "noisy-counts":
-        rate = auto.find_noise_rate(mechanism)
-        places = [log_sum([top[j] - count for count in top[j:]], rate) for j in range(k)]
-    elif mechanism.name == "margin-joint":
-        places = [log_sum(losses(histogram, k), mechanism.rate)] * k
-    elif mechanism.name == "subset":
-        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)] * k
-    else:
-        places = [log_sum([top[j] - count for count in top[j:]], mechanism.round_rate) for j in range(k)]
-    return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k
 
 
 def candidate_law(mechanism, histogram):
@@ -92,15 +71,7 @@ class TestAuto(MechanismContract):
 
     def law(self, histogram, k, epsilon, relation="add-remove"):
         mechanism = self.make(k, epsilon, relation)
-        rate = mechanism.choice_epsilon / (2 if relation == "add-remove" else 4)
-        raised = []
-        for name, each in mechanism.candidates.items():
-            score = stated_score(each, histogram)
-            if "peel" in name:
-                score = score * ball(Fraction(1) if self.ordered else auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
-            raised.append(score)
-        least = reduce(lambda one, other: other if other < one else one, raised)
-        return combined(mechanism, histogram, [(-ball(rate) * (score - least)).exp() for score in raised])
+        return combined(mechanism, histogram, acceptance_chances(mechanism, histogram))
 
     def implied_law(self, mechanism, histogram):
         """The chances that the mechanism itself uses; the laws of the candidates are checked where they are made."""
@@ -270,13 +241,7 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        handicap = ball(auto.HANDICAP / noisy.rate)
-        raised = [
-            stated_score(each, histogram) + (0 if name == "margin-joint" else handicap)
-            for name, each in mechanism.candidates.items()
-        ]
-        least = reduce(lambda one, other: other if other < one else one, raised)
-        stated = [(-ball(mechanism.choice_epsilon / 2) * (score - least)).exp() for score in raised]
+        stated = acceptance_chances(mechanism, histogram)
         assert all(abs(prepared.enclose_chance(i, 4) - each) < 1e-12 for i, each in enumerate(stated))
         law = [float(p.mid()) for p in flip_round(stated)]
     bits = SeededBits(4)
