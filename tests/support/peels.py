@@ -11,14 +11,14 @@ from flint import arb, fmpq
 from laws import Histogram, sequences
 
 from shortlist import SeededBits
-from shortlist.audits.laws import exponential_round, flip_round, hockey_stick
+from shortlist.audits.laws import decay, exponential_round, flip_round, hockey_stick
 from shortlist.audits.round_laws import peel_law
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.peel.peeling import Peel
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
-__all__ = ["PeelContract", "ball", "exponential_round", "flip_round", "hockey_stick", "peel_law", "renyi"]
+__all__ = ["PeelContract", "ball", "decay", "exponential_round", "flip_round", "hockey_stick", "peel_law", "renyi"]
 
 
 class PeelContract(MechanismContract):
