@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits, read_bits
+from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import Picks
-from shortlist.release.make import check_may_release, make_release
+from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
 from shortlist.votes.arrays import ArrayTally, read_counts
 
@@ -175,11 +177,40 @@ class Selector(Generic[Chosen]):
         items: Chosen = self._draw(read_bits(bits))[0]
         return items
 
-    def release(self, bits: Bits | None = None) -> Release:
-        """Draw once, and return the items with all that may be published about them."""
+    def release(
+        self,
+        bits: Bits | None = None,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        note: str | None = None,
+    ) -> Release:
+        """Draw once, and return the items with all that may be published about them.
+
+        With `ledger`, the release is charged to that budget, with a `note`, before anything is drawn. Each release is
+        a charge of its own.
+        """
         drawn_from = read_bits(bits)
+        check_may_release(self._mechanism, drawn_from)
+        account = None
+        if ledger is not None or note is not None:
+            public = list_parameters(self._mechanism, sensitivity=1, votes_per_person=None)
+            account = open_account(
+                ledger, self._mechanism, self.guarantee, parameters=public, bits=drawn_from, note=note
+            )
+            account.charge(self._tally.d)
         items, noisy, picks = self._draw(drawn_from)
-        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, noisy=noisy, chosen=picks.chosen)
+        release = make_release(
+            self._mechanism,
+            items,
+            d=self._tally.d,
+            bits=drawn_from,
+            noisy=noisy,
+            population=account.population if account else None,
+            chosen=picks.chosen,
+        )
+        if account:
+            account.finish(release)
+        return release
 
     def _draw(self, bits: Bits) -> tuple[Any, IntArray | None, Picks]:
         check_may_release(self._mechanism, bits)

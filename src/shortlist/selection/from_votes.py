@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, takes_cap
+from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import quote, read_positive
 from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
@@ -65,17 +67,27 @@ def select(
     >>> print(release.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    times = _read_sensitivity(sensitivity, count)
-    per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
-    if takes_cap(mechanism):
-        parameters["votes_per_person"] = votes_per_person
-    built = build_mechanism(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
+    planned = plan_release(
+        k=k,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        sensitivity=sensitivity,
+        neighbours=neighbours,
+        votes_per_person=votes_per_person,
+        unit=unit,
+        **parameters,
+    )
+    if sensitivity > 1 and count is None:
+        raise ParameterError(
+            "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
+            hint="leave {sensitivity} out",
+        )
+    built, guarantee = planned.mechanism, planned.guarantee
     # The cap that a mechanism relies on is the cap that is applied to the votes.
     cap = getattr(built, "votes_per_person", votes_per_person)
-    guarantee = built.guarantee.scale(times, unit=unit)
     drawn_from = read_bits(bits)
     check_may_release(built, drawn_from)
-    public = list_parameters(built, sensitivity=times, votes_per_person=cap)
+    public = list_parameters(built, sensitivity=sensitivity, votes_per_person=cap)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
     counted = tally(
         votes,
@@ -98,7 +110,7 @@ def select(
         counted.names(rows),
         d=counted.d,
         bits=drawn_from,
-        sensitivity=times,
+        sensitivity=sensitivity,
         unit=unit,
         votes_per_person=cap,
         noisy=noisy,
@@ -109,12 +121,35 @@ def select(
     return release
 
 
-def _read_sensitivity(sensitivity: int, count: str | None) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRelease:
+    """The mechanism that `select` would run, and what the release would promise."""
+
+    mechanism: Mechanism
+    guarantee: Guarantee
+
+
+def plan_release(
+    *,
+    k: int | None,
+    epsilon: Any,
+    mechanism: str | Mechanism | None,
+    sensitivity: int,
+    neighbours: str | None,
+    votes_per_person: int | None,
+    unit: str,
+    **parameters: Any,
+) -> PlannedRelease:
+    """Build what `select` runs for these parameters, without any votes."""
+    _check_sensitivity(sensitivity)
+    kind = DEFAULT_MECHANISM if mechanism is None else mechanism
+    per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / sensitivity
+    if takes_cap(kind):
+        parameters["votes_per_person"] = votes_per_person
+    built = build_mechanism(kind, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
+    return PlannedRelease(mechanism=built, guarantee=built.guarantee.scale(sensitivity, unit=unit))
+
+
+def _check_sensitivity(sensitivity: object) -> None:
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
         raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
-    if sensitivity > 1 and count is None:
-        raise ParameterError(
-            "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
-            hint="leave {sensitivity} out",
-        )
-    return sensitivity
