@@ -10,6 +10,7 @@ this process and in processes of their own. Every failure is printed once, with 
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import tempfile
 import time
@@ -26,20 +27,31 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=20, help="how many further calls are processes of their own")
     options = parser.parse_args()
+    # A call that takes all memory fails by itself, and does not end other programs.
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="shortlist-hostile-") as folder:
         attack = Attack(folder=Path(folder) / "files", seed=options.seed)
+        known = 0
         for done in range(0, options.calls, 1000):
             attack.run(min(1000, options.calls - done))
+            known = report(attack, known)
         for _ in range(options.processes):
             attack.call("process")
+        report(attack, known)
     for kind, calls in attack.calls.items():
         print(f"{kind:<10} {calls:>8,} calls, {attack.answers[kind]:>7,} answers, the rest errors of the library")
-    for name, example in attack.failures.items():
-        print(f"\nFAILURE {name}\n  {example}")
     total, seconds = sum(attack.calls.values()), time.perf_counter() - start
     print(f"\n{total:,} calls, {len(attack.failures)} kinds of failure, {seconds:,.0f} s")
     sys.exit(bool(attack.failures))
+
+
+def report(attack: Attack, known: int) -> int:
+    """Print the kinds of failure that are new, and how far the attack is; return how many are known now."""
+    for name, example in list(attack.failures.items())[known:]:
+        print(f"FAILURE {name}\n  {example}", flush=True)
+    print(f"{sum(attack.calls.values()):,} calls so far", flush=True)
+    return len(attack.failures)
 
 
 if __name__ == "__main__":

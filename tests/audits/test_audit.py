@@ -155,7 +155,7 @@ def test_the_report_says_everything(tmp_path):
     assert stored["passed"]
     assert [each["result"] for each in stored["findings"]] == ["pass"] * 5
     assert stored["findings"][0]["loss"] < 1
-    assert "largest privacy loss is 0.7159; the promise is epsilon 1" in " ".join(str(report).split())
+    assert "largest loss 0.7159, promised epsilon 1 (5,443 pairs, add-remove)" in " ".join(str(report).split())
     with pytest.raises(OutputError, match="exists"):
         report.to_json(tmp_path / "report.json")
 

@@ -79,7 +79,7 @@ class AuditReport:
             lines += ["", subject]
             for each in findings:
                 text = f"  {each.result:7} {each.check}: {each.found}"
-                lines += textwrap.wrap(text, 78, subsequent_indent=" " * 10, break_on_hyphens=False)
+                lines += textwrap.wrap(text, 100, subsequent_indent=" " * 10, break_on_hyphens=False)
         return "\n".join([*lines, "", *textwrap.wrap(_NOTE, 78), "", self.verdict])
 
     def to_dict(self) -> dict[str, Any]:

@@ -81,16 +81,16 @@ def check_case(
 def _describe_loss(case: Case, relation: str, seen: Enumeration) -> Finding:
     epsilon = write_exact(case.epsilon)
     if case.delta is None:
-        limit, measure = f"epsilon {epsilon}", f"privacy loss is {seen.loss:.4f}"
+        limit, measure = f"epsilon {epsilon}", f"loss {seen.loss:.4f}"
         details: dict[str, Any] = {"loss": seen.loss}
     else:
-        limit, measure = f"delta {write_exact(case.delta)}", f"divergence at epsilon {epsilon} is {seen.divergence:.4f}"
+        limit, measure = f"delta {write_exact(case.delta)}", f"divergence {seen.divergence:.4f}"
         details = {"divergence": seen.divergence, "delta": write_exact(case.delta)}
     return Finding(
         subject=str(case),
         check="privacy loss",
         passed=seen.private,
-        found=f"the largest {measure}; the promise is {limit} ({seen.pairs:,} pairs of neighbours, {relation})",
+        found=f"largest {measure}, promised {limit} ({seen.pairs:,} pairs, {relation})",
         details={**details, "epsilon": epsilon, "neighbours": relation, "pairs": seen.pairs},
     )
 
@@ -102,12 +102,12 @@ def _describe_frequencies(case: Case, trials: int, bits: Bits | None) -> Finding
     elif seen.wrong >= ALARM:
         verdict = "too few draws: an epsilon that is 30 % off would not be noticed"
     else:
-        verdict = "the outputs follow the stated law, and not one with an epsilon that is 30 % off"
+        verdict = "as stated"
     return Finding(
         subject=str(case),
         check="frequencies",
         passed=seen.passed,
-        found=f"{verdict} (p = {seen.right:.2g}, and {seen.wrong:.2g} at 30 % off)",
+        found=f"{verdict} (p = {seen.right:.2g}; {seen.wrong:.1g} at 30 % off)",
         details={
             "trials": seen.trials,
             "histogram": list(seen.histogram),
@@ -126,8 +126,8 @@ def _describe_bound(case: Case, pair: Pair, trials: int, bits: Bits | None) -> F
         subject=str(case),
         check="lower bound",
         passed=shown <= case.epsilon,
-        found=f"samples alone prove that epsilon is at least {shown:.4f}; the promise is {write_exact(case.epsilon)} "
-        f"({list(pair.here)} against {list(pair.there)})",
+        found=f"samples prove epsilon ≥ {shown:.4f}, promised {write_exact(case.epsilon)} "
+        f"({_write(pair.here)} against {_write(pair.there)})",
         details={
             "bound": shown,
             "epsilon": write_exact(case.epsilon),
@@ -139,6 +139,10 @@ def _describe_bound(case: Case, pair: Pair, trials: int, bits: Bits | None) -> F
             "neighbours": pair.relation,
         },
     )
+
+
+def _write(histogram: tuple[int, ...]) -> str:
+    return ", ".join(map(str, histogram))
 
 
 def _read_trials(trials: Any) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -170,13 +171,17 @@ class Release(Sequence[Any]):
 
 def _read_file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        # A pipe may never end, and a device may never stop.
+        text = path.read_text(encoding="utf-8") if stat.S_ISREG(os.stat(path).st_mode) else None
     except OSError as error:
         raise DataError(
             "the record {path} must be readable", "{reason}", path=repr(str(path)), reason=error.strerror
         ) from None
     except ValueError:
         return ""  # no text at all, so no record
+    if text is None:
+        raise DataError("the record {path} must be a file", "it is a folder, a pipe or a device", path=repr(str(path)))
+    return text
 
 
 def _rebuild(values: dict[str, Any]) -> Release:
