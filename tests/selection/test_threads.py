@@ -18,7 +18,7 @@ from shortlist.audits.stated import state_law
 from shortlist.audits.statistics import p_value
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.profile import Picks
-from shortlist.votes.views import Window
+from shortlist.votes.memory.views import Window
 
 HISTOGRAM: Histogram = (5, 3, 3, 0)
 WORKERS, DRAWS = 8, 150

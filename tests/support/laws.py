@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from flint import arb
@@ -27,6 +27,7 @@ __all__ = [
     "losses",
     "margin",
     "margin_losses",
+    "neighbour_pairs",
     "neighbours",
     "p_value",
     "random_histograms",
@@ -47,6 +48,26 @@ def random_histograms(number: int, largest_d: int, seed: int) -> list[Histogram]
         pool = pools[len(found) % len(pools)]
         found.append(tuple(int(x) for x in rng.choice(pool, size=rng.integers(2, largest_d + 1))))
     return found
+
+
+def neighbour_pairs(
+    histograms: Iterable[Histogram], relation: str, find: Callable[[Histogram, str], Iterable[Histogram]] = neighbours
+) -> Iterator[tuple[Histogram, Histogram]]:
+    """Every pair of neighbours in which one is given: once, whatever the order of the pair and of the items.
+
+    Laws do not depend on the order of the items, and a pair is to be checked in both directions.
+    """
+    seen = set()
+    for histogram in histograms:
+        for other in find(histogram, relation):
+            pair, reverse = (
+                tuple(sorted(zip(*each, strict=True), reverse=True))
+                for each in ((histogram, other), (other, histogram))
+            )
+            if pair not in seen and reverse not in seen:
+                seen.add(pair)
+                here, there = zip(*pair, strict=True)
+                yield here, there
 
 
 def same(ours: Sequence[arb], theirs: Sequence[arb], bits: int = 150) -> bool:

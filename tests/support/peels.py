@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from contract import MechanismContract
-from flint import arb, fmpq
+from divergences import ball
+from flint import arb
 from laws import Histogram, sequences
 
 from shortlist import SeededBits
-from shortlist.audits.laws import decay, exponential_round, flip_round, hockey_stick
+from shortlist.audits.laws import decay, exponential_round, flip_round
 from shortlist.audits.round_laws import peel_law
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel.peeling import Peel
+from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
-__all__ = ["PeelContract", "ball", "decay", "exponential_round", "flip_round", "hockey_stick", "peel_law", "renyi"]
+__all__ = ["PeelContract", "ball", "decay", "exponential_round", "flip_round", "peel_law"]
 
 
 class PeelContract(MechanismContract):
@@ -37,42 +39,30 @@ class PeelContract(MechanismContract):
         return peel_law(histogram, k, rate, self.round_law)
 
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
-        """Peel along every sequence, and ask the run itself how much what is left weighs."""
+        """Peel along every sequence of levels, and ask the run itself how much what is left weighs."""
         profile = Profile.of(np.array(histogram))
         peeling = mechanism.prepare(profile)._peeling
-        order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
+        values = profile.values.tolist()
+        firsts = (profile.ends - profile.sizes).tolist()
+
+        @cache
+        def next_chances(path: tuple[int, ...]) -> dict[int, arb]:
+            """The chance of one item of each level that is left after items of some levels."""
+            peel = PeelRun(peeling, SeededBits(0))
+            for place, level in enumerate(path):
+                peel.take(level, firsts[level] + path[:place].count(level))
+            ranges = list(single_levels(peel.left()))
+            levels = [each.level() for each in ranges for _ in range(each.members)]
+            chances = self.round_law([each.decay() for each in ranges for _ in range(each.members)])
+            return dict(zip(levels, chances, strict=True))
+
         law = []
         for sequence in sequences(len(histogram), mechanism.k):
-            peel, probability = Peel(peeling, SeededBits(0)), arb(1)
-            for item in sequence:
-                level = int(np.flatnonzero(profile.values == histogram[item])[0])
-                probability *= self._chance(level, list(single_levels(peel.left())))
-                peel.take(level, order.index(item))
+            path, probability = tuple(values.index(histogram[item]) for item in sequence), arb(1)
+            for place, level in enumerate(path):
+                probability *= next_chances(path[:place])[level]
             law.append(probability)
         return law
-
-    def _chance(self, level: int, ranges: list[LevelRange]) -> arb:
-        decays = [each.decay() for each in ranges for _ in range(each.members)]
-        levels = [each.level() for each in ranges for _ in range(each.members)]
-        return self.round_law(decays)[levels.index(level)]
-
-    def check_pair(self, mechanism: Mechanism, here: list[arb], there: list[arb], factor: arb) -> None:
-        """The hockey-stick divergence is at most delta, and Rényi divergences are at most rho times their order."""
-        guarantee = mechanism.guarantee
-        assert not hockey_stick(here, there, factor) > ball(guarantee.delta)
-        assert not hockey_stick(there, here, factor) > ball(guarantee.delta)
-        for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
-            assert not renyi(here, there, order) > ball(guarantee.rho) * order
-
-
-def renyi(here: Iterable[arb], there: Iterable[arb], order: fmpq) -> arb:
-    """The Rényi divergence of an order above 1."""
-    return sum((p**order * q ** (1 - order) for p, q in zip(here, there, strict=True)), arb(0)).log() / (order - 1)
-
-
-def ball(number: Fraction | None) -> arb:
-    assert number is not None
-    return arb(fmpq(number.numerator, number.denominator))
 
 
 def single_levels(levels: LevelRange) -> Iterable[LevelRange]:

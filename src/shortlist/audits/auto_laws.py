@@ -10,8 +10,9 @@ from flint import arb
 
 from shortlist.audits.laws import Histogram, flip_round, losses, set_losses
 from shortlist.exact.balls import ball, exp_minus
-from shortlist.mechanisms import Auto, CDPPeel, Mechanism, NoisyCounts, PNFPeel
+from shortlist.mechanisms import Auto, CDPPeel, Mechanism, NoisyCounts, PNFPeel, Subset
 from shortlist.mechanisms.auto import auto
+from shortlist.mechanisms.auto.scores import find_noise_rate
 
 
 def choice_law(mechanism: Auto, histogram: Histogram) -> list[arb]:
@@ -26,8 +27,7 @@ def acceptance_chances(mechanism: Auto, histogram: Histogram) -> list[arb]:
     for each in mechanism.candidates.values():
         score = stated_score(each, histogram)
         if isinstance(each, PNFPeel | CDPPeel | NoisyCounts):
-            factor = Fraction(1) if mechanism.ordered else auto.DISCOUNT
-            score = score * ball(factor) + ball(auto.HANDICAP / each.rate)
+            score = score * ball(auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
         raised.append(score)
     least = reduce(lambda one, other: other if other < one else one, raised)
     return [(-ball(rate) * (score - least)).exp() for score in raised]
@@ -38,8 +38,8 @@ def stated_score(mechanism: Mechanism, histogram: Histogram) -> arb:
     k, top = mechanism.k, sorted(histogram, reverse=True)
     if mechanism.name == "margin-joint":
         places = [log_sum(losses(histogram, k), mechanism.rate)] * k
-    elif mechanism.name == "subset":
-        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)] * k
+    elif isinstance(mechanism, Subset):
+        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, mechanism.sizes)], mechanism.rate)] * k
     else:
         rate = _round_rate(mechanism)
         places = [log_sum([top[j] - count for count in top[j:]], rate) for j in range(k)]
@@ -53,6 +53,6 @@ def log_sum(numbers: Iterable[int], rate: Fraction) -> arb:
 
 def _round_rate(mechanism: Mechanism) -> Fraction:
     if isinstance(mechanism, NoisyCounts):
-        return auto.find_noise_rate(mechanism)
+        return find_noise_rate(mechanism)
     assert isinstance(mechanism, PNFPeel | CDPPeel)
     return mechanism.round_rate

@@ -10,7 +10,7 @@ from shortlist.audits.laws import Histogram
 from shortlist.audits.stated import Output
 from shortlist.exact.bits import Bits, SystemBits
 from shortlist.mechanisms import Mechanism
-from shortlist.votes.arrays import ArrayTally
+from shortlist.votes.memory.arrays import ArrayTally
 
 
 def draw_outputs(mechanism: Mechanism, histogram: Histogram, trials: int, bits: Bits | None = None) -> Counter[Output]:

@@ -32,7 +32,7 @@ Accounting = Annotated[
     str | None,
     typer.Option(
         metavar="<basic|zcdp|both>",
-        help="How releases are added up, for good. [default: both, or basic without --delta]",
+        help="How releases are added up; fixed once created. [default: both, or basic without --delta]",
     ),
 ]
 BasicShare = Annotated[
@@ -107,22 +107,22 @@ def afford(
 ) -> None:
     """Print how many more releases like this one the budget covers. The options are those of select."""
     from shortlist.ledger import Ledger
-    from shortlist.selection.from_votes import plan_release
+    from shortlist.mechanisms import DEFAULT_MECHANISM
+    from shortlist.selection.terms import Terms
 
     opened = Ledger.open(path)
-    planned = plan_release(
-        k=k,
-        epsilon=epsilon,
-        mechanism=mechanism,
+    terms = Terms.read(
+        mechanism or DEFAULT_MECHANISM,
+        k,
+        epsilon,
+        neighbours,
         sensitivity=sensitivity,
-        neighbours=neighbours,
         votes_per_person=votes_per_person,
-        unit=unit,
         ordered=False if any_order else None,
         beta=beta,
         delta=delta,
     )
-    print(opened.afford(planned.guarantee))
+    print(opened.afford(terms.state_guarantee(unit)))
 
 
 def _print(statement: Any) -> None:

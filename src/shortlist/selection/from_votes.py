@@ -1,20 +1,20 @@
-"""From votes, wherever they are, to a release that can be published."""
+"""Make a release from votes in any engine, file or database."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, takes_cap
-from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import quote, read_positive
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
+from shortlist.privacy.numbers import read_whole
 from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
+from shortlist.release.usefulness import warn
+from shortlist.selection.terms import Terms
 from shortlist.votes import tally
 
 
@@ -25,7 +25,7 @@ def select(
     person: str | None = None,
     votes_per_person: int | None = None,
     domain: Any = None,
-    k: int | None = None,
+    k: int | tuple[int, int] | None = None,
     epsilon: Any = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
@@ -37,6 +37,11 @@ def select(
     bits: Bits | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     note: str | None = None,
+    assess: Any = None,
+    counts_epsilon: Any = None,
+    counts_rho: Any = None,
+    counts_delta: Any = None,
+    people: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
     **parameters: Any,
 ) -> Release:
@@ -45,17 +50,21 @@ def select(
     `shortlist.votes.tally` describes where the votes and the domain may come from: frames, files, or a
     `shortlist.Query` on a database. Of these parameters, `votes`, `person`, `item`, `count`, `votes_per_person`,
     `domain`, `domain_column` and `memory_limit` (of DuckDB) go there. `epsilon` is read as the exact rational that was
-    written; `parameters` are those of the mechanism.
+    written. `parameters` are those of the mechanism.
 
-    A person counts once for an item. With `votes_per_person`, only so many items of each person count; which ones
-    depends on nothing but that person's own votes.
+    A person counts once for an item. With `votes_per_person`, at most that many items of each person count. Which
+    ones depends only on that person's own votes.
 
-    With `count`, the table is counted already, and the caller vouches that one person (or other `unit` of privacy)
-    adds at most `sensitivity` to each count; the mechanism then runs with epsilon divided by it.
+    With `count`, the table is counted already. The caller guarantees that one person (or another `unit` of privacy)
+    adds at most `sensitivity` to each count. The mechanism then runs with epsilon divided by it.
 
     With `ledger`, the release is charged to that budget, with a `note`, before any vote is read and any randomness is
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
     ledger mandatory.
+
+    `assess` is an epsilon on top, for an estimate of the error on these data and the bound that follows from it.
+    `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The guarantee of the
+    release is the sum. `people` is the number of people, where that is public: a bound above it is a warning.
 
     Without `bits`, the operating system's randomness is used. `progress` is called with each step when it starts.
 
@@ -67,27 +76,26 @@ def select(
     >>> print(release.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    planned = plan_release(
-        k=k,
-        epsilon=epsilon,
-        mechanism=mechanism,
-        sensitivity=sensitivity,
-        neighbours=neighbours,
+    times = _read_sensitivity(sensitivity, count)
+    terms = Terms.read(
+        mechanism,
+        k,
+        epsilon,
+        neighbours,
+        sensitivity=times,
         votes_per_person=votes_per_person,
-        unit=unit,
+        people=people,
+        assess=assess,
+        counts_epsilon=counts_epsilon,
+        counts_rho=counts_rho,
+        counts_delta=counts_delta,
         **parameters,
     )
-    if sensitivity > 1 and count is None:
-        raise ParameterError(
-            "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
-            hint="leave {sensitivity} out",
-        )
-    built, guarantee = planned.mechanism, planned.guarantee
-    # The cap that a mechanism relies on is the cap that is applied to the votes.
-    cap = getattr(built, "votes_per_person", votes_per_person)
+    built, cap, extras = terms.mechanism, terms.votes_per_person, terms.extras
+    guarantee = terms.state_guarantee(unit)
     drawn_from = read_bits(bits)
     check_may_release(built, drawn_from)
-    public = list_parameters(built, sensitivity=sensitivity, votes_per_person=cap)
+    public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
     counted = tally(
         votes,
@@ -102,7 +110,7 @@ def select(
         progress=progress,
     )
     progress("Drawing the items")
-    picks = built.prepare(counted).draw(drawn_from)
+    picks, spread = extras.draw(built, built.prepare(counted).draw(drawn_from), counted, drawn_from)
     progress("Naming the items")
     rows, noisy = picks.publish(counted.rows(picks))
     release = make_release(
@@ -110,46 +118,25 @@ def select(
         counted.names(rows),
         d=counted.d,
         bits=drawn_from,
-        sensitivity=sensitivity,
+        sensitivity=times,
         unit=unit,
         votes_per_person=cap,
         noisy=noisy,
         population=account.population,
         chosen=picks.chosen,
+        extras=extras,
+        spread=spread,
     )
     account.finish(release)
+    warn(release, terms.people, stacklevel=2)
     return release
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRelease:
-    """The mechanism that `select` would run, and what the release would promise."""
-
-    mechanism: Mechanism
-    guarantee: Guarantee
-
-
-def plan_release(
-    *,
-    k: int | None,
-    epsilon: Any,
-    mechanism: str | Mechanism | None,
-    sensitivity: int,
-    neighbours: str | None,
-    votes_per_person: int | None,
-    unit: str,
-    **parameters: Any,
-) -> PlannedRelease:
-    """Build what `select` runs for these parameters, without any votes."""
-    _check_sensitivity(sensitivity)
-    kind = DEFAULT_MECHANISM if mechanism is None else mechanism
-    per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / sensitivity
-    if takes_cap(kind):
-        parameters["votes_per_person"] = votes_per_person
-    built = build_mechanism(kind, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
-    return PlannedRelease(mechanism=built, guarantee=built.guarantee.scale(sensitivity, unit=unit))
-
-
-def _check_sensitivity(sensitivity: object) -> None:
-    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
+def _read_sensitivity(sensitivity: int, count: str | None) -> int:
+    times = read_whole(sensitivity, name="sensitivity")
+    if times > 1 and count is None:
+        raise ParameterError(
+            "{sensitivity} must go with {count}: with {person}, each person counts once for an item",
+            hint="leave {sensitivity} out",
+        )
+    return times
