@@ -8,7 +8,7 @@ import os
 import pytest
 from attack import Attack
 
-from shortlist import Guarantee, Release, Subset, top_k
+from shortlist import Guarantee, Release, Subset, check, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 
@@ -51,3 +51,17 @@ def test_bounds_beyond_floats_are_silent():
     """Weights that floats cannot hold beside those left out made NumPy warn; the set was right."""
     chosen = top_k([2**63 - 1, 0, 0, 0], mechanism=Subset(k=1, epsilon="1e-300"), bits=SeededBits(1))
     assert len(chosen) == 1
+
+
+def test_a_broken_record_is_not_repeated():
+    """Text that does not begin like a record was taken for a path, and the error repeated all of it."""
+    with pytest.raises(DataError) as raised:
+        Release.from_json(']"items": ["secret"], ' + " " * 300)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("votes", [{"user": [1], "track": []}, {"user": [1], "track": ["a", "b"]}])
+def test_a_check_refuses_columns_of_different_lengths(votes):
+    """It was an error of Arrow."""
+    with pytest.raises(DataError, match="must have one length"):
+        check(votes, person="user", item="track", domain=["a", "b"])

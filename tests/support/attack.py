@@ -226,7 +226,7 @@ class Attack:
             *NUMBERS[:20],
         ]
         query = self.random.choice(
-            ["SELECT * FROM votes", "SELECT", "", "DROP TABLE votes", "SELECT 1; SELECT 2", "\0", SECRET]
+            ["SELECT * FROM votes", "SELECT", "", "DROP TABLE votes", "SELECT 1; SELECT 2", "\0"]
         )
         sources.append(Query(self.pick([*self.paths, *TEXTS], str(self.folder / "other.db")), query))
         votes = self.pick(sources, frame) if self.random.random() < 0.6 else self.random.choice(self.paths)
