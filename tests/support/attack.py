@@ -117,6 +117,8 @@ class Attack:
         described.append(f"top_k({_write(counts)}, {_write(given)})")
         verb = self.random.choice([shortlist.top_k, lambda *a, **b: shortlist.prepare(*a, **b).release().items])
         chosen = list(verb(counts, **given))
+        if given["k"] is None:  # the mechanism object has one
+            given["k"] = 2
         size = given["k"] if not isinstance(given["k"], tuple | list) else given["k"][1]
         assert len(chosen) <= int(size), "too many items"
         assert len(chosen) == len(

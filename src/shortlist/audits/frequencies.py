@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,10 @@ ALARM = 1e-9
 """A smaller p-value rejects a law."""
 STRETCHES = (Fraction(7, 10), Fraction(13, 10))
 """The test must reject the laws with so many times epsilon."""
+_CLEAR = 300
+"""A chi-square statistic of this size rejects a law clearly, for the numbers of outputs here."""
+_MOST_MORE = 8
+"""How many times as many draws are made at most where it takes more of them."""
 _PRECISION = 96
 _SHAPES = ((3, 2, 1, 0), (5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
 _NOISE_SHAPES = ((3, 0), (6, 3), (2, 1, 0))
@@ -47,13 +52,15 @@ def check_frequencies(case: Case, trials: int, bits: Bits | None = None) -> Freq
     """Draw from the histogram where the test has the most power, and test the frequencies."""
     with working_precision(_PRECISION):
         histogram, k, right, wrong = max(_candidates(case), key=lambda each: _power(each[2], each[3]))
-    seen = draw_outputs(case.build(k), histogram, trials, bits)
+        needed = math.ceil(_CLEAR / _power(right, wrong))
+    draws = min(max(trials, needed), _MOST_MORE * trials)
+    seen = draw_outputs(case.build(k), histogram, draws, bits)
     return Frequencies(
         histogram=histogram,
         k=k,
-        trials=trials,
-        right=_test(seen, right, trials),
-        wrong=max(_test(seen, law, trials) for law in wrong),
+        trials=draws,
+        right=_test(seen, right, draws),
+        wrong=max(_test(seen, law, draws) for law in wrong),
     )
 
 
