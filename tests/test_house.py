@@ -30,6 +30,7 @@ ROOMS = [
     ("release",),
     ("ledger",),
     ("selection",),
+    ("audits",),
     ("demo", "paper"),
     ("cli",),
     ("__main__",),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
+    from shortlist.audits.report import AuditReport
+    from shortlist.audits.run import audit
     from shortlist.errors import (
         BudgetError,
         ChangedError,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Assessment",
+    "AuditReport",
     "Auto",
     "Bits",
     "BudgetError",
@@ -81,6 +84,7 @@ __all__ = [
     "SystemBits",
     "UsefulnessWarning",
     "__version__",
+    "audit",
     "check",
     "compose",
     "prepare",
@@ -91,6 +95,8 @@ __all__ = [
 # Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
 # `__all__` are mechanisms.
 _HOMES = {
+    "audits.report": ["AuditReport"],
+    "audits.run": ["audit"],
     "mechanisms.accuracy": ["Assessment", "ErrorBound", "ReleasedCounts"],
     "errors": [
         "BudgetError",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
+from shortlist.ledger import Ledger, open_account
+from shortlist.ledger.account import Account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
-from shortlist.release.make import check_may_release, make_release
+from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
@@ -193,10 +196,23 @@ class Selector(Generic[Items]):
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
-    def release(self, bits: Bits | None = None) -> Release:
-        """Draw once, and return the items with all that may be published about them."""
+    def release(
+        self,
+        bits: Bits | None = None,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        note: str | None = None,
+    ) -> Release:
+        """Draw once, and return the items with all that may be published about them.
+
+        With `ledger`, the release is charged to that budget, with a `note`, before anything is drawn. Each release is
+        a charge of its own.
+        """
         drawn_from, terms = read_bits(bits), self._terms
         check_may_release(self.mechanism, drawn_from)
+        account = None if ledger is None and note is None else self._open_account(ledger, note, drawn_from)
+        if account:
+            account.charge(self._tally.d)
         picks = self._prepared.draw(drawn_from)
         picks, spread = terms.extras.draw(self.mechanism, picks, self._tally, drawn_from)
         items, noisy = self._name(picks)
@@ -208,13 +224,26 @@ class Selector(Generic[Items]):
             sensitivity=terms.sensitivity,
             votes_per_person=terms.votes_per_person,
             noisy=noisy,
+            population=account.population if account else None,
             chosen=picks.chosen,
             extras=terms.extras,
             spread=spread,
             declared=True,
         )
+        if account:
+            account.finish(release)
         warn(release, terms.people, stacklevel=2)
         return release
+
+    def _open_account(self, ledger: Ledger | str | os.PathLike[str] | None, note: str | None, bits: Bits) -> Account:
+        terms = self._terms
+        public = list_parameters(
+            self.mechanism,
+            sensitivity=terms.sensitivity,
+            votes_per_person=terms.votes_per_person,
+            extras=terms.extras,
+        )
+        return open_account(ledger, self.mechanism, self.guarantee, parameters=public, bits=bits, note=note)
 
     def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
         indices, noisy = picks.publish(self._tally.items(picks))

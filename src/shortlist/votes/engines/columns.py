@@ -55,7 +55,7 @@ class ColumnsTable(Table):
     def read_rows(self, choose: Choose) -> Rows:
         """All rows: with types if both columns have one, else in a batch of Python values."""
         with translate_errors(self._name):
-            pair = [open_column(column) for column in self._take(choose)]
+            pair = open_pair(*self._take(choose))
             if any(column.typed is None for column in pair):
                 return [tuple(column.to_list() for column in pair)]
             table = import_optional("pyarrow").table([column.typed for column in pair], names=["item", "other"])
@@ -106,6 +106,14 @@ def open_column(given: Any) -> Column:
     return _convert(given) if typed else Column(values=list(given))
 
 
+def open_pair(items: Any, others: Any) -> tuple[Column, Column]:
+    """Open the columns of items and of persons or counts, which have one length."""
+    item, other = open_column(items), open_column(others)
+    if len(item) != len(other):
+        raise DataError("the columns of items and of persons or counts must have one length", "they differ")
+    return item, other
+
+
 def count_columns(
     workspace: Workspace, items: Any, others: Any, domain: Domain, voters: PersonColumn | CountColumn
 ) -> IntArray:
@@ -114,9 +122,7 @@ def count_columns(
     The type of such a column may come from its values, so no type is refused: what cannot match is ignored.
     """
     pa = import_optional("pyarrow")
-    item, other = open_column(items), open_column(others)
-    if len(item) != len(other):
-        raise DataError("the columns of items and of persons or counts must have one length", "they differ")
+    item, other = open_pair(items, others)
     item = _type_text(item)
     if item.typed is None:
         keys = number_rows(domain.d)
