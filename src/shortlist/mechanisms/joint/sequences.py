@@ -45,6 +45,12 @@ class Sequences:
             return np.full(self.k, self.profile.d)
         return self._lookup.row(r).astype(np.int64)
 
+    def allowed_each(self, losses: IntArray) -> IntArray:
+        """C_{r,j} for many r, a row for each; for a negative r, as if every item were allowed everywhere."""
+        distinct, place = np.unique(losses, return_inverse=True)
+        rows = [self.allowed(None if r < 0 else r) for r in distinct.tolist()]
+        return np.array(rows).reshape(-1, self.k)[place]
+
     def number(self, r: int | None) -> int:
         """N_r, exactly; 0 for a negative loss, N_∞ for no r."""
         if r is not None and r < 0:
