@@ -15,14 +15,14 @@ from functools import cached_property
 import numpy as np
 from flint import arb, ctx
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
+from shortlist.exact.logarithms import hazards
 from shortlist.exact.scaled import Scaled
 from shortlist.exact.uniform import Uniform, below_each, leading_words
 
-_SERIES = 20
-_SERIES_ROUNDINGS = 2 * _SERIES + 8
+_HAZARD_ROUNDINGS = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +47,9 @@ class Crossings:
     def __init__(self, sizes: IntArray, chances: Scaled, *, omitted: float, all_groups: Callable[[], Groups]) -> None:
         self._sizes = sizes
         self._find_groups = all_groups
-        weights = sizes * enclose_hazards(chances.align(0))
+        weights = sizes * hazards(chances.align(0))
         # If p is off by e of itself, and p ≤ 1/2, −ln(1 − p) is off by 3e/2 of itself at most.
-        error = 1.5 * chances.error + 2.0**-52 * _SERIES_ROUNDINGS
+        error = 1.5 * chances.error + 2.0**-52 * _HAZARD_ROUNDINGS
         omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
         self._levels = Table(weights, error=error, omitted=omitted) if weights.any() else None
         total = float(weights.sum())
@@ -134,20 +134,6 @@ class GroupCell:
             return None
         middle = (self.first + self.last) // 2
         return replace(self, last=middle), replace(self, first=middle + 1)
-
-
-def enclose_hazards(chances: FloatArray) -> FloatArray:
-    """Compute −ln(1 − p) for p ≤ 1/2, off by at most 48 roundings.
-
-    −ln(1 − p) = 2 artanh(z) = 2 Σ z^(2i+1) / (2i + 1) with z = p / (2 − p) ≤ 1/3. All terms are positive. Those from
-    i = 20 on are less than 9^(−20) of the sum.
-    """
-    z = chances / (2 - chances)
-    square = z * z
-    series = np.zeros_like(z)
-    for i in range(_SERIES - 1, -1, -1):
-        series = series * square + 1 / (2 * i + 1)
-    return 2 * z * series
 
 
 def _tabulate_poisson(total: float, error: float, omitted: float) -> Table:

@@ -16,7 +16,8 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace
-from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.exact.shuffles import permute_each
+from shortlist.exact.uniform import Uniform, distinct_below, leading_words
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
 from shortlist.mechanisms.counts.calibrated import read_cap
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
@@ -28,7 +29,7 @@ from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability
 from shortlist.privacy.zcdp import rho_of_pure
-from shortlist.profile import Levels, Picks
+from shortlist.profile import Levels, ManyPicks, Picks
 
 SHARE = Fraction(1, 20)
 """How much of epsilon the choice may spend."""
@@ -38,6 +39,10 @@ DISCOUNT = Fraction(1, 2)
 """What the score of a peel is multiplied by if the order does not count: many of its errors then do not count."""
 _GAIN = Fraction(11, 10)
 """How much more than ε/k a round of cdp-peel must be able to spend to be taken in place of pnf-peel."""
+
+_PRECISION = 128
+_FLOAT_ERROR = 2.0**-50
+"""More than a coin and a chance change when they are rounded to floats."""
 
 _Candidate = TypeVar("_Candidate", MarginJoint, PNFPeel, Subset)
 
@@ -147,7 +152,7 @@ class Auto(Mechanism):
         return Choice(levels, self)
 
 
-class Choice:
+class Choice(Prepared):
     """The candidates' scores on given levels, and the candidates that have been chosen so far."""
 
     def __init__(self, levels: Levels, auto: Auto) -> None:
@@ -160,9 +165,18 @@ class Choice:
     def draw(self, bits: Bits) -> Picks:
         """Choose a mechanism, and k items by it."""
         name = self.choose(bits)
-        if name not in self._prepared:
-            self._prepared[name] = self._candidates[name].prepare(self._levels)
-        return replace(self._prepared[name].draw(bits), chosen=name, unordered=self._auto.unordered)
+        return replace(self._prepare(name).draw(bits), chosen=name, unordered=self._auto.unordered)
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
+        names = np.array(self.choose_many(n, bits))
+        draws: list[Picks | None] = [None] * n
+        for name in self._candidates:
+            rows = np.flatnonzero(names == name).tolist()
+            if rows:
+                for row, picks in zip(rows, self._prepare(name).draw_many(len(rows), bits).split(), strict=True):
+                    draws[row] = replace(picks, chosen=name, unordered=self._auto.unordered)
+        return ManyPicks.join([picks for picks in draws if picks is not None])
 
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: in random order, the first that is accepted."""
@@ -171,6 +185,26 @@ class Choice:
         # The last one is reached only if the others, and so not the best, have been rejected: it is accepted.
         accepted = next((each for each in order[:-1] if self._accepts(each, Uniform(bits))), order[-1])
         return names[accepted]
+
+    def choose_many(self, n: int, bits: Bits) -> list[str]:
+        """Choose n candidates independently. Floats decide the coins that are not near a chance."""
+        names = list(self._candidates)
+        orders = permute_each(n, len(names), bits)
+        with working_precision(_PRECISION):
+            chances = [self.enclose_chance(index, 0) for index in range(len(names))]
+            below, above = (np.array([float(end) for end in ends]) for ends in zip(*map(_bounds, chances), strict=True))
+        words = leading_words(n * (len(names) - 1), bits).reshape(n, -1)
+        coins = words * 2.0**-64
+        accepted = coins < below[orders[:, :-1]] - _FLOAT_ERROR
+        for row, place in np.argwhere(~accepted & (coins < above[orders[:, :-1]] + _FLOAT_ERROR)).tolist():
+            accepted[row, place] = self._accepts(int(orders[row, place]), Uniform(bits, int(words[row, place])))
+        first = np.where(accepted.any(axis=1), accepted.argmax(axis=1), len(names) - 1) if len(names) > 1 else 0
+        return [names[index] for index in orders[np.arange(n), first].tolist()]
+
+    def _prepare(self, name: str) -> Prepared:
+        if name not in self._prepared:
+            self._prepared[name] = self._candidates[name].prepare(self._levels)
+        return self._prepared[name]
 
     def _accepts(self, index: int, coin: Uniform) -> bool:
         """Decide with certainty whether a coin shows heads.
@@ -229,3 +263,7 @@ def find_noise_rate(candidate: NoisyCounts) -> Fraction:
         return 1 / noise.b
     precise = Fraction(10**12) / noise.variance
     return Fraction(max(1, math.isqrt(int(precise))), 10**6)
+
+
+def _bounds(number: arb) -> tuple[arb, arb]:
+    return number.lower(), number.upper()

@@ -11,7 +11,8 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
-from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.many import PeelDraws
+from shortlist.mechanisms.peel.peeling import Peel
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability
 from shortlist.profile import Levels, Picks
@@ -84,11 +85,8 @@ class CDPPeel(Mechanism):
         return SuccessiveDraws(levels, k=self.k, rate=self.round_rate)
 
 
-class SuccessiveDraws:
+class SuccessiveDraws(PeelDraws):
     """CDP-Peel's law on given levels: every proposal is taken."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""

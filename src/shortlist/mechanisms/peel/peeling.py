@@ -24,7 +24,8 @@ from shortlist.mechanisms.peel.ranges import LevelRange, all_left
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _OUT_OF_REACH_BITS = 64
-_OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
+OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
+"""More than all items that are out of reach weigh together, if the best one left weighs 1."""
 _LARGEST_BATCH = 1 << 10
 _LIKELY = 0.5
 _CERTAIN = 2.0**-48
@@ -40,8 +41,9 @@ class Slope:
     def __init__(self, profile: Profile, rate: Fraction, *, k: int, depth: int) -> None:
         self.profile = profile
         self._k = k
-        self._lowest_top = int(profile.ends.searchsorted(k))
-        lowest = max(0, int(profile.values[self._lowest_top]) - depth)
+        self.lowest_top = int(profile.ends.searchsorted(k))
+        """The lowest level that can be the best one left."""
+        lowest = max(0, int(profile.values[self.lowest_top]) - depth)
         values = profile.values[: np.searchsorted(-profile.values, -lowest, side="right")]
         # A wider gap stays out of reach when it is shortened to this; no other weight changes.
         gaps = np.minimum(values[:-1] - values[1:], min(depth + 1, EVERY_LEVEL))
@@ -53,7 +55,11 @@ class Slope:
 
     def within_reach(self, top: int) -> FloatArray:
         """The weights of a level and of those within its reach, up to a common factor."""
-        reach = slice(top, self.ends[top])
+        return self.weigh(top, self.ends[top])
+
+    def weigh(self, top: int, end: int) -> FloatArray:
+        """The weights of the levels from one up to another, up to a common factor."""
+        reach = slice(top, end)
         exponents = self._powers.exponent[reach]
         weights: FloatArray = np.ldexp(self._powers.mantissa[reach], (exponents - exponents[0]).astype(np.int32))
         return weights
@@ -66,10 +72,10 @@ class Slope:
         No step is off by more than 2n + 6 roundings, n being those of a weight; what is below 2^-1022 of the best may
         vanish, and is far less than they allow for.
         """
-        last = self._lowest_top
+        last = self.lowest_top
         weights = self.within_reach(last)
         total = float((self.profile.sizes[last : last + len(weights)] * weights).sum() / weights[0])
-        total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + _OMITTED)
+        total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + OMITTED)
         mantissa, exponent = self._powers.mantissa[: last + 1], self._powers.exponent[: last + 1]
         ratios = np.ldexp(mantissa[1:] / mantissa[:-1], np.diff(exponent).astype(np.int32)).tolist()
         excess = 1 + self.error(2 * self.roundings + 6)
@@ -84,9 +90,9 @@ class Slope:
         If i items of the best level are taken, Σ c is that of the whole level and all below, less i. No total in
         `totals` exceeds the truth by more than the roundings of all steps, allowed for twice and taken once more.
         """
-        steps = self._lowest_top + 1
-        reach = len(self.within_reach(self._lowest_top))
-        slack = 3 * (self.error(2 * self.roundings + reach + 6) + _OMITTED + steps * self.error(2 * self.roundings + 6))
+        steps = self.lowest_top + 1
+        reach = len(self.within_reach(self.lowest_top))
+        slack = 3 * (self.error(2 * self.roundings + reach + 6) + OMITTED + steps * self.error(2 * self.roundings + 6))
         sizes = self.profile.sizes[:steps]
         upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self._k]
         taken = np.arange(self._k) - np.repeat(self.profile.ends[:steps] - sizes, sizes)[: self._k]
@@ -175,7 +181,7 @@ class Peel:
         first = float(weighted.sum() / weights[0])
         second = float((weighted * weights).sum() / weights[0] ** 2)
         error = Slope.error(4 * self._slope.roundings + len(weights) + 8)
-        return arb(first, first * error + _OMITTED), arb(second, second * error + _OMITTED)
+        return arb(first, first * error + OMITTED), arb(second, second * error + OMITTED)
 
     def left(self) -> LevelRange:
         """All items that are left, with exact weights."""
@@ -213,7 +219,7 @@ class Peel:
     def _levels(self, count: int, first: Uniform | None) -> IntArray:
         """Draw levels, each with probability ∝ the weight of the items left on it; the first by a given number."""
         weights, weighted = self._within_reach()
-        error, omitted = Slope.error(self._slope.roundings + 1), _OMITTED * float(weights[0])
+        error, omitted = Slope.error(self._slope.roundings + 1), OMITTED * float(weights[0])
         words = leading_words(count, self._bits)
         if first is not None:
             words[0] = first.numerator

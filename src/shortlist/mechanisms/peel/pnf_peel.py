@@ -12,7 +12,9 @@ from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.many import Accept, ManyPeels, PeelDraws
+from shortlist.mechanisms.peel.many_thinned import Thinning
+from shortlist.mechanisms.peel.peeling import Peel
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
@@ -63,11 +65,8 @@ class PNFPeel(Mechanism):
         return ThinnedDraws(levels, k=self.k, rate=self.round_rate)
 
 
-class ThinnedDraws:
+class ThinnedDraws(PeelDraws):
     """PNF-Peel's law on given levels: the proposals of the exponential mechanism, thinned out."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -75,6 +74,9 @@ class ThinnedDraws:
         for _ in range(self._peeling.k):
             peel.take(*self._chosen(peel, bits))
         return peel.picks()
+
+    def _accept_many(self, runs: ManyPeels, bits: Bits) -> Accept:
+        return Thinning(runs, bits).accept
 
     def _chosen(self, peel: Peel, bits: Bits) -> tuple[int, int]:
         """One round: propose until a proposal is kept."""

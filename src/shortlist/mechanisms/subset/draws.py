@@ -22,17 +22,19 @@ from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
-from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.exact.shuffles import distinct_below_each, permute_each
+from shortlist.exact.uniform import Uniform, distinct_below, leading_words
+from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.spans import count_bits, draw_reaches
 from shortlist.mechanisms.subset.grid import Grid, SetCell
 from shortlist.mechanisms.subset.sets import Sets
 from shortlist.mechanisms.weights import Weights
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, Levels, ManyPicks, Picks, Profile, cut_batches
 
 _REACH_BITS = 64
 
 
-class SetMixture:
+class SetMixture(Prepared):
     """The law of Subset on given levels, ready to be drawn from."""
 
     def __init__(self, levels: Levels, *, sizes: range, rate: Fraction) -> None:
@@ -60,6 +62,55 @@ class SetMixture:
             if self._keeps(cell, np.sort(positions), bits):
                 shuffled = positions[distinct_below(np.full(len(positions), len(positions)), bits)]
                 return replace(cell.sets.profile.picks(shuffled), unordered=True)
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose n sets of items. Where sets may have several sizes, one draw follows the other."""
+        if len(self._sizes) > 1:
+            return Prepared.draw_many(self, n, bits)
+        k = self._sizes[0]
+        parts = [
+            self._shown_or_complete(positions).picks(positions)
+            for size in cut_batches(n, k)
+            if (positions := self._draw_many_positions(size, bits).ravel()) is not None
+        ]
+        return replace(ManyPicks.join(parts).reshape(k), unordered=True)
+
+    def _draw_many_positions(self, n: int, bits: Bits) -> IntArray:
+        """Draw n sets of one size by positions, a row for each. Draws that floats cannot decide are made one by one.
+
+        The first positions of a row are forced, and need no bits. The others are distinct, as in a shuffle.
+        """
+        grid, k = self._grids[0], self._sizes[0]
+        positions = np.empty((n, k), dtype=np.int64)
+        missing = np.arange(n)
+        while len(missing):
+            words = leading_words(len(missing), bits)
+            cells = self._table.locate_each(words)
+            known = np.flatnonzero(cells >= 0)
+            rows, columns = np.divmod(cells[known], len(grid.columns) - 1)
+            places = grid.sets.upper.sizes[grid.rows[rows + 1] - 1]
+            allowed = k + grid.sets.lower.sizes[grid.columns[columns + 1] - 1]
+            steps = np.arange(k)
+            bounds = np.where(steps < (k - places)[:, None], steps + 1, allowed[:, None])
+            drawn = distinct_below_each(bounds, bits)
+            kept = np.ones(len(known), dtype=bool)
+            if not grid.single:
+                for i, cell in enumerate(cells[known].tolist()):
+                    kept[i] = self._keeps(self._find_cell(cell), np.sort(drawn[i]), bits)
+            positions[missing[known[kept]]] = drawn[kept]
+            left = [known[~kept]]
+            for i in np.flatnonzero(cells < 0).tolist():
+                exact = quantile(Uniform(bits, int(words[i])), self.cells())
+                single = _draw_positions(exact, bits)
+                if self._keeps(exact, np.sort(single), bits):
+                    positions[missing[i]] = single
+                else:
+                    left.append(np.array([i]))
+            missing = missing[np.concatenate(left)]
+        return np.take_along_axis(positions, permute_each(n, k, bits), axis=1)
+
+    def _shown_or_complete(self, positions: IntArray) -> Profile:
+        return self._shown if positions.max() < self._shown.ends[-1] else self.complete
 
     def cells(self) -> list[SetCell]:
         """Cover all pairs of losses of all sizes with exact weights: the blocks of the table, and then the rest."""
@@ -107,8 +158,10 @@ class SetMixture:
     def _choose(self, number: Uniform) -> SetCell:
         """Find the block that a number hits."""
         index = self._table.locate(number)
-        if index is None:
-            return quantile(number, self.cells())
+        return quantile(number, self.cells()) if index is None else self._find_cell(index)
+
+    def _find_cell(self, index: int) -> SetCell:
+        """Return the block at a place in the table."""
         place = int(np.searchsorted(self._ends, index, side="right"))
         grid = self._grids[place]
         row, column = divmod(index - (int(self._ends[place - 1]) if place else 0), len(grid.columns) - 1)
