@@ -89,7 +89,6 @@ class Profile:
         level = self.find_levels(positions)
         return Picks(levels=self.values[level], ranks=positions - (self.ends[level] - self.sizes[level]))
 
-
     def find_levels(self, positions: IntArray) -> IntArray:
         """Find the level of each item, given its position in the falling order of counts."""
         if len(positions) < _MANY or int(self.ends[-1]) > _LONGEST_TABLE:
@@ -169,6 +168,11 @@ class ManyPicks:
             chosen=[str(each.chosen) for each in draws] if draws[0].chosen is not None else None,
             unordered=draws[0].unordered,
         )
+
+    def publish(self, rows: IntArray) -> list[IntArray]:
+        """Return the rows of each draw in the order in which they are published, given the row of each item."""
+        parts = np.split(rows, np.cumsum(self.lengths)[:-1])
+        return [np.sort(part) for part in parts] if self.unordered else parts
 
     def reshape(self, k: int) -> ManyPicks:
         """Return the same picks as draws of k items each."""

@@ -63,14 +63,33 @@ class Crossings:
             count = quantile(number, self._poisson_cells()).first
         if not count:
             return []
+        groups, indices = self._draw_points(count, bits)
+        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
+
+    def draw_many(self, n: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
+        """Draw n times: for each event that happens, in which draw, its group, and its index inside the group."""
+        words = leading_words(n, bits)
+        counts = self._numbers.locate_each(words)
+        for i in np.flatnonzero(counts < 0).tolist():
+            counts[i] = quantile(Uniform(bits, int(words[i])), self._poisson_cells()).first
+        draws = np.repeat(np.arange(n), counts)
+        if not len(draws):
+            return draws, draws, draws
+        points = np.column_stack([draws, *self._draw_points(len(draws), bits)])
+        points = points[np.lexsort(points.T[::-1])]
+        different = np.append(True, (points[1:] != points[:-1]).any(axis=1))
+        draws, groups, indices = points[different].T
+        return draws, groups, indices
+
+    def _draw_points(self, count: int, bits: Bits) -> tuple[IntArray, IntArray]:
+        """Draw events independently, each with a probability proportional to its hazard."""
         words = leading_words(count, bits)
         groups = self._levels.locate_each(words) if self._levels else np.full(count, -1)
         for i in np.flatnonzero(groups < 0).tolist():
             cell = GroupCell(groups=self._groups, first=0, last=len(self._groups.sizes) - 1)
             groups[i] = quantile(Uniform(bits, int(words[i])), [cell]).first
         sizes = self._sizes if int(groups.max()) < len(self._sizes) else self._groups.sizes
-        indices = below_each(sizes[groups], bits)
-        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
+        return groups, below_each(sizes[groups], bits)
 
     @cached_property
     def _groups(self) -> Groups:

@@ -35,9 +35,9 @@ def hazards(chances: FloatArray) -> FloatArray:
 def negative_logs(numbers: FloatArray) -> FloatArray:
     """Compute −ln x for numbers from 2^-200 to 1, off by less than `LOG_ERROR`.
 
-    Proof   x = m · 2^e with 1/2 ≤ m < 1, and −ln x = −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact. The first
-            part is at most ln 2 and off by 48 roundings. The second is at most 201 ln 2 and off by two roundings. The
-            sum is rounded once. Together this is less than 800 · 2^-53.
+    Proof   x = m · 2^e with 1/2 ≤ m < 1, and −ln x = −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact. The
+            first part is at most ln 2 and off by 48 roundings. The second is at most 201 ln 2 and off by two
+            roundings. The sum is rounded once. Together this is less than 800 · 2^-53.
 
     >>> [round(float(each), 6) for each in negative_logs(np.array([1.0, 0.5, 0.1]))]
     [0.0, 0.693147, 2.302585]

@@ -34,7 +34,7 @@ def permute_each(rows: int, length: int, bits: Bits) -> IntArray:
 
 
 def _draw_places(bounds: IntArray, bits: Bits) -> IntArray:
-    """Draw the place of each step. A step with one place only needs no bits; where few are such, they are drawn, too."""
+    """Draw the place of each step. If most steps have one place only, bits are drawn for the others alone."""
     steps = np.arange(bounds.shape[1])
     chances = bounds - steps
     free = chances > 1

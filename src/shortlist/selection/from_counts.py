@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism
+from shortlist.mechanisms.mechanism import read_size
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import Picks
@@ -174,6 +175,25 @@ class Selector(Generic[Chosen]):
         """
         items: Chosen = self._draw(read_bits(bits))[0]
         return items
+
+    def draw_many(self, n: int, bits: Bits | None = None) -> list[Chosen]:
+        """Choose k items n times, independently, each as `draw` does; much faster than n calls of it.
+
+        n draws are n releases. On private counts they cost the guarantee n times. `draw_many` is for counts that are
+        public, past or invented, and for experiments.
+
+        >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
+        >>> prepare(counts, k=2, epsilon=1).draw_many(3)
+        [['apple', 'pear'], ['apple', 'pear'], ['apple', 'pear']]
+        """
+        drawn_from = read_bits(bits)
+        check_may_release(self._mechanism, drawn_from)
+        many = self._prepared.draw_many(read_size(n, name="n"), drawn_from)
+        items: list[Any] = many.publish(self._tally.items(Picks(levels=many.levels, ranks=many.ranks)))
+        if self._labels is None:
+            return items
+        labels = self._labels
+        return cast("list[Chosen]", [[labels[index] for index in each.tolist()] for each in items])
 
     def release(self, bits: Bits | None = None) -> Release:
         """Draw once, and return the items with all that may be published about them."""

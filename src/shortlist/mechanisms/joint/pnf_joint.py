@@ -15,8 +15,9 @@ from flint import arb
 from shortlist.array_types import IntArray
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
+from shortlist.exact.many_thinning import accept_each_by_integers
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.uniform import Uniform, leading_words
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
@@ -67,6 +68,7 @@ class ThinnedMixture(Prepared):
     """PNF-Joint's law on given levels: Joint's sequences, thinned out."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._k = k
         self._rate = rate
         self._joint = Mixture(levels, k=k, rate=rate, tau=None)
 
@@ -82,23 +84,26 @@ class ThinnedMixture(Prepared):
         """Choose k items n times."""
         parts = [
             self._joint.picks(self._joint.complete, self._draw_many_positions(size, bits).ravel())
-            for size in cut_batches(n, self._joint.complete.k)
+            for size in cut_batches(n, self._k)
         ]
-        return ManyPicks.join(parts).reshape(self._joint.complete.k)
+        return ManyPicks.join(parts).reshape(self._k)
 
     def _draw_many_positions(self, n: int, bits: Bits) -> IntArray:
         """Propose lists for all draws that have none, until each has one."""
-        positions = np.empty((n, self._joint.complete.k), dtype=np.int64)
-        heights = [Uniform(bits) for _ in range(n)]
+        positions = np.empty((n, self._k), dtype=np.int64)
+        heights = leading_words(n, bits)
+        # The numbers of which more than 64 bits may have been drawn.
+        exact: dict[int, Uniform] = {}
         missing = np.arange(n)
         while len(missing):
             proposed = self._joint.draw_many_positions(len(missing), bits)
-            accepted = np.array(
-                [
-                    self._accepts(heights[i], Uniform(bits), self._joint.complete, row)
-                    for i, row in zip(missing.tolist(), proposed, strict=True)
-                ]
-            )
+            coins = leading_words(len(missing), bits)
+            magnitudes = np.full(len(missing), self._joint.magnitude)
+            accepted = accept_each_by_integers(heights[missing], coins, magnitudes)
+            for i in np.flatnonzero(~accepted).tolist():
+                draw = int(missing[i])
+                height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
+                accepted[i] = self._accepts(height, Uniform(bits, int(coins[i])), self._joint.complete, proposed[i])
             positions[missing[accepted]] = proposed[accepted]
             missing = missing[~accepted]
         return positions

@@ -53,7 +53,8 @@ class Thinning:
         """Integers m such that Σ c over the items left is 2^m or more: no item that was taken has a c above 1."""
         totals = stretch.sums[0, self._peels.tops[runs] - stretch.first] * 0.999
         least = np.maximum(totals - self._peels.rounds[runs], 1.0)
-        return np.frexp(least)[1].astype(np.int64) - 1
+        exponents: IntArray = np.frexp(least)[1].astype(np.int64)
+        return exponents - 1
 
     def _decide(
         self, stretch: Stretch, runs: IntArray, levels: IntArray, heights: Words, coins: Words

@@ -54,7 +54,8 @@ class Stretch:
 def find_stretches(slope: Slope) -> tuple[list[Stretch], IntArray]:
     """Cut the levels that can be the best one left into stretches, and say in which one each level is."""
     totals = np.array(slope.totals)
-    stretches, places, first = [], np.zeros(len(totals), dtype=np.int64), 0
+    stretches: list[Stretch] = []
+    places, first = np.zeros(len(totals), dtype=np.int64), 0
     while first < len(totals):
         weights = slope.weigh(first, len(totals))
         near = weights * totals[first:] > _NEAR * totals[first]

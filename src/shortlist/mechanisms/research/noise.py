@@ -13,13 +13,14 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import distinct_below, leading_words
+from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
 Noise = Callable[[FloatArray, Bits], FloatArray]
 """What turns upper tails into noise; anything that all counts share is drawn from the bits."""
 
 
-class OneShot:
+class OneShot(Prepared):
     """The law of the k largest noisy counts on given levels."""
 
     def __init__(self, levels: Levels, *, k: int, noise: Noise) -> None:
