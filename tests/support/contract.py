@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from laws import Histogram, neighbours, p_value, random_histograms, same, sequen
 
 from shortlist import SeededBits, top_k
 from shortlist.errors import DataError, ParameterError
-from shortlist.mechanisms import Mechanism
-from shortlist.profile import Profile
+from shortlist.exact.choice import Table
+from shortlist.mechanisms import Mechanism, Prepared
+from shortlist.profile import Picks, Profile
 from shortlist.votes import arrays
 
 ALARM = 1e-9
@@ -31,7 +33,11 @@ class MechanismContract:
     private_cases: ClassVar[tuple[int, int]] = (40, 5)
     """How many of them, and how large, all neighbours are checked on."""
     sampled: ClassVar[tuple[tuple[Histogram, int], ...]] = (((5, 3, 3, 0), 2), ((9, 4, 4, 1, 0), 3), ((2, 2, 1), 3))
-    draws: ClassVar[int] = 20_000
+    draws: int = 20_000
+    many_draws: ClassVar[int | None] = None
+    """How many lists are drawn at once; `draws` if nothing is said."""
+    at_once: bool = False
+    """Whether lists are drawn many at once."""
 
     def make(self, k: int, epsilon: Fraction, relation: str = "add-remove") -> Mechanism:
         raise NotImplementedError
@@ -103,17 +109,43 @@ class MechanismContract:
 
     def test_sampling_follows_the_law_and_no_other(self) -> None:
         """Sampled frequencies match the enumerated law, and miss it when epsilon is 30 % off."""
+        self.check_sampling()
+
+    def test_many_draws_follow_the_law_and_no_other(self) -> None:
+        """So do lists that are drawn many at once."""
+        self.at_once, self.draws = True, self.many_draws or self.draws
+        self.check_sampling()
+
+    def test_many_draws_in_doubt_follow_the_law(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """So they do if floats are trusted so little that most decisions are made with balls."""
+        trusting = Table.__init__
+
+        def doubt(table: Table, *arguments: Any, **options: Any) -> None:
+            trusting(table, *arguments, **options)
+            table.slack += 0.1
+
+        monkeypatch.setattr(Table, "__init__", doubt)
+        self.at_once, self.draws = True, self.draws // 20
+        tests = [self.sampled_p_values(histogram, k) for histogram, k in self.sampled]
+        assert all(right > ALARM for right, _, _ in tests)
+
+    def check_sampling(self) -> None:
         tests = [self.sampled_p_values(histogram, k) for histogram, k in self.sampled]
         assert all(right > ALARM for right, _, _ in tests)
         assert any(low < ALARM for _, low, _ in tests)
         assert any(high < ALARM for _, _, high in tests)
 
+    def sample(self, prepared: Prepared) -> Iterable[Picks]:
+        """Draw lists, one by one or many at once."""
+        bits = SeededBits(3)
+        if self.at_once:
+            return prepared.draw_many(self.draws, bits).split()
+        return (prepared.draw(bits) for _ in range(self.draws))
+
     def sampled_p_values(self, histogram: Histogram, k: int) -> tuple[float, float, float]:
         prepared = self.make(k, self.epsilon).prepare(Profile.of(np.array(histogram)))
-        bits = SeededBits(3)
         drawn = Counter(
-            tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
-            for picks in (prepared.draw(bits) for _ in range(self.draws))
+            tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)) for picks in self.sample(prepared)
         )
         names = item_names(histogram)
         observed = [drawn[tuple(names[item] for item in each)] for each in sequences(len(histogram), k)]

@@ -83,7 +83,7 @@ class DiscreteLaplace:
 
     def draw_array(self, count: int, bits: Bits) -> IntArray:
         """Draw independent noises that fit into 64 bits, many at once."""
-        parts, missing = [], count
+        parts, missing = [np.zeros(0, dtype=np.int64)], count
         while missing > 0:
             magnitudes = draw_geometric_array(1 / self.b, missing, bits)
             positive = np.frombuffer(bits.draw(missing), dtype=np.uint8) & 1 == 1
@@ -148,7 +148,7 @@ class DiscreteGaussian:
         """Draw independent noises that fit into 64 bits, many at once."""
         t, variance = self._floor + 1, float(self.variance)
         proposal = DiscreteLaplace(Fraction(t))
-        parts, missing = [], count
+        parts, missing = [np.zeros(0, dtype=np.int64)], count
         while missing > 0:
             proposed = proposal.draw_array(missing, bits)
             # If the exponent is below 46, |x| is below 11 (σ + 1), and roundings move the exponent by 2^-44 at most.

@@ -15,7 +15,8 @@ from peels import ball, renyi
 from shortlist import NoisyCounts, SeededBits, top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
-from shortlist.mechanisms.counts.largest import LargestNoisyCounts
+from shortlist.mechanisms.counts import many
+from shortlist.mechanisms.counts.many import NoisyDraws
 from shortlist.privacy.zcdp import rho_from, rho_of_pure
 from shortlist.profile import Profile
 
@@ -123,28 +124,33 @@ def test_gaussian_lists_and_counts_are_within_rho(relation):
 @pytest.mark.parametrize(
     ("histogram", "k", "spare"), [((6, 3, 3, 0, 0, 0), 1, 0), ((6, 3, 3, 0, 0), 2, -1), ((4, 0, 0), 1, -1)]
 )
-def test_far_items_follow_the_law(noise, histogram, k, spare):
-    """Whatever the threshold, lists with counts have their law, and not that of noise 30 % wider or narrower."""
-    sampler = LargestNoisyCounts(Profile.of(np.array(histogram)), k=k, noise=noise, spare=spare)
+def test_far_items_follow_the_law(noise, histogram, k, spare, monkeypatch):
+    """Whatever the threshold, lists with counts have their law, and not that of noise 30 % wider or narrower.
+
+    They have it drawn one by one and many at once.
+    """
+    monkeypatch.setattr(many, "_NEAR", 0.49)
+    sampler = NoisyDraws(Profile.of(np.array(histogram)), k=k, noise=noise, spare=spare)
     assert sampler._near < len(set(histogram))
-    bits, draws = SeededBits(8), 6_000
-    drawn = Counter()
-    for _ in range(draws):
-        picks = sampler.draw(bits)
-        drawn[tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), picks.counts.tolist(), strict=True))] += 1
+    bits, draws = SeededBits(8), 3_000
     names = item_names(histogram)
     values = range(-3, 15)
     events = list(itertools.product(sequences(len(histogram), k), outputs(k, values)))
-    observed = [
-        drawn[tuple((*names[item], value) for item, value in zip(items, noisy, strict=True))] for items, noisy in events
-    ]
     with ctx.workprec(64):
         laws = [law_of(widened(noise, stretch)) for stretch in (Fraction(1), Fraction(7, 10), Fraction(13, 10))]
         expected = [[float(output_chance(histogram, *event, law).mid()) for event in events] for law in laws]
-    rest = draws - sum(observed)
-    p_values = [p_value([*observed, rest], [*law, max(1e-9, 1 - sum(law))]) for law in expected]
-    assert p_values[0] > ALARM
-    assert max(p_values[1:]) < ALARM
+    for lists in (sampler.draw_many(draws, bits).split(), (sampler.draw(bits) for _ in range(draws))):
+        drawn = Counter(
+            tuple(zip(each.levels.tolist(), each.ranks.tolist(), each.counts.tolist(), strict=True)) for each in lists
+        )
+        observed = [
+            drawn[tuple((*names[item], value) for item, value in zip(items, noisy, strict=True))]
+            for items, noisy in events
+        ]
+        rest = draws - sum(observed)
+        p_values = [p_value([*observed, rest], [*law, max(1e-9, 1 - sum(law))]) for law in expected]
+        assert p_values[0] > ALARM
+        assert max(p_values[1:]) < ALARM
 
 
 def widened(noise, stretch):

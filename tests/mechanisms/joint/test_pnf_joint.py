@@ -41,6 +41,7 @@ def singles(crowds):
 
 
 class TestPNFJoint(MechanismContract):
+    many_draws = 6_000
     random_cases = (120, 5)
     private_cases = (12, 4)
 

@@ -39,6 +39,7 @@ class LargestNoisyCounts(Prepared):
         self._levels = levels
         self._k = k
         self._noise = noise
+        self._spare = spare
         self._reach = self._find_reach()
         fallen = math.ceil(noise.estimate_reach(k / _MISSED))
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))

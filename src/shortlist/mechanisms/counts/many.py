@@ -43,7 +43,7 @@ class NoisyDraws(LargestNoisyCounts):
 
     @cached_property
     def _wide(self) -> _Rows:
-        return _Rows(self._levels, k=self._k, noise=self._noise, near=_NEAR)
+        return _Rows(self._levels, k=self._k, noise=self._noise, spare=self._spare, near=_NEAR)
 
 
 class _Rows(LargestNoisyCounts):
@@ -57,9 +57,9 @@ class _Rows(LargestNoisyCounts):
     def draw_rows(self, n: int, bits: Bits) -> tuple[IntArray, IntArray]:
         """Draw the positions and the noisy counts of the k items, a row for each draw."""
         near = self.near_counts
-        noisy = near + self._noise.draw_array(n * len(near), bits).reshape(n, -1)
+        noisy = near + self._noise.draw_array(n * len(near), bits).reshape(n, len(near))
         far_rows, far_positions, far_noisy = self._draw_many_far(n, bits)
-        width = int(np.bincount(far_rows, minlength=n).max()) if len(far_rows) else 0
+        width = max(self._k - len(near), int(np.bincount(far_rows, minlength=n).max()))
         # The far items of each row stand behind the near ones. An empty place has no position.
         positions = np.full((n, len(near) + width), -1)
         positions[:, : len(near)] = np.arange(len(near))

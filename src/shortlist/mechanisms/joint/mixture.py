@@ -26,7 +26,7 @@ from shortlist.exact.uniform import Uniform, distinct_below, leading_words
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Prepared
-from shortlist.mechanisms.spans import Span, draw_reaches
+from shortlist.mechanisms.spans import Span, draw_reaches, draw_reaches_each
 from shortlist.profile import EVERY_LEVEL, Levels, ManyPicks, Picks, cut_batches
 
 
@@ -75,9 +75,10 @@ class Mixture(Prepared):
             starts, lasts = self._blocks.find(blocks[known])
             drawn = distinct_below_each(self._sequences.allowed_each(lasts), bits)
             kept = np.ones(len(known), dtype=bool)
-            for i in np.flatnonzero(lasts > starts).tolist():
-                span = Span(rate=self._rate, start=int(starts[i]), end=int(lasts[i]) + 1)
-                kept[i] = draw_reaches(span, self._sequences.loss(drawn[i]), bits)
+            wide = np.flatnonzero(lasts > starts)
+            if len(wide):
+                losses = self._sequences.loss_each(drawn[wide])
+                kept[wide] = draw_reaches_each(self._rate, starts[wide], lasts[wide] + 1, losses, bits)
             positions[missing[known[kept]]] = drawn[kept]
             left = [known[~kept]]
             for i in np.flatnonzero(blocks < 0).tolist():

@@ -77,6 +77,12 @@ class Sequences:
         """L(s) of the sequence whose items stand at these positions in falling order of count."""
         return int(np.max(self.top - self.profile.picks(positions).levels))
 
+    def loss_each(self, positions: IntArray) -> IntArray:
+        """L(s) of many sequences, a row for each."""
+        levels = self.profile.picks(positions.ravel()).levels.reshape(positions.shape)
+        losses: IntArray = (self.top - levels).max(axis=1)
+        return losses
+
     def _numbers(self, free: IntArray, losses: IntArray) -> Scaled:
         # Matrices that fit into the processor's cache.
         group = max(1, min(_group(self.profile.d), _CACHED // len(losses)))

@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
@@ -25,13 +26,15 @@ from shortlist.exact.scaled import concatenate
 from shortlist.exact.shuffles import distinct_below_each, permute_each
 from shortlist.exact.uniform import Uniform, distinct_below, leading_words
 from shortlist.mechanisms.mechanism import Prepared
-from shortlist.mechanisms.spans import count_bits, draw_reaches
+from shortlist.mechanisms.spans import count_bits, draw_reaches, draw_reaches_each
 from shortlist.mechanisms.subset.grid import Grid, SetCell
 from shortlist.mechanisms.subset.sets import Sets
 from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL, Levels, ManyPicks, Picks, Profile, cut_batches
 
 _REACH_BITS = 64
+
+Mask = NDArray[np.bool_]
 
 
 class SetMixture(Prepared):
@@ -95,8 +98,7 @@ class SetMixture(Prepared):
             drawn = distinct_below_each(bounds, bits)
             kept = np.ones(len(known), dtype=bool)
             if not grid.single:
-                for i, cell in enumerate(cells[known].tolist()):
-                    kept[i] = self._keeps(self._find_cell(cell), np.sort(drawn[i]), bits)
+                kept = self._keeps_each(grid, rows, columns, np.sort(drawn, axis=1), bits)
             positions[missing[known[kept]]] = drawn[kept]
             left = [known[~kept]]
             for i in np.flatnonzero(cells < 0).tolist():
@@ -180,6 +182,18 @@ class SetMixture(Prepared):
             return True
         pairs = zip(cell.spans(), cell.sets.losses(positions), strict=True)
         return all(draw_reaches(span, loss, bits) for span, loss in pairs)
+
+    def _keeps_each(self, grid: Grid, rows: IntArray, columns: IntArray, sets: IntArray, bits: Bits) -> Mask:
+        """Do what `_keeps` does for many sets, whose blocks are in some rows and columns of the grid."""
+        kept = np.ones(len(sets), dtype=bool)
+        several = (np.diff(grid.rows)[rows] > 1) | (np.diff(grid.columns)[columns] > 1)
+        places = np.flatnonzero(several)
+        if len(places):
+            steps = (grid.sets.upper, grid.rows, rows[places]), (grid.sets.lower, grid.columns, columns[places])
+            for (axis, edges, index), losses in zip(steps, grid.sets.losses_each(sets[places]), strict=True):
+                starts, ends = axis.bounds_each(edges[index], edges[index + 1])
+                kept[places] &= draw_reaches_each(self._rate, starts, ends, losses, bits)
+        return kept
 
 
 def _draw_positions(cell: SetCell, bits: Bits) -> IntArray:
