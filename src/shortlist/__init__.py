@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Subset,
     )
     from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
+    from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release.release import Release
     from shortlist.selection.from_counts import Selector, prepare, top_k
@@ -69,6 +70,7 @@ __all__ = [
     "PNFJoint",
     "PNFPeel",
     "ParameterError",
+    "Plan",
     "Query",
     "Release",
     "ReleasedCounts",
@@ -80,6 +82,7 @@ __all__ = [
     "__version__",
     "check",
     "compose",
+    "plan",
     "prepare",
     "select",
     "top_k",
@@ -114,6 +117,7 @@ _HOMES = {
         "PNFPeel",
         "Subset",
     ],
+    "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release.release": ["Release"],
     "selection.from_votes": ["select"],

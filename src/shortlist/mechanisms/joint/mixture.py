@@ -119,6 +119,11 @@ class Mixture(Prepared):
         return self._blocks.magnitude()
 
     @property
+    def best_number(self) -> int:
+        """How many sequences have the smallest loss, which is 0."""
+        return self._sequences.number(0)
+
+    @property
     def top(self) -> IntArray:
         """The k largest counts, falling."""
         return self._sequences.top

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.many_thinning import Mask
@@ -51,6 +51,13 @@ class PeelDraws(Prepared):
         positions = runs.run(self._accept_many(runs, bits)).ravel()
         slope = peeling.shown if positions.max() < peeling.shown.profile.ends[-1] else peeling.complete
         return ManyPicks.join([slope.profile.picks(positions)]).reshape(peeling.k)
+
+    def list_best_rounds(self) -> tuple[IntArray, FloatArray]:
+        """For each round that begins with the best items left: how many items are best, and Σ c over all items left."""
+        shown, k = self._peeling.shown, self._peeling.k
+        below, above = shown.enclose_totals()
+        ends = np.repeat(shown.profile.ends[: shown.lowest_top + 1], shown.profile.sizes[: shown.lowest_top + 1])[:k]
+        return ends - np.arange(k), (below + above) / 2
 
     def _accept_many(self, runs: ManyPeels, bits: Bits) -> Accept | None:
         """Return what decides on proposals; None accepts all of them."""

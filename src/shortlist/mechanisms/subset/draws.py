@@ -17,9 +17,10 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
@@ -135,6 +136,19 @@ class SetMixture(Prepared):
         return [*listed, *rest, *others]
 
     @property
+    def best_number(self) -> int:
+        """How many sets have the smallest loss, where all sets have one size."""
+        return self._grids[0].sets.number(0, 0)
+
+    def total(self) -> arb:
+        """Enclose the sum of e^(−rate · (loss − smallest loss)) over all sets, from floats with a proven error."""
+        highest, lowest = (
+            Weights(concatenate([grid.weights(lowest=each) for grid in self._grids]), self._left_out()).total()
+            for each in (False, True)
+        )
+        return highest.union(lowest)
+
+    @property
     def doubt(self) -> float:
         """The largest probability that one choice among the blocks needs more than floats."""
         return self._table.doubt
@@ -151,11 +165,15 @@ class SetMixture(Prepared):
     def _tabulate(self) -> tuple[Table, IntArray]:
         """Tabulate all blocks, and say where the blocks of each size end in the table."""
         parts = [grid.weights() for grid in self._grids]
+        return Weights(concatenate(parts), self._left_out()).table(), np.cumsum([len(part.mantissa) for part in parts])
+
+    def _left_out(self) -> FloatArray:
+        """Upper bounds, in bits, for the weights of all pairs without a place in the table."""
         left_out = np.concatenate([grid.left_out() for grid in self._grids])
         if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes without a place in the table.
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
-        return Weights(concatenate(parts), left_out).table(), np.cumsum([len(part.mantissa) for part in parts])
+        return left_out
 
     def _choose(self, number: Uniform) -> SetCell:
         """Find the block that a number hits."""
