@@ -68,7 +68,7 @@ def read_histogram(counts: Any, *, source: str = "the given counts") -> Histogra
 def invent_histogram(
     like: str,
     *,
-    items: int | None,
+    items: Real | None,
     people: Real | None,
     exponent: Real | None = None,
     votes_per_person: int | None = None,

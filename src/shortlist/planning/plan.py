@@ -154,7 +154,7 @@ def plan(
     neighbours: str = "add-remove",
     like: str | None = None,
     exponent: Real | None = None,
-    items: int | None = None,
+    items: Real | None = None,
     people: Real | None = None,
     sort: str = "recall",
     want: str | None = None,
