@@ -16,7 +16,7 @@ const draw = (name, attributes, ...children) => {
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const share = (value) => (value > 0 && value < 0.001 ? "< 0.1 %"
   : value < 1 && value > 0.999 ? "> 99.9 %" : `${Number((100 * value).toPrecision(3))} %`);
-const DASHES = ["", "7 3", "2 3", "9 3 2 3", "5 5", "1 4", "12 3", "4 2 1 2", "8 2 2 2 2 2"];
+const DASHES = ["", "7 3", "3 3", "9 3 2 3", "5 5", "", "12 3", "4 2 1 2", "8 2 2 2 2 2"];
 const SHAPES = ["circle", "square", "triangle", "diamond", "down", "cross", "plus"];
 const state = { size: data.start[0], epsilon: data.start[1], mechanism: null };
 
