@@ -9,6 +9,7 @@ each row are sorted, and no step has to wait for another.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
@@ -47,33 +48,41 @@ def _draw_places(bounds: IntArray, bits: Bits) -> IntArray:
 
 
 def _take(places: IntArray) -> IntArray:
-    """Find which integer each step takes, given the place of each step."""
+    """Find which integer each step takes, given the place of each step.
+
+    Steps of all rows are numbered through: step j of row i is number i · length + j.
+    """
     length = places.shape[1]
     shift = length.bit_length()
-    steps = np.arange(length)
-    ordered = np.sort(places << shift | steps, axis=1)
+    ordered = np.sort(places << shift | np.arange(length), axis=1)
     place = ordered >> shift
-    row, pair = np.nonzero(place[:, 1:] == place[:, :-1])
-    if not len(row):
+    repeated = np.zeros(places.shape, dtype=bool)
+    np.equal(place[:, 1:], place[:, :-1], out=repeated[:, :-1])
+    pairs = np.flatnonzero(repeated)
+    if not len(pairs):
         return places
     step = ordered & ((1 << shift) - 1)
+    firsts = length * np.arange(len(places))[:, None]
+    numbers = (step + firsts).ravel()
+    integers = _find_integers(place, step, repeated, firsts)
     drawn = places.copy()
-    drawn[row, step[row, pair + 1]] = _find_integers(place, step, row, step[row, pair])
+    drawn.reshape(-1)[numbers[pairs + 1]] = integers[numbers[pairs]]
     return drawn
 
 
-def _find_integers(place: IntArray, step: IntArray, row: IntArray, asked: IntArray) -> IntArray:
-    """Compute v_j for some rows and steps j, given the places in rising order and the step that took each.
+def _find_integers(place: IntArray, step: IntArray, repeated: NDArray[np.bool_], firsts: IntArray) -> IntArray:
+    """Compute v_j for all steps, given the places in rising order and the step that took each.
 
-    Rounds  A link leads from j to a smaller step, so the links end.
+    Rounds  A link leads from j to a smaller step. Each round doubles the length of all links, so log₂ of the number
+            of steps is enough.
     """
-    links = np.broadcast_to(np.arange(place.shape[1]), place.shape).copy()
-    linked = (step < place) & (place < place.shape[1])
+    length = place.shape[1]
+    linked = (step < place) & (place < length)
     # Of several steps that took place j, the last before step j counts.
-    linked[:, :-1] &= ~(linked[:, 1:] & (place[:, 1:] == place[:, :-1]))
-    rows, where = np.nonzero(linked)
-    links[rows, place[rows, where]] = step[rows, where]
-    found = asked
-    while (following := links[row, found]).tobytes() != found.tobytes():
-        found = following
-    return found
+    linked[:, :-1] &= ~(linked[:, 1:] & repeated[:, :-1])
+    chosen = np.flatnonzero(linked)
+    links = np.arange(place.size)
+    links[(place + firsts).reshape(-1)[chosen]] = (step + firsts).reshape(-1)[chosen]
+    while not np.array_equal(following := links[links], links):
+        links = following
+    return (links.reshape(place.shape) - firsts).reshape(-1)

@@ -37,6 +37,11 @@ def advise(forecasts: Sequence[Forecast], others: Sequence[Forecast], collapse: 
     return Advice(choice=_describe_choice(best), rule=collapse.explain(), changes=_find_changes(best, others, collapse))
 
 
+def needs_help(best: Forecast) -> bool:
+    """Whether so much of the best list is wrong that other constraints are worth a thought."""
+    return best.recall.mean < _GOOD
+
+
 def _describe_choice(best: Forecast) -> str:
     k = best.mechanism.k
     order = " without their order" if best.mechanism.unordered else ""
@@ -51,7 +56,7 @@ def _describe_choice(best: Forecast) -> str:
 
 
 def _find_changes(best: Forecast, others: Sequence[Forecast], collapse: Collapse) -> tuple[str, ...]:
-    if best.recall.mean >= _GOOD:
+    if not needs_help(best):
         return ()
     better = [each for each in others if each.recall.mean > best.recall.mean + _BETTER]
     changes = [

@@ -16,7 +16,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
 from shortlist.mechanisms.mechanism import read_size
-from shortlist.planning.advice import Advice, advise
+from shortlist.planning.advice import Advice, advise, needs_help
 from shortlist.planning.candidates import Constraints
 from shortlist.planning.collapse import Collapse, find_collapse
 from shortlist.planning.commands import write_call, write_command
@@ -236,7 +236,8 @@ class Planner:
         """Make the plan for one k and one epsilon."""
         found = [self.look(each) for each in self.constraints.allow(k, epsilon).values()]
         forecasts = sorted(found, key=SORTS[self.sort])
-        others = [self.look(each, words) for words, each in self.constraints.relax(k, epsilon).items()]
+        relaxed = self.constraints.relax(k, epsilon) if needs_help(forecasts[0]) else {}
+        others = [self.look(each, words) for words, each in relaxed.items()]
         joint = Joint(k=k, epsilon=epsilon, neighbours=self.constraints.neighbours)
         collapse = find_collapse(self.histogram, joint)
         answers: Mapping[str, Answer] = {}

@@ -129,7 +129,7 @@ def test_far_items_follow_the_law(noise, histogram, k, spare, monkeypatch):
 
     They have it drawn one by one and many at once.
     """
-    monkeypatch.setattr(many, "_NEAR", 0.49)
+    monkeypatch.setattr(many, "_NEAR", {type(noise): 0.49})
     sampler = NoisyDraws(Profile.of(np.array(histogram)), k=k, noise=noise, spare=spare)
     assert sampler._near < len(set(histogram))
     bits, draws = SeededBits(8), 3_000

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
 from shortlist.exact.uniform import distinct_below, leading_words
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import ManyPicks
 
-_NEAR = 0.005
-"""An item that reaches the threshold with a smaller probability costs more on its own than noise on many like it."""
+_NEAR = {DiscreteLaplace: 0.1, DiscreteGaussian: 0.005}
+"""Noise on all items of a level is faster than drawing those that reach the threshold, from these probabilities on."""
 _CELLS = 1 << 17
 """How many noisy counts are computed at once."""
 _LARGEST = 1 << 40
@@ -43,7 +44,8 @@ class NoisyDraws(LargestNoisyCounts):
 
     @cached_property
     def _wide(self) -> _Rows:
-        return _Rows(self._levels, k=self._k, noise=self._noise, spare=self._spare, near=_NEAR)
+        near = _NEAR[type(self._noise)]
+        return _Rows(self._levels, k=self._k, noise=self._noise, spare=self._spare, near=near)
 
 
 class _Rows(LargestNoisyCounts):

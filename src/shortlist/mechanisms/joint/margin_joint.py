@@ -67,6 +67,12 @@ class LeadingSequences(Sequences):
             return super().allowed(None)
         return super().allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
 
+    def allowed_each(self, losses: IntArray) -> IntArray:
+        """How many items position j may hold, a row for each loss; for a negative loss, every item."""
+        rows = super().allowed_each(np.where(losses < 0, losses, np.maximum(losses - self.margin, 0)))
+        rows[(losses >= 0) & (losses < self.margin)] = np.arange(1, self.k + 1)
+        return rows
+
     def numbers(self, losses: IntArray) -> Scaled:
         """N_r for rising losses r, as floats with a proven error."""
         alone = int(np.searchsorted(losses, self.margin))

@@ -47,9 +47,9 @@ class Sequences:
 
     def allowed_each(self, losses: IntArray) -> IntArray:
         """C_{r,j} for many r, a row for each; for a negative r, as if every item were allowed everywhere."""
-        distinct, place = np.unique(losses, return_inverse=True)
-        rows = [self.allowed(None if r < 0 else r) for r in distinct.tolist()]
-        return np.array(rows).reshape(-1, self.k)[place]
+        rows = self._lookup.each(np.maximum(losses, 0)).astype(np.int64)
+        rows[losses < 0] = self.profile.d
+        return rows
 
     def number(self, r: int | None) -> int:
         """N_r, exactly; 0 for a negative loss, N_∞ for no r."""
@@ -133,6 +133,11 @@ class _Table:
         """C_{r,j} for every j."""
         return self._table[self._starts + r]
 
+    def each(self, losses: IntArray) -> FloatArray:
+        """C_{r,j} for every j, a row for each loss."""
+        rows: FloatArray = self._table[self._starts + losses[:, None]]
+        return rows
+
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """C_{r,j}, a row for each j asked for and a column for each loss."""
         first, width = int(losses[0]), len(losses)
@@ -157,6 +162,10 @@ class _Search:
     def row(self, r: int) -> FloatArray:
         """C_{r,j} for every j."""
         return self._ends[np.searchsorted(self._rising, r - self._top, side="right") - 1]
+
+    def each(self, losses: IntArray) -> FloatArray:
+        """C_{r,j} for every j, a row for each loss."""
+        return self._ends[np.searchsorted(self._rising, losses[:, None] - self._top, side="right") - 1]
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """C_{r,j}, a row for each j asked for and a column for each loss."""
