@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from shortlist.errors import DataError
 from shortlist.planning.histograms import Histogram, read_histogram
 from shortlist.votes.engine_errors import strip_context
@@ -27,14 +29,13 @@ def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
         whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
         table = source.relation.project(f'CAST("{_quote(names)}" AS VARCHAR) AS item, {whole} AS votes').fetchnumpy()
     items, votes = table["item"], table["votes"]
-    for values, said in ((items, "some rows have no item"), (votes, "some counts are missing or no whole numbers")):
-        if getattr(values, "mask", False) is not False and values.mask.any():
-            raise DataError(
-                "{name} must have an item and a whole number in each row",
-                said,
-                hint="is it the right column? Write 1000, not 1,000 or 1000.0",
-                name=_NAME,
-            )
+    if _has_gaps(items) or _has_gaps(votes):
+        raise DataError(
+            "{name} must have an item and a whole number in each row",
+            "some rows have no item" if _has_gaps(items) else "some counts are missing or no whole numbers",
+            hint="is it the right column? Write 1000, not 1,000 or 1000.0",
+            name=_NAME,
+        )
     labels = [str(each) for each in items.tolist()]
     if len(set(labels)) < len(labels):
         raise DataError(
@@ -44,6 +45,10 @@ def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
             name=_NAME,
         )
     return read_histogram(dict(zip(labels, votes.tolist(), strict=True)), source=f"the counts in column {count!r}")
+
+
+def _has_gaps(values: Any) -> bool:
+    return bool(np.any(getattr(values, "mask", False)))
 
 
 def _quote(name: str) -> str:

@@ -186,8 +186,8 @@ def plan(
     if isinstance(counts, Histogram):
         histogram = counts
     elif (counts is None) == (like is None):
-        found = "neither was" if counts is None else "both were"
-        raise ParameterError("{counts} or {like} must be given, and only one of them", found)
+        wrong = "neither was" if counts is None else "both were"
+        raise ParameterError("{counts} or {like} must be given, and only one of them", wrong)
     elif like is not None:
         histogram = invent_histogram(
             like, items=items, people=people, exponent=exponent, votes_per_person=votes_per_person
