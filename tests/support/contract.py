@@ -13,7 +13,7 @@ import pytest
 from flint import arb, ctx, fmpq
 from laws import Histogram, neighbours, p_value, random_histograms, same, sequences, small_histograms
 
-from shortlist import SeededBits, top_k
+from shortlist import SeededBits, prepare, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.choice import Table
 from shortlist.mechanisms import Mechanism, Prepared
@@ -176,6 +176,8 @@ class MechanismContract:
         before = array.copy()
         for k in range(1, len(counts) + 1):
             chosen = top_k(array, mechanism=self.make(k, self.epsilon), bits=SeededBits(k))
+            many = prepare(array, mechanism=self.make(k, self.epsilon)).draw_many(3, SeededBits(k))
+            assert all(len(set(each.tolist())) == len(each) == len(chosen) for each in many)
             assert sorted(set(chosen.tolist())) == sorted(chosen.tolist())
             assert len(chosen) == k
             assert set(chosen.tolist()) <= set(range(len(counts)))
@@ -195,10 +197,12 @@ class MechanismContract:
             (10**8 / np.arange(1, 81)).astype(int),
         ):
             whole = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
+            whole += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
             with monkeypatch.context() as patch:
                 for name, value in (("_SHORT", 20), ("_LONG", 40), ("_COLUMNS", 16)):
                     patch.setattr(arrays, name, value)
                 parts = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
+                parts += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
             assert parts == whole
 
     def test_same_seed_gives_the_same_answer(self) -> None:
