@@ -26,7 +26,7 @@ import numpy as np
 
 from shortlist import Joint, SystemBits, top_k
 from shortlist.mechanisms import build_mechanism
-from shortlist.votes.arrays import ArrayTally
+from shortlist.votes.memory.arrays import ArrayTally
 
 Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
 

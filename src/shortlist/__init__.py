@@ -34,17 +34,19 @@ if TYPE_CHECKING:
         PNFPeel,
         Subset,
     )
-    from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
+    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
     from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release.release import Release
+    from shortlist.release.usefulness import UsefulnessWarning
     from shortlist.selection.from_counts import Selector, prepare, top_k
     from shortlist.selection.from_votes import select
     from shortlist.votes import Query
-    from shortlist.votes.check import Check, check
-    from shortlist.votes.sources.files import Files
+    from shortlist.votes.check.check import Check, check
+    from shortlist.votes.files.files import Files
 
 __all__ = [
+    "Assessment",
     "Auto",
     "Bits",
     "BudgetError",
@@ -79,6 +81,7 @@ __all__ = [
     "ShortlistError",
     "Subset",
     "SystemBits",
+    "UsefulnessWarning",
     "__version__",
     "check",
     "compose",
@@ -88,9 +91,10 @@ __all__ = [
     "top_k",
 ]
 
-# Names are imported on first use, so that the command line can print help before NumPy is loaded.
+# Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
+# `__all__` are mechanisms.
 _HOMES = {
-    "mechanisms.accuracy": ["ErrorBound", "ReleasedCounts"],
+    "mechanisms.accuracy": ["Assessment", "ErrorBound", "ReleasedCounts"],
     "errors": [
         "BudgetError",
         "ChangedError",
@@ -103,36 +107,23 @@ _HOMES = {
     ],
     "exact.bits": ["Bits", "SeededBits", "SystemBits"],
     "ledger": ["Ledger"],
-    "mechanisms": [
-        "Auto",
-        "CDPPeel",
-        "FastJoint",
-        "Gamma",
-        "Joint",
-        "Laplace",
-        "MarginJoint",
-        "Mechanism",
-        "NoisyCounts",
-        "PNFJoint",
-        "PNFPeel",
-        "Subset",
-    ],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release.release": ["Release"],
+    "release.usefulness": ["UsefulnessWarning"],
     "selection.from_votes": ["select"],
     "selection.from_counts": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],
-    "votes.check": ["Check", "check"],
-    "votes.sources.files": ["Files"],
+    "votes.check.check": ["Check", "check"],
+    "votes.files.files": ["Files"],
 }
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return globals().setdefault(name, getattr(import_module(f"shortlist.{home}"), name))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = next((home for home, names in _HOMES.items() if name in names), "mechanisms")
+    return globals().setdefault(name, getattr(import_module(f"shortlist.{home}"), name))
 
 
 def __dir__() -> list[str]:

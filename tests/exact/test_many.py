@@ -17,8 +17,8 @@ from shortlist.exact.logarithms import LOG_ERROR, negative_logs
 from shortlist.exact.many_thinning import POWERS, accept_each_by_integers, accept_each_by_sums
 from shortlist.exact.shuffles import _draw_places, _take, distinct_below_each, permute_each
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
-from shortlist.exact.uniform import Uniform, below_each_short, leading_words
-from shortlist.mechanisms.peel.ranges import all_left
+from shortlist.exact.uniform import Uniform, draw_below_each_short, draw_words
+from shortlist.mechanisms.peel.ranges import cover_all_left
 
 
 def test_a_shuffle_in_rows_is_the_shuffle():
@@ -52,7 +52,7 @@ def test_rows_of_a_shuffle_are_uniform():
 def test_short_words_are_uniform(largest):
     """Also near and beyond the range of 32 bits."""
     bounds = np.full(12_000, largest)
-    drawn = below_each_short(bounds, SeededBits(3))
+    drawn = draw_below_each_short(bounds, SeededBits(3))
     assert p_value(np.bincount(drawn * 10 // largest, minlength=10), [0.1] * 10) > ALARM
 
 
@@ -76,7 +76,7 @@ def test_quick_decisions_agree_with_balls():
         decays = np.exp(-float(rate) * (values[0] - values))
         sums = np.array([(sizes * decays**m).sum() for m in range(1, POWERS + 1)])
         levels = rng.integers(1, len(values), 10)
-        heights, coins_drawn = leading_words(10, SeededBits(case)), leading_words(10, SeededBits(case + 10**6))
+        heights, coins_drawn = draw_words(10, SeededBits(case)), draw_words(10, SeededBits(case + 10**6))
         heights[0], coins_drawn[1] = np.uint64(1), np.uint64(2**64 - 1)
         below, above = (np.tile(sums[:, None] * share, (1, 10)) for share in (1 - 1e-13, 1 + 1e-13))
         sure, never = accept_each_by_sums(heights, coins_drawn, decays[levels], 1e-13, below, above)
@@ -86,7 +86,7 @@ def test_quick_decisions_agree_with_balls():
             height, coin = (Uniform(SeededBits(9), int(words[i])) for words in (heights, coins_drawn))
             assert not integers[i] or accept_by_integers(height, coin, magnitude)
             loss = rate * int(values[0] - values[level])
-            right = accept_by_balls(height, coin, loss, [all_left(values, sizes, rate)])
+            right = accept_by_balls(height, coin, loss, [cover_all_left(values, sizes, rate)])
             assert right or not (sure[i] or integers[i])
             assert not (right and never[i])
             decided += bool(sure[i] or never[i])
@@ -126,7 +126,7 @@ def test_numbers_are_located_after_a_first_cell():
     """The cell is the one that inversion among the later cells gives."""
     weights = np.array([5.0, 3.0, 2.0, 1.0, 1.0])
     table = Table(weights, error=0.0, omitted=0.0)
-    words = leading_words(30_000, SeededBits(6))
+    words = draw_words(30_000, SeededBits(6))
     for first in range(len(weights)):
         found = table.locate_each_after(words, np.full(len(words), first))
         kept = found >= 0

@@ -174,7 +174,7 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
         ({"counts": [5, 3], "k": 3}, "k is 3, and there are 2"),
         ({"counts": [5, 3], "epsilon": 0}, "epsilon must be above 0"),
         ({"counts": [5, 3], "delta": 2}, "delta must be above 0 and below 1"),
-        ({"counts": [5, 3], "draws": 0}, "draws must be at least 1"),
+        ({"counts": [5, 3], "draws": 0}, "draws must be a whole number"),
         ({"counts": [5, 3], "votes_per_person": 0}, "votes_per_person must be"),
         ({"counts": [5, 3], "want": "perfection"}, "want must be a measure and a value"),
         ({"counts": [5, 3], "want": "recall 1.5"}, "want for recall must be above 0 and at most 1, not '1.5'"),

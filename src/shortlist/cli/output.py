@@ -1,4 +1,4 @@
-"""Where a release goes: to a file by its suffix, and to the screen by --format."""
+"""Write a release to a file by its suffix, and print it by --format."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from shortlist.release.release import Release
 
 _SUFFIXES = (".json", ".csv", ".parquet")
-_LARGE_EPSILON = 20
 
 
 def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None:
-    """Refuse a release that has no place to go, before any data is read and any privacy is spent."""
+    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
     from shortlist.atomic_files import check_target
 
     if path is None:
@@ -44,12 +43,14 @@ def write_release(release: Release, path: Path, *, force: bool) -> None:
     write(path, force=force)
 
 
-def print_release(release: Release, form: Format, *, quiet: bool = False) -> None:
+def print_release(release: Release, form: Format, *, people: int | None = None, quiet: bool = False) -> None:
     """Print a release on stdout. JSON and CSV are what the files hold."""
     if quiet or stdout_is_closed():
         return
-    if release.guarantee.epsilon > _LARGE_EPSILON:
-        remark(f"remark: an epsilon above {_LARGE_EPSILON} promises next to nothing; 1 is common", quiet=quiet)
+    from shortlist.release.usefulness import find_warnings
+
+    for text in find_warnings(release, people):
+        remark(f"remark: {text}", quiet=quiet)
     if form is Format.TABLE:
         _print_table(release)
         return
@@ -71,12 +72,12 @@ def _print_table(release: Release) -> None:
     others = {name: columns[name] for name in ("count", "low", "high") if name in columns}
     console = make_console()
     print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
-    among = "" if release.d is None else f" of {release.d:,}"
+    of_all = "" if release.d is None else f" of {release.d:,}"
     order = ", in no order" if release.unordered else ""
     chose = f", which chose {release.parameters['chosen']}" if "chosen" in release.parameters else ""
-    print_lines(console, to_text(f"The top {len(release):,}{among} items{order}, by {release.mechanism}{chose}."))
+    print_lines(console, to_text(f"The top {len(release):,}{of_all} items{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
-    if release.error_bound is not None:
-        print_lines(console, to_text(f"Accuracy: {release.error_bound}."))
+    for remark_on_list in release.remarks():
+        print_lines(console, to_text(remark_on_list))
     if not release.secure:
         console.print(NOT_SECURE, style="bold")

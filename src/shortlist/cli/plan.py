@@ -10,7 +10,7 @@ import typer
 
 from shortlist.cli import options
 from shortlist.cli.display import make_console, print_lines, progress, remark, to_text
-from shortlist.cli.inputs import FileOptions
+from shortlist.cli.inputs import describe_files
 from shortlist.cli.options import Format
 from shortlist.errors import ParameterError
 
@@ -109,8 +109,8 @@ def plan(
             from shortlist.planning.count_files import read_count_files
 
             step("Reading the counts")
-            how = FileOptions(input_format, encoding, no_header, delimiter)
-            counts = read_count_files(how.apply(files), item=str(item), count=str(count))
+            described = describe_files(files, input_format, encoding, no_header, delimiter)
+            counts = read_count_files(described, item=str(item), count=str(count))
         made = make_plan(
             counts,
             k=k,

@@ -17,7 +17,7 @@ from shortlist.exact.balls import ball, exp_minus, shortfall, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import powers
-from shortlist.exact.uniform import Uniform, leading_words
+from shortlist.exact.uniform import Uniform, draw_words
 
 _LONGEST_TABLE = 1 << 14
 _FEW = 4
@@ -28,7 +28,7 @@ _NATS = 45
 
 
 def flip(enclose: Callable[[], arb], bits: Bits, *, least: float = 0.0) -> bool:
-    """Return True with the probability that a function encloses at the working precision, and that is `least` or more.
+    """Return True with the probability that a function encloses at the working precision. It is `least` or more.
 
     >>> from shortlist.exact.bits import SeededBits
     >>> flip(lambda: arb(1) / 3, SeededBits(1))
@@ -66,7 +66,7 @@ def flip_exp_array(exponents: FloatArray, exact: Callable[[int], Fraction], bits
 def _flip_each(steps: IntArray, exact: Callable[[int], Fraction], bits: Bits) -> NDArray[np.bool_]:
     """Flip coins, given j = ⌊x / s⌋ for each, or 45 / s if x is above 45. An error of 2^-8 of a step does no harm."""
     last = _NATS * _STEPS
-    words = leading_words(len(steps), bits)
+    words = draw_words(len(steps), bits)
     order = np.argsort(steps)
     upper = np.empty(len(steps))
     upper[order] = powers(Fraction(1, _STEPS), steps[order]).align(0)
@@ -88,7 +88,7 @@ def draw_geometric(rate: Fraction, count: int, bits: Bits) -> list[int]:
     """
     if count <= _FEW or not 1 / Fraction(_LONGEST_TABLE) < rate / _NATS < 1:
         return [_invert(Uniform(bits), rate) for _ in range(count)]
-    words = leading_words(count, bits)
+    words = draw_words(count, bits)
     drawn: list[int] = _tabulate(rate).locate_each(words).tolist()
     return [g if g >= 0 else _invert(Uniform(bits, int(words[i])), rate) for i, g in enumerate(drawn)]
 
@@ -100,7 +100,7 @@ def draw_geometric_array(rate: Fraction, count: int, bits: Bits) -> IntArray:
     """
     if not rate < _NATS:
         return np.array(draw_geometric(rate, count, bits), dtype=np.int64)
-    words = leading_words(count, bits)
+    words = draw_words(count, bits)
     if rate * _LONGEST_TABLE > _NATS:
         drawn = _tabulate(rate).locate_each(words)
         for i in np.flatnonzero(drawn < 0).tolist():
@@ -166,7 +166,8 @@ def _tabulate(rate: Fraction) -> Table:
     """Tabulate the weights e^(−rate · g) of the first g."""
     weights = powers(rate, np.arange(math.ceil(_NATS / rate) + 1))
     floats = weights.align(0)
-    # Those left out weigh e^(−rate) / (1 − e^(−rate)) times the last one, and the sum is almost 1 / (1 − e^(−rate)).
+    # The omitted weights sum to e^(−rate) / (1 − e^(−rate)) times the last one. The listed ones sum to almost
+    # 1 / (1 − e^(−rate)).
     return Table(floats, error=weights.error, omitted=2 * float(floats[-1] * floats.sum()))
 
 

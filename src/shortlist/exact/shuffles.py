@@ -1,4 +1,4 @@
-"""Many Fisher–Yates shuffles at once: the draws of `distinct_below`, a row for each list.
+"""Many Fisher–Yates shuffles at once: the draws of `draw_distinct_below`, a row for each list.
 
 Step j of a shuffle takes the integer at a uniform place p_j ≥ j, and puts the integer at place j there. Let v_j be the
 integer at place j when step j begins. It is v_i for the last i < j with p_i = j, or j itself if there is none. Step j
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import below_each_short
+from shortlist.exact.uniform import draw_below_each_short
 
 
 def distinct_below_each(bounds: IntArray, bits: Bits) -> IntArray:
@@ -40,10 +40,10 @@ def _draw_places(bounds: IntArray, bits: Bits) -> IntArray:
     chances = bounds - steps
     free = chances > 1
     if 2 * np.count_nonzero(free) > free.size:
-        drawn: IntArray = below_each_short(chances.ravel(), bits).reshape(bounds.shape)
+        drawn: IntArray = draw_below_each_short(chances.ravel(), bits).reshape(bounds.shape)
         return drawn + steps
     places = np.broadcast_to(steps, bounds.shape).copy()
-    places[free] += below_each_short(chances[free], bits)
+    places[free] += draw_below_each_short(chances[free], bits)
     return places
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -15,7 +14,7 @@ from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
-from shortlist.mechanisms.near_names import find_near_name
+from shortlist.mechanisms.near_names import describe_unknown
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
@@ -45,7 +44,7 @@ __all__ = [
 ]
 
 DEFAULT_MECHANISM = "auto"
-"""The mechanism that is taken where none is named."""
+"""The name of the mechanism that is used by default."""
 
 _ALL: tuple[type[Mechanism], ...] = (
     Auto,
@@ -61,7 +60,7 @@ _ALL: tuple[type[Mechanism], ...] = (
     Gamma,
 )
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
-_PURE = "{kind} needs no {delta}: its guarantee is pure"
+_ORDERED = "leave {mechanism} out: auto gives an ordered list"
 _PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
@@ -75,19 +74,19 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     Parameters that are None count as not given.
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
     known = {field.name: field.default is MISSING for field in fields(kind)}
+    if kind is Subset and "ordered" in given:
+        _refuse_order(given.pop("ordered"))
     for name in given:
         if name not in known:
-            raise _unknown(name, kind, known)
+            raise describe_unknown(name, kind.name, known, elsewhere=name in _PARAMETERS)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
     for name, needed in known.items():
         if needed and name not in given:
-            raise ParameterError(
-                f"{{kind}} needs {{{name}}}", hint=f"pass {{{name}={_EXAMPLES[name]}}}, say", kind=kind.name
-            )
+            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
     return kind(**given)
 
 
@@ -97,25 +96,21 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     >>> takes_cap("noisy-counts"), takes_cap("joint")
     (True, False)
     """
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
     return any(field.name == "votes_per_person" for field in fields(kind))
 
 
-def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
-    near = find_near_name(name, known)
-    return ParameterError(
-        "{kind} takes " + ", ".join(f"{{{each}}}" for each in known),
-        f"it does not take {{{name}}}" if name in _PARAMETERS else "it has no parameter {unknown!r}",
-        hint=_PURE if name == "delta" else f"did you mean {{{near}}}?" if near else None,
-        kind=kind.name,
-        unknown=name,
-    )
+def _refuse_order(ordered: object) -> None:
+    if ordered is not False:
+        raise ParameterError(
+            "{ordered} must be False for subset: it gives no order", "not {value}", hint=_ORDERED, value=quote(ordered)
+        )
 
 
-def _kind(name: object) -> type[Mechanism]:
+def _find_kind(name: object) -> type[Mechanism]:
     if isinstance(name, str) and name in MECHANISMS:
         return MECHANISMS[name]
-    # The command line knows names only, and so does whoever wrote one.
+    # Somebody who passed a name, as the command line does, needs no hint about objects.
     objects = "" if isinstance(name, str) else ", or a mechanism object"
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
@@ -129,7 +124,7 @@ def _kind(name: object) -> type[Mechanism]:
 
 
 def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:
-    """Parameters beside a mechanism object must be the ones that it has."""
+    """Refuse parameters beside a mechanism object that differ from its own."""
     if given and type(mechanism)(**{**mechanism.parameters, **given}) != mechanism:
         raise ParameterError(
             "the {mechanism} object and the parameters beside it must agree",

@@ -15,7 +15,7 @@ from shortlist.exact.balls import exp_minus, round_to_float, shortfall
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.scaled import Scaled, powers
-from shortlist.exact.uniform import Uniform, leading_words
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.profile import EVERY_LEVEL
 
 _BITS_PER_NAT = 1.4426950408889634
@@ -24,7 +24,7 @@ _CLOSE = 2.0**-40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The weight q^start − q^end of the losses from start to end; no end means that all losses from start count."""
+    """The weight q^start − q^end of the losses in [start, end), or q^start without an end."""
 
     rate: Fraction
     start: int
@@ -58,7 +58,7 @@ def draw_reaches_each(
     """
     reached = losses <= starts
     asked = np.flatnonzero(~reached & (losses < ends) | ~reached & (ends < 0))
-    words = leading_words(len(asked), bits)
+    words = draw_words(len(asked), bits)
     widths = np.where(ends[asked] < 0, EVERY_LEVEL, ends[asked] - starts[asked])
     depths, place = np.unique(np.append(losses[asked] - starts[asked], widths), return_inverse=True)
     shares = 1 - powers(rate, depths).align(0)[place]
@@ -72,16 +72,16 @@ def draw_reaches_each(
 
 
 def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
-    """How many bits q^r is below 1. Three roundings of at most `nats` put it off by far less than a bit."""
+    """Return −log₂ q^r for each loss r. Its three roundings change it by far less than one bit."""
     return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
 
 
 def lengths(rate: Fraction, widths: IntArray) -> Scaled:
-    """1 − q^width for every width."""
+    """Compute 1 − q^width for every width."""
     distinct = [int(widths[0])] if (widths == widths[0]).all() else np.unique(widths).tolist()
     mantissa, exponent = np.array([_length(rate, width) for width in distinct]).T
-    place = np.searchsorted(distinct, widths) if len(distinct) > 1 else np.zeros(len(widths), dtype=np.int64)
-    return Scaled(mantissa=mantissa[place], exponent=exponent[place].astype(np.int64), roundings=2)
+    index = np.searchsorted(distinct, widths) if len(distinct) > 1 else np.zeros(len(widths), dtype=np.int64)
+    return Scaled(mantissa=mantissa[index], exponent=exponent[index].astype(np.int64), roundings=2)
 
 
 @lru_cache(maxsize=4096)

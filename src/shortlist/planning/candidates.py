@@ -19,9 +19,8 @@ from shortlist.mechanisms import (
     PNFPeel,
     Subset,
 )
-from shortlist.mechanisms.counts.calibrated import read_cap
 from shortlist.privacy import Neighbours
-from shortlist.privacy.numbers import read_probability
+from shortlist.privacy.numbers import read_probability, read_whole
 
 SMALL_DELTA = Fraction(1, 10**6)
 """The δ that is proposed to those who have given none."""
@@ -48,7 +47,7 @@ class Constraints:
         if self.delta is not None:
             object.__setattr__(self, "delta", read_probability(self.delta, name="delta"))
         if self.votes_per_person is not None:
-            read_cap(self.votes_per_person)
+            read_whole(self.votes_per_person, name="votes_per_person")
         object.__setattr__(self, "neighbours", str(Neighbours.read(self.neighbours)))
 
     def allow(self, k: int, epsilon: Any) -> Mapping[str, Mechanism]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.planning.histograms import Histogram, read_histogram
-from shortlist.votes.engine_errors import strip_context
-from shortlist.votes.sources.files import open_files
-from shortlist.votes.sources.source import reading_from
-from shortlist.votes.workspace import Workspace
+from shortlist.votes.files.files import open_files
+from shortlist.votes.files.source import translate_errors_of
+from shortlist.votes.workspace.failures import strip_context
+from shortlist.votes.workspace.workspace import Workspace
 
 _NAME = "the table of counts"
 _WHOLE = "^[+-]?[0-9]{1,19}$"
@@ -22,7 +22,7 @@ def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
     """Read a Parquet, CSV or JSON lines file with a column of items and a column of counts."""
     workspace = Workspace(memory_limit=None)
     source = open_files(workspace, files, choose=lambda header: header.take([item, count], where=_NAME), name=_NAME)
-    with reading_from(source, hint="is the file complete, and are all its rows alike?"):
+    with translate_errors_of(source, hint="is the file complete, and are all its rows alike?"):
         # Columns are taken by position, because DuckDB takes two names that differ in case for one.
         names, numbers = source.relation.columns
         text = f'trim(CAST("{_quote(numbers)}" AS VARCHAR))'

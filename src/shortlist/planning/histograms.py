@@ -13,7 +13,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import Real, quote, read_positive
 from shortlist.profile import Profile
-from shortlist.votes.arrays import ArrayTally, read_counts
+from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 SHAPES = ("zipf",)
 """What invented counts may look like."""

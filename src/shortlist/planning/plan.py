@@ -15,7 +15,6 @@ from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
-from shortlist.mechanisms.mechanism import read_size
 from shortlist.planning.advice import Advice, advise, needs_help
 from shortlist.planning.candidates import Constraints
 from shortlist.planning.collapse import Collapse, find_collapse
@@ -23,7 +22,7 @@ from shortlist.planning.commands import write_call, write_command
 from shortlist.planning.forecast import SORTS, Forecast, forecast
 from shortlist.planning.histograms import Histogram, invent_histogram, read_histogram
 from shortlist.planning.wishes import Answer, Wish, find_epsilons
-from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
+from shortlist.privacy.numbers import Real, quote, read_positive, read_whole, write_exact
 
 NOT_PRIVATE = (
     "A plan is NOT PRIVATE: it is computed from the counts themselves. Make it on counts that are public, past or "
@@ -195,7 +194,7 @@ def plan(
     else:
         histogram = read_histogram(counts)
     constraints = Constraints(delta=delta, votes_per_person=votes_per_person, ordered=ordered, neighbours=neighbours)
-    size, limit = read_size(k, name="k"), read_positive(epsilon, name="epsilon")
+    size, limit = read_whole(k, name="k"), read_positive(epsilon, name="epsilon")
     _check_options(sort, draws)
     if size > histogram.d:
         raise DataError(
@@ -276,5 +275,5 @@ def _say_nothing(step: str) -> None:
 def _check_options(sort: str, draws: int) -> None:
     if sort not in SORTS:
         raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))
-    if read_size(draws, name="draws") > _MOST_DRAWS:
+    if read_whole(draws, name="draws") > _MOST_DRAWS:
         raise ParameterError("{draws} must be at most {most}", most=f"{_MOST_DRAWS:,}")

@@ -1,7 +1,7 @@
 """A release: everything that may be published, and nothing else.
 
-The items, their noisy counts and the choice of `auto` depend on the data, and the guarantee covers them. The rest is
-public beforehand.
+The items, their noisy counts, the assessment and the choice of `auto` depend on the data, and the guarantee covers
+them. The rest is public before the votes are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, overload
 
 from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
-from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
 from shortlist.release import record
 from shortlist.release.columns import METADATA, make_arrow, make_columns, write_csv
@@ -27,6 +27,8 @@ from shortlist.version import __version__
 
 PathLike = str | os.PathLike[str]
 NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
+DECLARED = "declared by the caller, not enforced"
+"""How a limit on the votes of a person was ensured, where the library did not count the votes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +36,8 @@ class Release(Sequence[Any]):
     """The chosen items, best first, and what is promised about the persons who voted.
 
     A release is a sequence of its items. `parameters` are the public parameters of the mechanism. `d` is the number of
-    items in the public domain, or None without one. `secure` says whether the randomness came from the operating
-    system; the guarantee holds only then. `unordered` says that the order of the items means nothing.
+    items in the public domain, or None without one. `secure` is true if the randomness came from the operating
+    system. The guarantee holds only then. `unordered` is true if the order of the items means nothing.
 
     >>> from shortlist import prepare
     >>> release = prepare({"apple": 310, "pear": 190, "plum": 12}, k=2, epsilon=1).release()
@@ -54,6 +56,7 @@ class Release(Sequence[Any]):
     counts: ReleasedCounts | None = None
     error_bound: ErrorBound | None = None
     population: str | None = None
+    assessment: Assessment | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", tuple(_to_python(item) for item in self.items))
@@ -69,11 +72,11 @@ class Release(Sequence[Any]):
         return iter(self.items)
 
     @overload
-    def __getitem__(self, place: int) -> Any: ...
+    def __getitem__(self, index: int) -> Any: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Any, ...]: ...
-    def __getitem__(self, place: int | slice) -> Any:
-        return self.items[place]
+    def __getitem__(self, index: slice) -> tuple[Any, ...]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.items[index]
 
     def __str__(self) -> str:
         columns = [
@@ -100,12 +103,22 @@ class Release(Sequence[Any]):
         return _rebuild, ({**values, "parameters": dict(self.parameters)},)
 
     def _caption(self) -> str:
-        among = "" if self.d is None else f" of {self.d:,}"
-        chosen = f"Top {len(self)}{among}" + (", in no order," if self.unordered else "")
-        bound = "" if self.error_bound is None else f" Accuracy: {self.error_bound}."
-        stamp = "" if self.secure else f" {NOT_SECURE}"
+        of_all = "" if self.d is None else f" of {self.d:,}"
+        chosen = f"Top {len(self)}{of_all}" + (", in no order," if self.unordered else "")
         ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
-        return f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}.{bound}{stamp}"
+        first = f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}."
+        return " ".join([first, *self.remarks(), *([] if self.secure else [NOT_SECURE])])
+
+    def remarks(self) -> list[str]:
+        """Say in sentences how good the list is, and what the caller vouches for."""
+        found = []
+        if self.error_bound is not None:
+            found.append(f"Accuracy: {self.error_bound}.")
+        if self.assessment is not None:
+            found.append(f"Assessment: {self.assessment}.")
+        if "cap" in self.parameters:
+            found.append(f"Votes per person: at most {self.parameters['votes_per_person']}, {self.parameters['cap']}.")
+        return found
 
     @property
     def domain_size(self) -> int | None:
@@ -143,7 +156,7 @@ class Release(Sequence[Any]):
         return cls(**stored)
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
-        """Write ranks and items as CSV. If the release is not secure, a third column says so."""
+        """Write ranks and items as CSV. If the release is not secure, a further column is false in every row."""
         write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
@@ -176,7 +189,7 @@ def _read_file(path: Path) -> str:
             "the record {path} must be readable", "{reason}", path=repr(str(path)), reason=error.strerror
         ) from None
     except ValueError:
-        return ""  # no text at all, so no record
+        return ""  # not a text, so not a record
 
 
 def _rebuild(values: dict[str, Any]) -> Release:
@@ -185,5 +198,5 @@ def _rebuild(values: dict[str, Any]) -> Release:
 
 
 def _to_python(item: Any) -> Any:
-    """Turn a NumPy scalar into the Python value that it stands for."""
+    """Turn a NumPy scalar into a Python value."""
     return item.item() if type(item).__module__ == "numpy" else item

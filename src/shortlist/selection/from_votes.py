@@ -1,4 +1,4 @@
-"""From votes, wherever they are, to a release that can be published."""
+"""Make a release from votes in any engine, file or database."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, takes_cap
-from shortlist.privacy.numbers import quote, read_positive
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
+from shortlist.privacy.numbers import read_whole
 from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
+from shortlist.release.usefulness import warn
+from shortlist.selection.terms import Terms
 from shortlist.votes import tally
 
 
@@ -23,7 +25,7 @@ def select(
     person: str | None = None,
     votes_per_person: int | None = None,
     domain: Any = None,
-    k: int | None = None,
+    k: int | tuple[int, int] | None = None,
     epsilon: Any = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
@@ -35,6 +37,11 @@ def select(
     bits: Bits | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     note: str | None = None,
+    assess: Any = None,
+    counts_epsilon: Any = None,
+    counts_rho: Any = None,
+    counts_delta: Any = None,
+    people: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
     **parameters: Any,
 ) -> Release:
@@ -43,17 +50,21 @@ def select(
     `shortlist.votes.tally` describes where the votes and the domain may come from: frames, files, or a
     `shortlist.Query` on a database. Of these parameters, `votes`, `person`, `item`, `count`, `votes_per_person`,
     `domain`, `domain_column` and `memory_limit` (of DuckDB) go there. `epsilon` is read as the exact rational that was
-    written; `parameters` are those of the mechanism.
+    written. `parameters` are those of the mechanism.
 
-    A person counts once for an item. With `votes_per_person`, only so many items of each person count; which ones
-    depends on nothing but that person's own votes.
+    A person counts once for an item. With `votes_per_person`, at most that many items of each person count. Which
+    ones depends only on that person's own votes.
 
-    With `count`, the table is counted already, and the caller vouches that one person (or other `unit` of privacy)
-    adds at most `sensitivity` to each count; the mechanism then runs with epsilon divided by it.
+    With `count`, the table is counted already. The caller guarantees that one person (or another `unit` of privacy)
+    adds at most `sensitivity` to each count. The mechanism then runs with epsilon divided by it.
 
     With `ledger`, the release is charged to that budget, with a `note`, before any vote is read and any randomness is
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
     ledger mandatory.
+
+    `assess` is an epsilon on top, for an estimate of the error on these data and the bound that follows from it.
+    `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The guarantee of the
+    release is the sum. `people` is the number of people, where that is public: a bound above it is a warning.
 
     Without `bits`, the operating system's randomness is used. `progress` is called with each step when it starts.
 
@@ -66,16 +77,25 @@ def select(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     times = _read_sensitivity(sensitivity, count)
-    per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
-    if takes_cap(mechanism):
-        parameters["votes_per_person"] = votes_per_person
-    built = build_mechanism(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
-    # The cap that a mechanism relies on is the cap that is applied to the votes.
-    cap = getattr(built, "votes_per_person", votes_per_person)
-    guarantee = built.guarantee.scale(times, unit=unit)
+    terms = Terms.read(
+        mechanism,
+        k,
+        epsilon,
+        neighbours,
+        sensitivity=times,
+        votes_per_person=votes_per_person,
+        people=people,
+        assess=assess,
+        counts_epsilon=counts_epsilon,
+        counts_rho=counts_rho,
+        counts_delta=counts_delta,
+        **parameters,
+    )
+    built, cap, extras = terms.mechanism, terms.votes_per_person, terms.extras
+    guarantee = terms.state_guarantee(unit)
     drawn_from = read_bits(bits)
     check_may_release(built, drawn_from)
-    public = list_parameters(built, sensitivity=times, votes_per_person=cap)
+    public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
     counted = tally(
         votes,
@@ -90,7 +110,7 @@ def select(
         progress=progress,
     )
     progress("Drawing the items")
-    picks = built.prepare(counted).draw(drawn_from)
+    picks, spread = extras.draw(built, built.prepare(counted).draw(drawn_from), counted, drawn_from)
     progress("Naming the items")
     rows, noisy = picks.publish(counted.rows(picks))
     release = make_release(
@@ -104,17 +124,19 @@ def select(
         noisy=noisy,
         population=account.population,
         chosen=picks.chosen,
+        extras=extras,
+        spread=spread,
     )
     account.finish(release)
+    warn(release, terms.people, stacklevel=2)
     return release
 
 
 def _read_sensitivity(sensitivity: int, count: str | None) -> int:
-    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
-    if sensitivity > 1 and count is None:
+    times = read_whole(sensitivity, name="sensitivity")
+    if times > 1 and count is None:
         raise ParameterError(
-            "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
+            "{sensitivity} must go with {count}: with {person}, each person counts once for an item",
             hint="leave {sensitivity} out",
         )
-    return sensitivity
+    return times

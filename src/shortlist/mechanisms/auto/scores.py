@@ -1,12 +1,13 @@
-"""How many votes a mechanism is expected to be wrong by at a place, as a number that one person moves by at most Δ.
+"""Scores: about how many votes the list of a mechanism misses at a place. One person changes a score by at most Δ.
 
-No place can be wrong by more than its count, so that every score is a mean over places j of a number that is cut off at
-h_(j). A score is made of logarithms of sums of exponentials, so it is irrational. It is enclosed in balls: first from
-floats with a proven error, then exactly, the more narrowly the more effort is asked for.
+No place can miss more votes than its count. So every score is a mean over places j of a number that is cut off at
+h_(j). A score has logarithms of sums of exponentials, so it is irrational. It is enclosed in balls: first from floats
+with a proven error, then exactly. More effort makes the ball narrower.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,10 +17,12 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import IntArray
-from shortlist.exact.balls import ball, exp_minus
+from shortlist.exact.balls import ball, exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
+from shortlist.exact.noise import DiscreteLaplace
+from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.mixture import Mixture
-from shortlist.mechanisms.peel.peeling import Peeling
+from shortlist.mechanisms.peel.peeling import PeelLevels
 from shortlist.mechanisms.spans import count_bits
 from shortlist.mechanisms.subset.draws import count_set_bits, find_reach
 from shortlist.mechanisms.subset.grid import Grid
@@ -31,10 +34,13 @@ _BITS_PER_EFFORT = 24
 
 
 class Score(Protocol):
-    """A score of one mechanism on given levels, in votes; less is better."""
+    """The score of one mechanism on given levels, in votes. A smaller score is better."""
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score: from floats without effort, and exactly with a radius that shrinks as effort rises."""
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose the largest z_j: the score of the worst place, not cut off at its count."""
 
 
 class ListScore:
@@ -46,41 +52,60 @@ class ListScore:
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
+        return cut_off(self.enclose_spread(effort), self._mixture.top)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose z."""
         if effort:
-            cells = [replace(cell, even=False) for cell in self._mixture.cells()]
+            cells = [replace(cell, padded=False) for cell in self._mixture.cells()]
             total = enclose_sum(cells, _BITS_PER_EFFORT * effort)
         else:
             total = self._mixture.total()
-        return cut_off(total.log() / ball(self._rate), self._mixture.top)
+        return total.log() / ball(self._rate)
 
 
 class SetScore:
-    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Z, Z = Σ_S e^(−rate · max(loss of S, 0)).
+    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Z, Z = Σ_S e^(−rate · max(loss of S, 0)), over all sizes."""
 
-    The set of the k largest items counts 1. If it leads by the gap g > 0, all other sets have an upper and a lower
+    def __init__(self, levels: Levels, *, sizes: range, rate: Fraction) -> None:
+        self._rate = rate
+        self._sums = [_SetSum(levels, n=n, rate=rate) for n in sizes]
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score."""
+        return cut_off(self.enclose_spread(effort), self._sums[-1].top)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose z."""
+        return sum((each.enclose(effort) for each in self._sums), arb(0)).log() / ball(self._rate)
+
+
+class _SetSum:
+    """Σ_S e^(−rate · max(loss of S, 0)) over the sets of n items.
+
+    The set of the n largest items counts 1. If it leads by the gap g > 0, all other sets have an upper and a lower
     loss of g or more, and a loss of g or more. With W the sum of e^(−rate · (loss − g)) over all sets, where the two
-    losses of the leading set count as g, Z = 1 + e^(−rate · g) (W − 1). If g is 0, Z = W.
+    losses of the leading set count as g, the sum is 1 + e^(−rate · g) (W − 1). If g is 0, it is W.
     """
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+    def __init__(self, levels: Levels, *, n: int, rate: Fraction) -> None:
         self._levels = levels
-        self._k = k
+        self._n = n
         self._rate = rate
-        self._all_bits = count_set_bits(levels.d, range(k, k + 1))
+        self._all_bits = count_set_bits(levels.d, range(n, n + 1))
         self._reach = find_reach(self._all_bits, rate)
         sets = self._sets(self._reach)
         self._gap = sets.gap
-        self._top = sets.profile.top(k)
+        self.top = sets.profile.top(n)
         others = sets.without_leader()
         self._grid = None if others is None else Grid(others, rate, offset=0, reach=self._reach)
 
     def enclose(self, effort: int) -> arb:
-        """Enclose the score."""
+        """Enclose the sum."""
         if self._grid is None:
-            return arb(0)
+            return arb(1)
         spread = self._enclose_exactly(self._grid, effort) if effort else self._enclose_roughly(self._grid)
-        whole = 1 + exp_minus(self._rate * self._gap) * (spread - 1)
-        return cut_off(whole.log() / ball(self._rate), self._top)
+        return 1 + exp_minus(self._rate * self._gap) * (spread - 1)
 
     def _enclose_roughly(self, grid: Grid) -> arb:
         left_out = grid.left_out()
@@ -92,27 +117,37 @@ class SetScore:
     def _enclose_exactly(self, grid: Grid, effort: int) -> arb:
         complete = self._sets(EVERY_LEVEL).without_leader()
         assert complete is not None
-        cells = [*(replace(cell, even=False) for cell in grid.cells(complete)), *grid.rest(complete)]
+        cells = [*(replace(cell, padded=False) for cell in grid.cells(complete)), *grid.rest(complete)]
         return enclose_sum(cells, _BITS_PER_EFFORT * effort)
 
     def _sets(self, depth: int) -> Sets:
-        return Sets(self._levels.above(min(self._k + 1, self._levels.d), depth), self._k, depth)
+        return Sets(self._levels.above(min(self._n + 1, self._levels.d), depth), self._n, depth)
 
 
 class RoundScore:
     """The mean over rounds j of min(z_j, h_(j)), z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i)))."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
+        self._peeling = PeelLevels(levels, k=k, rate=rate)
         self._top = self._peeling.shown.profile.top(k).tolist()
         self._rate = rate
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
-        sums = self._enclose_exactly() if effort else self._enclose_roughly()
-        rate = ball(self._rate)
-        cut = [(each.log() / rate).min(arb(count)) for each, count in zip(sums, self._top, strict=True)]
+        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(effort), self._top, strict=True)]
         return sum(cut, arb(0)) / len(cut)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose the largest z_j."""
+        first, *others = self._enclose_rounds(effort)
+        for z in others:
+            first = first.max(z)
+        return first
+
+    def _enclose_rounds(self, effort: int) -> list[arb]:
+        """Enclose z_j of each round."""
+        sums, rate = self._enclose_exactly() if effort else self._enclose_roughly(), ball(self._rate)
+        return [each.log() / rate for each in sums]
 
     def _enclose_roughly(self) -> list[arb]:
         """The sum of each round, from floats."""
@@ -131,8 +166,18 @@ class RoundScore:
         return [each for level in reversed(levels) for each in level][: len(self._top)]
 
 
+def find_noise_rate(candidate: NoisyCounts) -> Fraction:
+    """One divided by the scale of discrete Laplace noise, or a little less than 1/σ for Gaussian noise."""
+    noise = candidate.noise
+    if isinstance(noise, DiscreteLaplace):
+        return 1 / noise.b
+    # The root of a number of 40 bits or more is off by less than a millionth.
+    shift = 20 + max(0, math.floor(noise.variance).bit_length())
+    return Fraction(math.isqrt(math.floor(4**shift / noise.variance)), 2**shift)
+
+
 def cut_off(score: arb, top: IntArray) -> arb:
-    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so that the ends of a ball suffice."""
+    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
     return _cut_off(score.lower(), top).union(_cut_off(score.upper(), top))
 
 
@@ -144,7 +189,7 @@ def _cut_off(point: arb, top: IntArray) -> arb:
 
 
 def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
-    """Enclose the sum of the weights of some cells to that many bits, splitting cells that blur it most.
+    """Enclose the sum of the weights of some cells to that many bits. Split the cells with the largest radius.
 
     Rounds  Every round but the last splits a cell, and there are finitely many.
     """
@@ -153,11 +198,7 @@ def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
         total = sum(weights, arb(0))
         if total.rad() < total.lower() * arb(2) ** -bits:
             return total
-        share = total.rad() / (2 * len(cells))
-        finer: list[AnyCell] = []
-        for cell, weight in zip(cells, weights, strict=True):
-            parts = None if weight.rad() < share else cell.split()
-            finer.extend([cell] if parts is None else parts)
+        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)))
         if len(finer) == len(cells):
             return total
         cells = finer

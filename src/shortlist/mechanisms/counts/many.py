@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
-from shortlist.exact.uniform import distinct_below, leading_words
+from shortlist.exact.uniform import draw_distinct_below, draw_words
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import ManyPicks
@@ -110,7 +110,7 @@ class _Rows(LargestNoisyCounts):
         lowest, highest = (int(seen.min()), int(seen.max())) if len(seen) else (0, 0)
         width = _WORD - (highest - lowest).bit_length()
         words: IntArray = np.full(values.shape, -1, dtype=np.int64)
-        random = (leading_words(len(seen), bits) >> np.uint64(64 - width)).astype(np.int64)
+        random = (draw_words(len(seen), bits) >> np.uint64(64 - width)).astype(np.int64)
         words[reached] = (seen - lowest) << width | random
         length = values.shape[1]
         wanted = min(self._k + 1, length)
@@ -121,6 +121,6 @@ class _Rows(LargestNoisyCounts):
         sorted_words = np.take_along_axis(found, falling, axis=1)
         equal = (sorted_words[:, 1:] == sorted_words[:, :-1]) & (sorted_words[:, 1:] >= 0)
         for row in np.flatnonzero(equal.any(axis=1)).tolist():
-            uniform = distinct_below(np.full(length, length), bits)
+            uniform = draw_distinct_below(np.full(length, length), bits)
             order[row] = uniform[np.argsort(-words[row][uniform], kind="stable")][:wanted]
         return order[:, : self._k]

@@ -17,7 +17,7 @@ from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.many_thinning import accept_each_by_integers
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
-from shortlist.exact.uniform import Uniform, leading_words
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
@@ -32,7 +32,7 @@ from shortlist.profile import Levels, ManyPicks, Picks, cut_batches
 class PNFJoint(Mechanism):
     """Choose the sequence s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
-    Claim  epsilon-DP when one person raises each count by 0 or 1; never a larger expected loss than Joint.
+    Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
     Proof  pnf_joint.proof.md.
     Cost   that of Joint, and a further sum over the profile when few sequences have a small loss.
 
@@ -54,7 +54,7 @@ class PNFJoint(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises; rho is what any epsilon-DP mechanism has."""
+        """What one draw promises. Every epsilon-DP mechanism has this rho."""
         return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _error_bound(self, d: int, failure: Fraction) -> int | None:
@@ -65,7 +65,7 @@ class PNFJoint(Mechanism):
 
 
 class ThinnedMixture(Prepared):
-    """PNF-Joint's law on given levels: Joint's sequences, thinned out."""
+    """PNF-Joint's law on given levels: rejection sampling from Joint's sequences."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._k = k
@@ -83,7 +83,7 @@ class ThinnedMixture(Prepared):
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose k items n times."""
         parts = [
-            self._joint.picks(self._joint.complete, self._draw_many_positions(size, bits).ravel())
+            self._joint.picks(self._joint.all_sequences, self._draw_many_positions(size, bits).ravel())
             for size in cut_batches(n, self._k)
         ]
         return ManyPicks.join(parts).reshape(self._k)
@@ -91,19 +91,21 @@ class ThinnedMixture(Prepared):
     def _draw_many_positions(self, n: int, bits: Bits) -> IntArray:
         """Propose lists for all draws that have none, until each has one."""
         positions = np.empty((n, self._k), dtype=np.int64)
-        heights = leading_words(n, bits)
+        heights = draw_words(n, bits)
         # The numbers of which more than 64 bits may have been drawn.
         exact: dict[int, Uniform] = {}
         missing = np.arange(n)
         while len(missing):
             proposed = self._joint.draw_many_positions(len(missing), bits)
-            coins = leading_words(len(missing), bits)
+            coins = draw_words(len(missing), bits)
             magnitudes = np.full(len(missing), self._joint.magnitude)
             accepted = accept_each_by_integers(heights[missing], coins, magnitudes)
             for i in np.flatnonzero(~accepted).tolist():
                 draw = int(missing[i])
                 height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
-                accepted[i] = self._accepts(height, Uniform(bits, int(coins[i])), self._joint.complete, proposed[i])
+                accepted[i] = self._accepts(
+                    height, Uniform(bits, int(coins[i])), self._joint.all_sequences, proposed[i]
+                )
             positions[missing[accepted]] = proposed[accepted]
             missing = missing[~accepted]
         return positions
@@ -117,9 +119,9 @@ class ThinnedMixture(Prepared):
     @cached_property
     def crowds(self) -> list[LossCrowd]:
         """All sequences, in crowds of consecutive losses."""
-        sequences = self._joint.complete
+        sequences = self._joint.all_sequences
         edges = sorted({0, *self._joint.edges(), sequences.widest + 1})
-        return _peopled(self._rate, sequences, [(first, after - 1) for first, after in pairwise(edges)])
+        return _make_crowds(self._rate, sequences, [(first, after - 1) for first, after in pairwise(edges)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,15 +140,15 @@ class LossCrowd:
         return highest if self.first == self.last else highest.union(exp_minus(self.rate * self.last))
 
     def split(self) -> list[LossCrowd] | None:
-        """Two halves, but for those without members."""
+        """Return two halves, or the one half that has members, or None for a single loss."""
         if self.first == self.last:
             return None
         middle = (self.first + self.last) // 2
-        return _peopled(self.rate, self.sequences, [(self.first, middle), (middle + 1, self.last)])
+        return _make_crowds(self.rate, self.sequences, [(self.first, middle), (middle + 1, self.last)])
 
 
-def _peopled(rate: Fraction, sequences: Sequences, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
-    """The crowds for ranges of losses, leaving out the empty ones."""
+def _make_crowds(rate: Fraction, sequences: Sequences, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
+    """Make a crowd for each range of losses that some sequence has."""
     crowds = []
     for first, last in ranges:
         members = sequences.number(last) - sequences.number(first - 1)

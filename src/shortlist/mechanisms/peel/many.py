@@ -1,4 +1,4 @@
-"""Many peels side by side: the rounds of `Peel`, for all runs at once.
+"""Many peels side by side: the rounds of `PeelRun`, for all runs at once.
 
 A run proposes an item of the level that is its best one left, or of a level below, as if nothing were taken there.
 Proposals of items that it has taken are skipped. That conditions a proposal on nothing but not being taken, so it is a
@@ -8,7 +8,6 @@ proposal among the items that are left.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
 
@@ -18,12 +17,12 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.many_thinning import Mask
-from shortlist.exact.uniform import Uniform, below_each, leading_words
+from shortlist.exact.uniform import Uniform, draw_below_each, draw_words
 from shortlist.mechanisms.mechanism import Prepared
-from shortlist.mechanisms.peel.peeling import Peeling
-from shortlist.mechanisms.peel.ranges import LevelRange, all_left
+from shortlist.mechanisms.peel.peeling import PeelLevels, SuccessiveDraws
+from shortlist.mechanisms.peel.ranges import LevelRange, cover_all_left
 from shortlist.mechanisms.peel.stretches import Stretch, find_stretches
-from shortlist.profile import Levels, ManyPicks
+from shortlist.profile import ManyPicks
 
 MOST_ROUNDS = 1 << 10
 """For more rounds, skipping proposals takes longer than single runs."""
@@ -36,11 +35,8 @@ class Accept(Protocol):
         """Decide for each run whether its proposal, an item of a level, is accepted."""
 
 
-class PeelDraws(Prepared):
-    """The law of a peel on given levels. Subclasses say how one list is drawn, and which proposals are accepted."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
+class PeelDraws(SuccessiveDraws, Prepared):
+    """The law of a peel on given levels, ready for one draw or many. A subclass may reject proposals."""
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose k items n times."""
@@ -71,7 +67,7 @@ class PeelDraws(Prepared):
 class ManyPeels:
     """Runs of one peel: what each has taken, and proposals for all of them."""
 
-    def __init__(self, peeling: Peeling, stretches: tuple[list[Stretch], IntArray], n: int, bits: Bits) -> None:
+    def __init__(self, peeling: PeelLevels, stretches: tuple[list[Stretch], IntArray], n: int, bits: Bits) -> None:
         self.peeling = peeling
         self.tops = np.zeros(n, dtype=np.int64)
         """The best level that each run has items of."""
@@ -113,11 +109,11 @@ class ManyPeels:
         profile = self.peeling.complete.profile
         left = profile.sizes.copy()
         np.subtract.at(left, self.levels[run, : self.rounds[run]], 1)
-        return all_left(profile.values, left, self.peeling.rate)
+        return cover_all_left(profile.values, left, self.peeling.rate)
 
     def _propose(self, runs: IntArray) -> tuple[IntArray, IntArray]:
         """Draw an item for each run: its level, and its position among all items in falling order of count."""
-        words = leading_words(len(runs), self._bits)
+        words = draw_words(len(runs), self._bits)
         levels = np.empty(len(runs), dtype=np.int64)
         for stretch, asked in self.cut(runs):
             found = stretch.table.locate_each_after(words[asked], self.tops[runs[asked]] - stretch.first)
@@ -128,7 +124,7 @@ class ManyPeels:
         if int(levels.max()) >= len(profile.sizes):
             profile = self.peeling.complete.profile
         sizes = profile.sizes[levels]
-        return levels, profile.ends[levels] - sizes + below_each(sizes, self._bits)
+        return levels, profile.ends[levels] - sizes + draw_below_each(sizes, self._bits)
 
     def _take(self, runs: IntArray, levels: IntArray, positions: IntArray) -> None:
         rounds = self.rounds[runs]
@@ -142,4 +138,4 @@ class ManyPeels:
     def _decide_exactly(self, top: int, number: Uniform) -> int:
         profile = self.peeling.complete.profile
         sizes = np.where(np.arange(len(profile.sizes)) < top, 0, profile.sizes)
-        return quantile(number, [all_left(profile.values, sizes, self.peeling.rate)]).level()
+        return quantile(number, [cover_all_left(profile.values, sizes, self.peeling.rate)]).level()

@@ -8,9 +8,9 @@ from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.many_thinning import POWERS, Mask, Words, accept_each_by_integers, accept_each_by_sums
 from shortlist.exact.thinning import accept_by_balls
-from shortlist.exact.uniform import Uniform, leading_words
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.peel.many import ManyPeels
-from shortlist.mechanisms.peel.peeling import Slope
+from shortlist.mechanisms.peel.peeling import LevelWeights
 from shortlist.mechanisms.peel.stretches import Stretch
 
 
@@ -20,7 +20,7 @@ class Thinning:
     def __init__(self, peels: ManyPeels, bits: Bits) -> None:
         self._peels = peels
         self._bits = bits
-        self._heights = leading_words(len(peels.tops), bits)
+        self._heights = draw_words(len(peels.tops), bits)
         self._exact: dict[int, Uniform] = {}
         """The numbers U of which more than 64 bits may have been drawn, by run."""
 
@@ -31,13 +31,13 @@ class Thinning:
         if len(undecided):
             accepted[undecided] = self._thin(runs[undecided], levels[undecided])
         done = runs[accepted]
-        self._heights[done] = leading_words(len(done), self._bits)
+        self._heights[done] = draw_words(len(done), self._bits)
         for run in self._exact.keys() & done.tolist():
             del self._exact[run]
         return accepted
 
     def _thin(self, runs: IntArray, levels: IntArray) -> Mask:
-        heights, coins = self._heights[runs], leading_words(len(runs), self._bits)
+        heights, coins = self._heights[runs], draw_words(len(runs), self._bits)
         accepted = np.zeros(len(runs), dtype=bool)
         for stretch, asked in self._peels.cut(runs):
             magnitudes = self._bound_magnitudes(stretch, runs[asked])
@@ -72,7 +72,7 @@ class Thinning:
         for m in range(POWERS):
             powers *= lost
             powers.sum(axis=1, out=gone[m])
-        error = stretch.error + Slope.error(2 * POWERS + width)
+        error = stretch.error + LevelWeights.error(2 * POWERS + width)
         totals = stretch.sums[:, tops]
         below = np.maximum(totals * (1 - error) - gone * (1 + error), 1.0)  # the best item left counts 1
         above = totals * (1 + error) - gone * (1 - error)

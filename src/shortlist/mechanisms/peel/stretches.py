@@ -9,7 +9,7 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.choice import Table
 from shortlist.exact.many_thinning import POWERS
-from shortlist.mechanisms.peel.peeling import OMITTED, Slope
+from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights
 
 _NEAR = 2.0**-16
 """How small a share of the weight from the first level of a stretch on the weight from its last level on may be."""
@@ -18,7 +18,7 @@ _NEAR = 2.0**-16
 class Stretch:
     """The best levels from `first` to `last`, with the weights of all levels within reach of any of them."""
 
-    def __init__(self, slope: Slope, first: int, last: int) -> None:
+    def __init__(self, slope: LevelWeights, first: int, last: int) -> None:
         self.first = first
         self._length = last - first + 1
         self.weights = slope.weigh(first, slope.ends[last])
@@ -26,7 +26,7 @@ class Stretch:
         self._sizes = slope.profile.sizes[first : first + len(self.weights)]
         self._omitted = OMITTED * float(self.weights[last - first])
         self._roundings = slope.roundings
-        error = Slope.error(slope.roundings + 1)
+        error = LevelWeights.error(slope.roundings + 1)
         self.table = Table(self._sizes * self.weights, error=error, omitted=self._omitted)
 
     @cached_property
@@ -48,10 +48,10 @@ class Stretch:
         out of reach adds less than 2^-63.
         """
         roundings = 2 * POWERS * (self._roundings + 3) + len(self.weights) + 8
-        return Slope.error(roundings) + OMITTED
+        return LevelWeights.error(roundings) + OMITTED
 
 
-def find_stretches(slope: Slope) -> tuple[list[Stretch], IntArray]:
+def find_stretches(slope: LevelWeights) -> tuple[list[Stretch], IntArray]:
     """Cut the levels that can be the best one left into stretches, and say in which one each level is."""
     totals = np.array(slope.totals)
     stretches: list[Stretch] = []

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism, read_size
+from shortlist.mechanisms.mechanism import Mechanism, read_sizes
 from shortlist.mechanisms.subset.draws import SetMixture
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels
 
 
@@ -35,7 +33,7 @@ class Subset(Mechanism):
 
     name: ClassVar[str] = "subset"
     summary: ClassVar[str] = "one draw among all sets of k items, without their order"
-    when: ClassVar[str] = "the order of the items does not matter: far fewer votes are needed then"
+    when: ClassVar[str] = "the order of the items does not matter: fewer votes are needed then"
     rho_in_words: ClassVar[str] = "ε²/8"
     bound_in_words: ClassVar[str] = "an item left out has at most {bound} votes more than any listed item"
     colour: ClassVar[str] = "#999999"
@@ -50,27 +48,9 @@ class Subset(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        given: object = self.k
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            if len(given) != 2 or self.at_least is not None:
-                raise ParameterError(
-                    "{k} must be a number, or two numbers for the smallest and the largest size",
-                    "not {value}",
-                    value=quote(given),
-                )
-            self._read(k=given[1], at_least=given[0])
+        k, at_least = read_sizes(self.k, self.at_least)
+        self._read(k=k, at_least=at_least)
         Mechanism.__post_init__(self)
-        if self.at_least is None:
-            return
-        smallest = read_size(self.at_least, name="at_least")
-        if smallest > self.k:
-            raise ParameterError(
-                "{at_least} must be at most {k}, which is {largest}",
-                "not {value}",
-                largest=quote(self.k),
-                value=quote(smallest),
-            )
-        self._read(at_least=None if smallest == self.k else smallest)
 
     @property
     def sizes(self) -> range:
