@@ -59,7 +59,7 @@ def test_the_advice_uses_the_users_own_numbers(made):
     assert "joint collapses" in made.why
     assert "in any order, subset gets" in made.why
     assert "with δ = 1e-6, cdp-peel gets" in made.why
-    assert "with at most 10 votes per person, noisy-counts gets" in made.why
+    assert "with at most 10 votes per person, if that changes the counts little, noisy-counts gets" in made.why
 
 
 def test_the_point_of_collapse_is_where_votes_are_enough(made):

@@ -186,7 +186,9 @@ def _print(made: Plan, printed: Format) -> None:
     console = make_console()
     mechanism = made.best
     title = f"The top {mechanism.k:,} of {made.histogram.d:,} items at ε = {float(mechanism.epsilon):g}"
-    console.print(f"{title}, from {made.histogram.source}", style="bold")
+    head = to_text(f"{title}, from {made.histogram.source}")
+    head.stylize("bold")
+    print_lines(console, head)
     print_lines(console, _make_table(made.forecasts, console.width))
     _print_paragraphs(console, made)
     _print_answers(console, made)

@@ -74,7 +74,7 @@ class Constraints:
                 replace(self, delta=SMALL_DELTA),
                 "cdp-peel",
             ),
-            f"with at most {FEW_VOTES} votes per person": (
+            f"with at most {FEW_VOTES} votes per person, if that changes the counts little": (
                 self.votes_per_person is None,
                 replace(self, votes_per_person=FEW_VOTES),
                 "noisy-counts",

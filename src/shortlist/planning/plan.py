@@ -36,7 +36,7 @@ _WISH_DRAWS = 400
 Report = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
     """What `plan` found: forecasts, the best first, advice, and the command to run."""
 
@@ -51,6 +51,9 @@ class Plan:
     """With a wish: the smallest epsilon of each mechanism."""
     planner: Planner
     """What makes the plan for other values of k and epsilon."""
+
+    def __repr__(self) -> str:
+        return f"Plan({self.histogram.source}: {self.best!r}, recall {self.forecasts[0].recall.mean:.3f})"
 
     @property
     def best(self) -> Mechanism:
