@@ -16,7 +16,7 @@ from selection import real, synthetic
 from shortlist import Joint, SystemBits
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.joint import mixture
-from shortlist.votes.arrays import ArrayTally
+from shortlist.votes.memory.arrays import ArrayTally
 
 
 def main(draws: int) -> None:

@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import hostile
 
-from shortlist.votes.workspace import Workspace
+from shortlist.votes.workspace.workspace import Workspace
 
 PEOPLE = 26
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from shortlist import Joint, SystemBits, top_k
-from shortlist.votes.arrays import ArrayTally
+from shortlist.votes.memory.arrays import ArrayTally
 
 Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
 

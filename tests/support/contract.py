@@ -16,7 +16,7 @@ from shortlist import SeededBits, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Mechanism
 from shortlist.profile import Profile
-from shortlist.votes import arrays
+from shortlist.votes.memory import arrays
 
 ALARM = 1e-9
 RELATIONS = ("add-remove", "replace")

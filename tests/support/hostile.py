@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query
-from shortlist.votes.counting import Columns
-from shortlist.votes.domain import number_items
-from shortlist.votes.item_types import family_of
-from shortlist.votes.keys import NO_ROW, Lookup
-from shortlist.votes.meanings import can_match
-from shortlist.votes.tallies import count_votes
-from shortlist.votes.values import arrow_column
+from shortlist.votes.columns import read_columns
+from shortlist.votes.items.arrow_values import arrow_column
+from shortlist.votes.items.domain import number_items
+from shortlist.votes.items.item_types import find_family
+from shortlist.votes.items.keys import NO_ROW, Lookup
+from shortlist.votes.items.matching import can_match
+from shortlist.votes.tallies import open_votes
 
 NUMBERS = itertools.count()
 MOMENT = datetime(2024, 2, 29, 12, 30)
@@ -142,7 +142,7 @@ def cases(kinds, *, people, mixed=False, smallest=2):
     def draw_case(draw):
         kind = None if mixed else draw(st.sampled_from(kinds))
         # Most domains are such that the column can match.
-        among = None if kind is None else family_of(KINDS[kind][0])
+        among = None if kind is None else find_family(KINDS[kind][0])
         fitting = [name for name in sorted(DOMAINS) if among is None or can_match(FAMILIES[name], among)]
         domain = draw(st.sampled_from(fitting * 4 + sorted(DOMAINS)))
         values = st.sampled_from(EVERYTHING + ODDITIES) if kind is None else KINDS[kind][1]
@@ -156,7 +156,7 @@ def cases(kinds, *, people, mixed=False, smallest=2):
 def check_chain(case, hold, workspace, *, first=1, exact=True):
     """Count every table of the chain, and compare neighbours; the number of pairs is returned."""
     domain = number_items(arrow_column(DOMAINS[case.domain], what="the domain"))
-    columns = Columns.check(item="track", person="user", count=None, votes_per_person=case.cap)
+    columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
     before = None
     sizes = range(first, len(case.people) + 1)
     for size in sizes:
@@ -173,7 +173,7 @@ def check_chain(case, hold, workspace, *, first=1, exact=True):
 def outcome(workspace, votes, domain, columns):
     """The items in their order with their counts, or the text of the error."""
     try:
-        counted = count_votes(workspace, votes, domain, columns)
+        counted = open_votes(workspace, votes).count(domain, columns, lambda: None)
     except DataError as error:
         return str(error)
     profile = counted.above(counted.d, EVERY_LEVEL)

@@ -145,16 +145,16 @@ MUTATIONS = (
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
     ),
     Mutation(  # items on the floor of the view are lost
-        "votes/views.py",
+        "votes/memory/views.py",
         "np.flatnonzero(counts >= floor)",
         "np.flatnonzero(counts > floor)",
-        "tests/votes/test_arrays.py",
+        "tests/votes/memory/test_arrays.py",
     ),
     Mutation(  # ranks inside a level run backwards
-        "votes/views.py",
+        "votes/memory/views.py",
         "np.searchsorted(values, picks.levels) + picks.ranks",
         "np.searchsorted(values, picks.levels) - picks.ranks",
-        "tests/votes/test_arrays.py",
+        "tests/votes/memory/test_arrays.py",
     ),
 )
 

@@ -13,7 +13,7 @@ from shortlist.cli.inputs import FileOptions, read_domain, read_votes
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:
-    from shortlist.votes.check import Check
+    from shortlist.votes.check.check import Check
 
 EXAMPLE = r"""shortlist check plays/*.parquet --person user_id --item track \
     --domain catalogue.csv --output check.txt"""
@@ -51,7 +51,7 @@ def check(
     domain_file = FileOptions(domain_format, domain_encoding, domain_no_header, domain_delimiter)
     _check_place(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step:
-        from shortlist.votes.check import check as check_votes
+        from shortlist.votes.check.check import check as check_votes
 
         found = check_votes(
             read_votes(files, votes_files, database=database, sql=sql),

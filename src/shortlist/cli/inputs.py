@@ -20,7 +20,7 @@ class FileOptions:
 
     def apply(self, paths: list[str]) -> Any:
         """Describe files by these options."""
-        from shortlist.votes.sources.files import Files
+        from shortlist.votes.files.files import Files
 
         form = None if self.input_format is None else str(self.input_format)
         delimiter = "\t" if self.delimiter == "tab" else self.delimiter

@@ -81,6 +81,6 @@ def _watcher() -> Iterator[int]:
 
 def _stop_engines() -> None:
     """Tell the engines that work to stop, if any engine was loaded."""
-    running = sys.modules.get("shortlist.votes.running")
+    running = sys.modules.get("shortlist.votes.workspace.running")
     if running is not None:
         running.stop_engines()

@@ -51,7 +51,7 @@ def make_arrow(release: Release) -> Any:
         import pyarrow as pa
     except ImportError:
         raise MissingExtraError("tables", purpose="an Arrow table") from None
-    from shortlist.votes.values import arrow_column
+    from shortlist.votes.items.arrow_values import arrow_column
 
     columns: dict[str, Any] = make_columns(release)
     columns["item"] = arrow_column(release.items, what="the items")

@@ -13,7 +13,7 @@ from shortlist.privacy.numbers import Real
 from shortlist.profile import Picks
 from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
-from shortlist.votes.arrays import ArrayTally, read_counts
+from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
 Chosen = TypeVar("Chosen", covariant=True)

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
-from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.profile import Picks, Profile
-from shortlist.votes.counting import VOTES, Columns, CountedDomain
-from shortlist.votes.domain import Domain
-from shortlist.votes.engine_errors import strip_context
-from shortlist.votes.engines.duckdb import count_relation
-from shortlist.votes.engines.spark import tally_spark
-from shortlist.votes.sources.domains import check_domain, open_domain
-from shortlist.votes.sources.files import is_path, open_files
-from shortlist.votes.sources.frames import count_frame, library_of, unwrap
-from shortlist.votes.sources.queries import Query
-from shortlist.votes.sources.query_votes import tally_query
-from shortlist.votes.workspace import Workspace
+from shortlist.votes.columns import VOTES, VoteColumns, read_columns
+from shortlist.votes.domains import check_domain, open_domain
+from shortlist.votes.engines.registry import ACCEPTED, open_table
+from shortlist.votes.engines.table import Table, Tally
+from shortlist.votes.items.domain import Domain
+from shortlist.votes.libraries import unwrap
+from shortlist.votes.workspace.failures import strip_context
+from shortlist.votes.workspace.workspace import Workspace
 
-
-class Tally(Protocol):
-    """The votes of every item of a domain, counted and fixed: nothing is read a second time.
-
-    A tally satisfies `Levels`. Items on one level are ranked in ascending order, which is the same on every engine:
-    numbers and times by value, false before true, text and bytes by their (UTF-8) bytes.
-    """
-
-    @property
-    def d(self) -> int:
-        """How many items there are, voted for or not."""
-
-    def above(self, k: int, depth: int) -> Profile:
-        """Show at least every level down to `depth` below the k-th largest count."""
-
-    def rows(self, picks: Picks) -> IntArray:
-        """The row of each pick in the domain."""
-
-    def names(self, rows: IntArray) -> Sequence[Any]:
-        """The items of some rows, as the domain wrote them."""
+__all__ = ["Tally", "tally"]
 
 
 @strip_context
@@ -76,31 +51,43 @@ def tally(
     >>> tally(votes, person="user", item="track", domain=["a", "b", "c"]).above(1, 0)
     Profile(values=array([2, 1, 0]), sizes=array([1, 1, 1]), d=3)
     """
-    columns = Columns.check(item=item, person=person, count=count, votes_per_person=votes_per_person)
+    columns = read_columns(item=item, person=person, count=count, votes_per_person=votes_per_person)
+    _, table, numbered = open_tables(
+        votes, columns, domain, domain_column=domain_column, memory_limit=memory_limit, progress=progress
+    )
+    progress("Counting the votes")
+    begin = cache(lambda: start(numbered.d))
+    counted = table.count(numbered, columns, begin)
+    begin()  # for votes that an engine did not have to read
+    return counted
+
+
+def open_tables(
+    votes: Any,
+    columns: VoteColumns,
+    domain: Any,
+    *,
+    domain_column: str | None,
+    memory_limit: str | None,
+    progress: Callable[[str], None],
+) -> tuple[Workspace, Table, Domain]:
+    """Open votes, and read their domain. Of the votes, nothing is read."""
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
         raise ParameterError("{domain_column} must be the name of a column, as text", "not {kind}", kind=kind)
     if votes is None:
         raise ParameterError("{votes} must be given")
     votes, domain = unwrap(votes), unwrap(domain)
-    check_domain(domain, votes, domain_column=domain_column, item=item)
+    check_domain(domain, votes, domain_column=domain_column, item=columns.item)
     workspace = Workspace(memory_limit=memory_limit)
     progress("Reading the domain")
-    numbered = open_domain(workspace, domain, column=domain_column, item=item)
-    progress("Counting the votes")
-    begin = cache(lambda: start(numbered.d))
-    counted = count_votes(workspace, votes, numbered, replace(columns, start=begin))
-    begin()  # for votes that an engine did not have to read
-    return counted
+    numbered = open_domain(workspace, domain, column=domain_column, item=columns.item)
+    return workspace, open_votes(workspace, votes), numbered
 
 
-def count_votes(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> Tally:
-    """Count votes for the rows of a domain that was read."""
-    if isinstance(votes, Query):
-        return tally_query(workspace, votes, domain, columns)
-    if is_path(votes):
-        source = open_files(workspace, votes, choose=lambda header: header.take(columns.names, where=VOTES), name=VOTES)
-        return CountedDomain(domain, count_relation(workspace.connection, source, domain, columns))
-    if library_of(votes) == "pyspark":
-        return tally_spark(workspace, votes, domain, columns)
-    return CountedDomain(domain, count_frame(workspace, votes, domain, columns))
+def open_votes(workspace: Workspace, votes: Any) -> Table:
+    """Open a table of votes in the engine that holds it."""
+    table = open_table(workspace, votes, name=VOTES)
+    if table is None:
+        raise ParameterError("{votes} must be {accepted}", "not {kind}", accepted=ACCEPTED, kind=type(votes).__name__)
+    return table

@@ -1,1 +1,1 @@
-"""How each engine matches and counts votes."""
+"""How each engine matches and counts votes: one file and one class for each."""

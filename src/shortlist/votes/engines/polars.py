@@ -7,56 +7,84 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.votes.counting import VOTES, Columns, spread
-from shortlist.votes.domain import Domain
-from shortlist.votes.engine_errors import optional
-from shortlist.votes.engines.duckdb import check_comparable, check_persons, count_arrow
-from shortlist.votes.item_types import exact_type, family_of
-from shortlist.votes.keys import key_table
-from shortlist.votes.sources.columns import count_columns
-from shortlist.votes.sources.header import Header
-from shortlist.votes.workspace import Workspace
+from shortlist.votes.columns import CountColumn, VoteColumns
+from shortlist.votes.engines.arrow import count_reader, type_reader
+from shortlist.votes.engines.columns import count_columns
+from shortlist.votes.engines.counted import LocalTally
+from shortlist.votes.engines.counting import scatter_counts
+from shortlist.votes.engines.table import Rows, Start, Table, Tally, check_comparable, check_persons
+from shortlist.votes.header import Choose, Header
+from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_types import choose_exact_type, find_family
+from shortlist.votes.items.keys import key_table
+from shortlist.votes.libraries import import_optional
+from shortlist.votes.workspace.failures import translate_errors
 
 
-def count_polars(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> IntArray:
-    """Count the votes of a frame, lazy or not."""
-    pl = optional("polars")
-    lazy = votes.lazy()
-    chosen = Header(columns=lazy.collect_schema().names()).take(columns.names, where=VOTES)
-    lazy = lazy.select(*(pl.col(old).alias(new) for old, new in zip(chosen, ("item", "other"), strict=True)))
-    schema = lazy.collect_schema()
-    if pl.Object in schema.dtypes():
-        columns.start()
-        # Both at once: what is collected twice may come in two orders.
-        frame = lazy.collect()
-        items, others = (each.to_list() if each.dtype == pl.Object else each.to_arrow() for each in frame)
-        return count_columns(workspace, items, others, domain, columns)
-    if schema["item"] == pl.Null:
-        return np.zeros(domain.d, dtype=np.int64)
-    # The code of a category depends on the other values of its column.
-    coded = [name for name, kind in schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
-    lazy = lazy.with_columns(pl.col(coded).cast(pl.String))
-    declared = lazy.select("item").clear().collect().to_arrow().schema.field(0).type
-    check_comparable(family_of(declared), domain, columns)
-    check_persons(schema["other"].is_nested(), columns)
-    columns.start()
-    if columns.counted:
-        return count_arrow(workspace, lazy.collect(engine="streaming").to_arrow().to_reader(), domain, columns)
-    keys = pl.from_arrow(key_table(domain, exact_type(declared), family_of(declared)))
-    if isinstance(schema["item"], pl.Datetime):
-        # Keys are times in UTC; the zone of the votes only says how to show them.
-        lazy = lazy.with_columns(pl.col("item").to_physical())
-        keys = keys.with_columns(pl.col("key").to_physical())
-    voted = lazy.drop_nulls("other")
-    if schema["other"].is_float():
-        voted = voted.filter(pl.col("other").is_not_nan())
-    matched = voted.join(keys.lazy(), left_on="item", right_on="key").select("row", "other")
-    counted = _count(matched, columns.cap).collect(engine="streaming")
-    return spread(counted.to_dict(as_series=True), d=domain.d)
+class PolarsTable(Table):
+    """A frame, lazy or not."""
+
+    def read_items(self, choose: Choose) -> Any:
+        """The different items of the chosen column."""
+        with translate_errors(self._name):
+            return self._select(choose, "item").unique().collect().to_arrow().column(0)
+
+    def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
+        """Count in Polars."""
+        with translate_errors(self._name):
+            return LocalTally(domain, self._count(domain, columns, start))
+
+    def read_rows(self, choose: Choose) -> Rows:
+        """All rows of the two chosen columns."""
+        with translate_errors(self._name):
+            frame = self._select(choose, "item", "other").collect()
+            if import_optional("polars").Object in frame.dtypes:
+                return [tuple(column.to_list() for column in frame)]
+            return type_reader(self._workspace, frame.to_arrow().to_reader())
+
+    def _select(self, choose: Choose, *names: str) -> Any:
+        """The chosen columns, under names of ours."""
+        chosen = choose(Header(columns=self._given.lazy().collect_schema().names()))
+        column = import_optional("polars").col
+        return self._given.lazy().select(*(column(old).alias(new) for old, new in zip(chosen, names, strict=True)))
+
+    def _count(self, domain: Domain, columns: VoteColumns, start: Start) -> IntArray:
+        pl = import_optional("polars")
+        lazy = self._select(columns.choose, "item", "other")
+        schema = lazy.collect_schema()
+        if pl.Object in schema.dtypes():
+            start()
+            # Both at once: what is collected twice may come in two orders.
+            frame = lazy.collect()
+            items, others = (each.to_list() if each.dtype == pl.Object else each.to_arrow() for each in frame)
+            return count_columns(self._workspace, items, others, domain, columns.voters)
+        if schema["item"] == pl.Null:
+            return np.zeros(domain.d, dtype=np.int64)
+        # The code of a category depends on the other values of its column.
+        coded = [name for name, kind in schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
+        lazy = lazy.with_columns(pl.col(coded).cast(pl.String))
+        declared = lazy.select("item").clear().collect().to_arrow().schema.field(0).type
+        check_comparable(find_family(declared), domain, columns)
+        check_persons(schema["other"].is_nested(), columns)
+        start()
+        if isinstance(columns.voters, CountColumn):
+            reader = lazy.collect(engine="streaming").to_arrow().to_reader()
+            return count_reader(self._workspace, reader, domain, columns, start)
+        keys = pl.from_arrow(key_table(domain, choose_exact_type(declared), find_family(declared)))
+        if isinstance(schema["item"], pl.Datetime):
+            # Keys are times in UTC; the zone of the votes only says how to show them.
+            lazy = lazy.with_columns(pl.col("item").to_physical())
+            keys = keys.with_columns(pl.col("key").to_physical())
+        voted = lazy.drop_nulls("other")
+        if schema["other"].is_float():
+            voted = voted.filter(pl.col("other").is_not_nan())
+        matched = voted.join(keys.lazy(), left_on="item", right_on="key").select("row", "other")
+        counted = _count_persons(matched, columns.voters.cap).collect(engine="streaming")
+        return scatter_counts(counted.to_dict(as_series=True), d=domain.d)
 
 
-def _count(matched: Any, cap: int | None) -> Any:
-    pl = optional("polars")
+def _count_persons(matched: Any, cap: int | None) -> Any:
+    pl = import_optional("polars")
     if cap is None:
         return matched.group_by("row").agg(pl.col("other").n_unique().alias("votes"))
     turn = pl.struct("other", "row").hash().rank("ordinal").over("other")

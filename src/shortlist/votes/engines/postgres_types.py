@@ -6,11 +6,11 @@ import io
 from dataclasses import dataclass
 from typing import Any
 
-from shortlist.votes.domain import Domain
-from shortlist.votes.engine_errors import optional
-from shortlist.votes.item_types import Family
-from shortlist.votes.keys import find_keys, key_table
-from shortlist.votes.workspace import identifier
+from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_types import Family
+from shortlist.votes.items.keys import find_keys, key_table
+from shortlist.votes.libraries import import_optional
+from shortlist.votes.sql import quote_name
 
 _FAMILIES = {
     "int2": Family.INTEGER,
@@ -71,7 +71,7 @@ class Column:
         return f'({table}.{self.name}::text COLLATE "C")' if self.kind == "text" else f"{table}.{self.name}"
 
 
-def describe(connection: Any, view: str) -> dict[str, Column]:
+def describe_columns(connection: Any, view: str) -> dict[str, Column]:
     """The columns of a view, by name."""
     rows = connection.execute(
         # A domain has the type that it is made of; strings, enumerations and UUIDs are compared as text.
@@ -81,12 +81,12 @@ def describe(connection: Any, view: str) -> dict[str, Column]:
         "WHERE a.attrelid = %s::regclass AND a.attnum > 0 ORDER BY a.attnum",
         (view,),
     ).fetchall()
-    return {name: Column(name=identifier(name), kind=kind) for name, kind in rows}
+    return {name: Column(name=quote_name(name), kind=kind) for name, kind in rows}
 
 
 def write_keys(domain: Domain, column: Column) -> bytes:
     """Write the keys of a domain as CSV."""
-    pa, compute = optional("pyarrow"), optional("pyarrow.compute")
+    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if column.kind == "numeric":
         found = find_keys(domain, Family.DECIMAL)
         table = pa.table({"key": [f"{key:f}" for key in found], "row": pa.array(found.values(), pa.int64())})
@@ -100,13 +100,13 @@ def write_keys(domain: Domain, column: Column) -> bytes:
     # No text of PostgreSQL holds the character 0.
     table = table.filter(compute.invert(compute.match_substring(table.column("key"), "\0")))
     stream = io.BytesIO()
-    csv = optional("pyarrow.csv")
+    csv = import_optional("pyarrow.csv")
     csv.write_csv(table, stream, csv.WriteOptions(include_header=False, quoting_style="all_valid"))
     return stream.getvalue()
 
 
 def _other_type(kind: str) -> Any:
-    pa = optional("pyarrow")
+    pa = import_optional("pyarrow")
     if kind == "bytea":
         return pa.large_binary()
     if kind == "time":

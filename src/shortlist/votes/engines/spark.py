@@ -10,65 +10,83 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.votes.counting import VOTES, Columns, CountedDomain
-from shortlist.votes.domain import Domain
-from shortlist.votes.engine_errors import optional, reading
-from shortlist.votes.engines.duckdb import check_comparable, check_persons, count_arrow
-from shortlist.votes.item_types import Family, family_of
-from shortlist.votes.keys import key_table
-from shortlist.votes.remote import RemoteTally
-from shortlist.votes.sources.header import Header
-from shortlist.votes.workspace import Workspace
+from shortlist.votes.columns import CountColumn, VoteColumns
+from shortlist.votes.engines.arrow import count_reader, type_reader
+from shortlist.votes.engines.counted import LocalTally, RemoteTally
+from shortlist.votes.engines.table import Rows, Start, Table, Tally, check_comparable, check_persons
+from shortlist.votes.header import Choose, Header
+from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_types import Family, find_family
+from shortlist.votes.items.keys import key_table
+from shortlist.votes.libraries import import_optional
+from shortlist.votes.workspace.failures import translate_errors
 
 _HINT = "is the Spark session still running, and does the table read without an error there?"
 _NESTED = ("array", "map", "struct", "variant")
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
-def tally_spark(workspace: Workspace, votes: Any, domain: Domain, columns: Columns) -> CountedDomain | RemoteTally:
-    """Count the votes of a data frame."""
-    functions = optional("pyspark.sql.functions", extra="spark", purpose="reading Spark tables")
-    with reading(VOTES, hint=_HINT), keep_quiet(votes.sparkSession):
-        plain = _plain_columns(votes, columns)
-        if columns.counted:
-            columns.start()
-            return CountedDomain(domain, count_arrow(workspace, read_arrow(votes, columns), domain, columns))
-        voted = plain.where("other IS NOT NULL")
-        if dict(plain.dtypes)["other"] in ("double", "float"):
-            voted = voted.where("NOT isnan(other)")
-        keys = _keys_in_spark(plain, domain, columns)
-        check_persons(dict(plain.dtypes)["other"].startswith(_NESTED), columns)
-        columns.start()
-        matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
-        rows = votes.sparkSession.range(domain.d).withColumnRenamed("id", "row")
-        counted = rows.join(_count(matched, columns.cap), on="row", how="left").fillna(0, "votes")
-        # Cut from where it came from: if a part is lost, Spark fails instead of counting again.
-        tallied = counted.select("row", "votes").localCheckpoint()
-        levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
+class SparkTable(Table):
+    """A data frame."""
 
-    def find(counts: IntArray, ranks: IntArray) -> list[tuple[int, int, int]]:
-        window = optional("pyspark.sql.window").Window.partitionBy("votes").orderBy("row")
-        with reading("the chosen items", hint=_HINT), keep_quiet(votes.sparkSession):
-            chosen = tallied.where(functions.col("votes").isin(np.unique(counts).tolist()))
-            ranked = chosen.withColumn("rank", functions.row_number().over(window).cast("long") - 1)
-            picks = optional("pyarrow").table({"votes": counts, "rank": ranks})
-            wanted = functions.broadcast(votes.sparkSession.createDataFrame(picks))
-            found = ranked.join(wanted, on=["votes", "rank"]).collect()
-        return [(row["votes"], row["rank"], row["row"]) for row in found]
+    def read_items(self, choose: Choose) -> Any:
+        """The different items of the chosen column."""
+        with self._work():
+            return self._select(choose, "item").distinct().toArrow().column(0)
 
-    return RemoteTally(domain, levels, find)
+    def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
+        """Count in Spark."""
+        functions = import_optional("pyspark.sql.functions", extra="spark", purpose="reading Spark tables")
+        with self._work():
+            plain = self._select(columns.choose, "item", "other")
+            if isinstance(columns.voters, CountColumn):
+                start()
+                reader = plain.toArrow().to_reader()
+                return LocalTally(domain, count_reader(self._workspace, reader, domain, columns, start))
+            voted = plain.where("other IS NOT NULL")
+            if dict(plain.dtypes)["other"] in ("double", "float"):
+                voted = voted.where("NOT isnan(other)")
+            keys = _make_keys(plain, domain, columns)
+            check_persons(dict(plain.dtypes)["other"].startswith(_NESTED), columns)
+            start()
+            matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
+            rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
+            counted = rows.join(_count_persons(matched, columns.voters.cap), on="row", how="left").fillna(0, "votes")
+            # Cut from where it came from: if a part is lost, Spark fails instead of counting again.
+            tallied = counted.select("row", "votes").localCheckpoint()
+            levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
+        return RemoteTally(domain, levels, lambda counts, ranks: _find_rows(tallied, counts, ranks))
 
+    def read_rows(self, choose: Choose) -> Rows:
+        """All rows of the two chosen columns."""
+        with self._work():
+            return type_reader(self._workspace, self._select(choose, "item", "other").toArrow().to_reader())
 
-def read_arrow(votes: Any, columns: Columns) -> Any:
-    """Hand over the two columns of a data frame, all rows of it, as a reader of Arrow batches."""
-    with reading(VOTES, hint=_HINT), keep_quiet(votes.sparkSession):
-        return _plain_columns(votes, columns).toArrow().to_reader()
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        with translate_errors(self._name, hint=_HINT), keep_quiet(self._given.sparkSession):
+            yield
+
+    def _select(self, choose: Choose, *names: str) -> Any:
+        """Take columns by position, because names may differ in case only. Text is compared by its bytes."""
+        found = list(self._given.columns)
+        chosen = choose(Header(columns=found))
+        numbered = self._given.toDF(*map(str, range(len(found))))
+        kinds = dict(numbered.dtypes)
+        places = [str(found.index(column)) for column in chosen]
+        texts = [kinds[place].startswith(("string", "char", "varchar")) for place in places]
+        return numbered.selectExpr(
+            *(
+                f"`{place}` COLLATE UTF8_BINARY AS {name}" if text else f"`{place}` AS {name}"
+                for place, text, name in zip(places, texts, names, strict=True)
+            )
+        )
 
 
 @contextmanager
 def keep_quiet(session: Any) -> Iterator[None]:
     """Keep Spark from printing its errors, which quote values: PySpark's loggers, and the log of the driver."""
-    logger = optional("pyspark.logger").PySparkLogger
+    logger = import_optional("pyspark.logger").PySparkLogger
     loggers: list[logging.Logger] = [logger.getLogger(name) for name in _LOGGERS]
     before = [each.disabled for each in loggers]
     driver, level = None, None
@@ -87,30 +105,17 @@ def keep_quiet(session: Any) -> Iterator[None]:
             session.sparkContext.setLogLevel(level.toString())
 
 
-def _plain_columns(votes: Any, columns: Columns) -> Any:
-    """Take two columns by position as `item` and `other`: Spark takes names that differ in case for one."""
-    found = list(votes.columns)
-    chosen = Header(columns=found).take(columns.names, where=VOTES)
-    numbered = votes.toDF(*map(str, range(len(found))))
-    item, other = (f"`{found.index(name)}`" for name in chosen)
-    # Text is compared by its bytes.
-    text = dict(numbered.dtypes)[item.strip("`")].startswith(("string", "char", "varchar"))
-    return numbered.selectExpr(
-        f"{item} COLLATE UTF8_BINARY AS item" if text else f"{item} AS item", f"{other} AS other"
-    )
-
-
-def _keys_in_spark(plain: Any, domain: Domain, columns: Columns) -> Any:
+def _make_keys(plain: Any, domain: Domain, columns: VoteColumns) -> Any:
     """The table of keys as a data frame, in the type of the votes."""
-    pa, types = optional("pyarrow"), optional("pyspark.sql.types")
-    to_arrow = optional("pyspark.sql.pandas.types").to_arrow_type
+    pa, types = import_optional("pyarrow"), import_optional("pyspark.sql.types")
+    to_arrow = import_optional("pyspark.sql.pandas.types").to_arrow_type
     spark_type = plain.schema["item"].dataType
     try:
         instants = isinstance(spark_type, types.TimestampType)
         kept = pa.timestamp("us", "UTC") if instants else to_arrow(spark_type)
     except Exception:  # a type that Arrow has not
         kept = pa.struct([])
-    among = family_of(kept)
+    among = find_family(kept)
     check_comparable(among, domain, columns)
     keys = key_table(domain, kept, among)
     if among in (Family.NAIVE, Family.AWARE):
@@ -120,12 +125,26 @@ def _keys_in_spark(plain: Any, domain: Domain, columns: Columns) -> Any:
     return plain.sparkSession.createDataFrame(keys)
 
 
-def _count(matched: Any, cap: int | None) -> Any:
-    functions = optional("pyspark.sql.functions")
+def _count_persons(matched: Any, cap: int | None) -> Any:
+    functions = import_optional("pyspark.sql.functions")
     if cap is None:
         return matched.groupBy("row").agg(functions.count_distinct("other").alias("votes"))
     window = (
-        optional("pyspark.sql.window").Window.partitionBy("other").orderBy(functions.xxhash64("other", "row"), "row")
+        import_optional("pyspark.sql.window")
+        .Window.partitionBy("other")
+        .orderBy(functions.xxhash64("other", "row"), "row")
     )
     kept = matched.distinct().withColumn("turn", functions.row_number().over(window)).where(f"turn <= {cap}")
     return kept.groupBy("row").agg(functions.count("*").alias("votes"))
+
+
+def _find_rows(tallied: Any, counts: IntArray, ranks: IntArray) -> list[tuple[int, int, int]]:
+    functions = import_optional("pyspark.sql.functions")
+    window = import_optional("pyspark.sql.window").Window.partitionBy("votes").orderBy("row")
+    with translate_errors("the chosen items", hint=_HINT), keep_quiet(tallied.sparkSession):
+        chosen = tallied.where(functions.col("votes").isin(np.unique(counts).tolist()))
+        ranked = chosen.withColumn("rank", functions.row_number().over(window).cast("long") - 1)
+        picks = import_optional("pyarrow").table({"votes": counts, "rank": ranks})
+        wanted = functions.broadcast(tallied.sparkSession.createDataFrame(picks))
+        found = ranked.join(wanted, on=["votes", "rank"]).collect()
+    return [(row["votes"], row["rank"], row["row"]) for row in found]

@@ -1,0 +1,1 @@
+"""A check of votes for the data owner; its answer is not private."""

@@ -1,0 +1,169 @@
+"""A check of votes for the data owner: what a release must not say, so that a failed join is noticed.
+
+Nothing here is private. A check is never part of a release, and no privacy budget covers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shortlist.votes.check.join_failures import find_causes, write_readable_test
+from shortlist.votes.check.report import Cause, Check
+from shortlist.votes.columns import VOTES, read_columns
+from shortlist.votes.engines.table import Rows, TypedRows
+from shortlist.votes.files.source import translate_errors_of
+from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_types import Family
+from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
+from shortlist.votes.items.matching import can_match
+from shortlist.votes.items.python_values import is_missing
+from shortlist.votes.libraries import import_optional
+from shortlist.votes.persons import write_person
+from shortlist.votes.sql import invent_name
+from shortlist.votes.tallies import open_tables
+from shortlist.votes.workspace.failures import strip_context, translate_errors
+from shortlist.votes.workspace.running import register_engine
+from shortlist.votes.workspace.workspace import Workspace
+
+__all__ = ["Cause", "Check", "check"]
+
+QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+_MOST = 10
+_CUT = 200
+
+
+@strip_context
+def check(
+    votes: Any,
+    *,
+    item: str,
+    person: str,
+    domain: Any,
+    domain_column: str | None = None,
+    show_values: bool = False,
+    memory_limit: str | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Check:
+    """Say how the rows of the votes fit the domain. The answer is **not private and not for publication**.
+
+    `votes`, `item`, `person`, `domain` and `domain_column` are those of `shortlist.select`. Without `show_values`, the
+    answer holds numbers only; with it, it also holds the items that failed to match most often.
+
+    >>> votes = {"user": [1, 1, 2, 3], "track": ["a", "A ", "b", None]}
+    >>> found = check(votes, item="track", person="user", domain=["a", "b", "c"])
+    >>> found.rows, found.matched, found.without_item, found.not_in_domain
+    (4, 2, 1, 1)
+    """
+    columns = read_columns(item=item, person=person, count=None, votes_per_person=None)
+    workspace, opened, numbered = open_tables(
+        votes, columns, domain, domain_column=domain_column, memory_limit=memory_limit, progress=progress
+    )
+    progress("Reading the votes")
+    table = invent_name()
+    # `row` is that of the domain; `written` is the item as text, where it matched no row.
+    workspace.connection.execute(
+        f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR)'
+    )
+    with register_engine(workspace.connection.interrupt):
+        family = _fill(workspace, table, opened.read_rows(columns.choose), numbered)
+    progress("Looking for causes")
+    with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
+        return _describe(workspace, table, numbered, family, show_values)
+
+
+def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain) -> Family | None:
+    """Match every row and keep it in the table; return the family of the items if they have one."""
+    if not isinstance(votes, TypedRows):
+        lookup = Lookup(domain)
+        for items, others in votes:
+            _insert(workspace, table, lookup.rows(items).tolist(), items, others)
+        return None
+    with translate_errors_of(votes.source):
+        plain = votes.source.relation
+        fits = can_match(domain.family, votes.family)
+        keys = workspace.connection.from_arrow(key_table(domain, votes.kept, votes.family)).set_alias("k")
+        missing = " OR system.main.isnan(other)" if str(plain.types[1]) in ("FLOAT", "DOUBLE") else ""
+        nothing = " OR system.main.isnan(item)" if votes.family == Family.FLOAT else ""
+        matched = plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left")
+        matched.project(
+            f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, item IS NULL{nothing}, '
+            f"CASE WHEN other IS NULL{missing} THEN NULL ELSE CAST(other AS VARCHAR) END"
+        ).insert_into(table)
+    votes.source.check_unchanged()
+    return votes.family
+
+
+def _insert(workspace: Workspace, table: str, rows: list[int], items: Any, others: Any) -> None:
+    pa = import_optional("pyarrow")
+    missing = [is_missing(item) for item in items]
+    written = [
+        _write(item) if row == NO_ROW and not gap else None for row, item, gap in zip(rows, items, missing, strict=True)
+    ]
+    persons = [None if is_missing(other) else write_person(other) for other in others]
+    columns = {
+        "row": pa.array([None if row == NO_ROW else row for row in rows], pa.int64()),
+        "written": pa.array(written, pa.string()),
+        "missing": pa.array(missing, pa.bool_()),
+        "person": pa.array([None if each is None else each.decode("latin-1") for each in persons], pa.string()),
+    }
+    workspace.connection.from_arrow(pa.table(columns)).insert_into(table)
+
+
+def _write(value: Any) -> str:
+    try:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return str(value).encode("utf-8", "backslashreplace").decode()
+    except Exception:  # values may have any type, and their methods may fail in any way
+        return f"a {type(value).__name__}"
+
+
+def _describe(workspace: Workspace, table: str, domain: Domain, family: Family | None, show_values: bool) -> Check:
+    connection = workspace.connection
+
+    def one(sql: str) -> Any:
+        return connection.execute(sql).fetchone()
+
+    voted = "person IS NOT NULL AND NOT missing"
+    failed = f'{voted} AND "row" IS NULL'
+    readable = write_readable_test(domain.family, family)
+    rows, no_person, no_item, unreadable, outside, matched = one(f"""
+        SELECT count(*), count(*) FILTER (person IS NULL), count(*) FILTER (person IS NOT NULL AND missing),
+            count(*) FILTER ({failed} AND NOT {readable}), count(*) FILTER ({failed} AND {readable}),
+            count(*) FILTER ({voted} AND "row" IS NOT NULL)
+        FROM {table}
+    """)
+    pairs = f'SELECT DISTINCT person, "row" FROM {table} WHERE {voted} AND "row" IS NOT NULL'
+    votes, persons_matched, items_voted = one(
+        f'SELECT count(*), count(DISTINCT person), count(DISTINCT "row") FROM ({pairs})'
+    )
+    quantiles = one(
+        f"SELECT quantile_disc(n, {list(QUANTILES)}) FROM (SELECT count(*) AS n FROM ({pairs}) GROUP BY person)"
+    )[0]
+    unmatched = invent_name()
+    connection.execute(
+        f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {failed} GROUP BY written"
+    )
+    most = connection.execute(
+        f"SELECT left(written, {_CUT}), n FROM {unmatched} ORDER BY n DESC, written LIMIT {_MOST}"
+    ).fetchall()
+    return Check(
+        rows=rows,
+        without_person=no_person,
+        without_item=no_item,
+        unreadable=unreadable,
+        not_in_domain=outside,
+        matched=matched,
+        domain_size=domain.d,
+        domain_type=str(domain.family),
+        votes_type=str(family or "values of any type"),
+        items_voted=items_voted,
+        persons=one(f"SELECT count(DISTINCT person) FROM {table}")[0],
+        persons_matched=persons_matched,
+        votes=votes,
+        votes_per_person=tuple(zip(QUANTILES, quantiles or (), strict=False)),
+        items_unmatched=one(f"SELECT count(*) FROM {unmatched}")[0],
+        most_unmatched=tuple((value if show_values else None, n) for value, n in most),
+        causes=find_causes(workspace, unmatched, domain),
+    )

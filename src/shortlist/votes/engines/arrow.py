@@ -1,0 +1,127 @@
+"""Votes as batches of Arrow, counted in the workspace as they arrive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.votes.columns import VOTES, CountColumn, PersonColumn, VoteColumns
+from shortlist.votes.engines.counted import LocalTally
+from shortlist.votes.engines.counting import count_matches
+from shortlist.votes.engines.duckdb_columns import take_plain_columns
+from shortlist.votes.engines.table import Rows, Start, Table, Tally, TypedRows, check_comparable, check_persons
+from shortlist.votes.files.source import Source
+from shortlist.votes.header import Choose, Header
+from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_types import choose_exact_type, find_family
+from shortlist.votes.items.keys import key_table
+from shortlist.votes.libraries import find_library, import_optional
+from shortlist.votes.workspace.failures import translate_errors
+from shortlist.votes.workspace.running import register_engine
+from shortlist.votes.workspace.workspace import Workspace
+
+
+class ArrowTable(Table):
+    """A table, batch, reader or dataset of Arrow, or anything that exports an Arrow stream."""
+
+    def read_items(self, choose: Choose) -> Any:
+        """The items of the chosen column."""
+        with translate_errors(self._name):
+            return _open_reader(self._given, choose).read_all().column(0)
+
+    def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
+        """Count in the workspace."""
+        with translate_errors(self._name):
+            reader = _open_reader(self._given, columns.choose)
+            return LocalTally(domain, count_reader(self._workspace, reader, domain, columns, start))
+
+    def read_rows(self, choose: Choose) -> Rows:
+        """All rows of the two chosen columns."""
+        with translate_errors(self._name):
+            return type_reader(self._workspace, _open_reader(self._given, choose))
+
+
+def exports_arrow(value: Any) -> bool:
+    """Whether a value is a table of Arrow, or exports one."""
+    pa = import_optional("pyarrow")
+    return isinstance(value, pa.RecordBatch | import_optional("pyarrow.dataset").Dataset) or hasattr(
+        value, "__arrow_c_stream__"
+    )
+
+
+def count_reader(workspace: Workspace, reader: Any, domain: Domain, columns: VoteColumns, start: Start) -> IntArray:
+    """Count the votes of batches with two columns."""
+    pa = import_optional("pyarrow")
+    declared = reader.schema.field(0).type
+    if pa.types.is_null(declared):
+        return np.zeros(domain.d, dtype=np.int64)
+    check_comparable(find_family(declared), domain, columns)
+    check_persons(pa.types.is_nested(choose_exact_type(reader.schema.field(1).type)), columns)
+    start()
+    keys = key_table(domain, choose_exact_type(declared), find_family(declared))
+    return count_batches(workspace, reader, keys, columns.voters, d=domain.d)
+
+
+def count_batches(
+    workspace: Workspace, reader: Any, keys: Any, voters: PersonColumn | CountColumn, *, d: int
+) -> IntArray:
+    """Count the votes of batches whose items equal keys."""
+    connection = workspace.connection
+    relation = take_plain_columns(connection.from_arrow(cast_exactly(reader)))
+    with register_engine(connection.interrupt):
+        # DuckDB takes a stream for one row, and would keep all votes in memory in place of the keys.
+        connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+        try:
+            return count_matches(connection, relation, keys, voters, d=d)
+        finally:
+            connection.execute("RESET disabled_optimizers")
+
+
+def type_reader(workspace: Workspace, reader: Any) -> TypedRows:
+    """The rows of batches, in the workspace."""
+    declared = reader.schema.field(0).type
+    relation = take_plain_columns(workspace.connection.from_arrow(cast_exactly(reader)))
+    source = Source(relation=relation, name=VOTES)
+    return TypedRows(source=source, kept=choose_exact_type(declared), family=find_family(declared))
+
+
+def _open_reader(table: Any, choose: Choose) -> Any:
+    """Open the chosen columns as a reader of batches."""
+    pa = import_optional("pyarrow")
+    if find_library(table) == "pyarrow" and hasattr(table, "scanner"):  # a dataset
+        return table.scanner(columns=choose(Header(columns=table.schema.names))).to_reader()
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    if isinstance(table, pa.Table):
+        return table.select(choose(Header(columns=table.column_names))).to_reader()
+    reader = pa.RecordBatchReader.from_stream(table)
+    chosen = choose(Header(columns=reader.schema.names))
+    schema = pa.schema([reader.schema.field(name) for name in chosen])
+    return pa.RecordBatchReader.from_batches(schema, (batch.select(chosen) for batch in reader))
+
+
+def cast_exactly(reader: Any) -> Any:
+    """Bring batches to types that DuckDB holds without loss."""
+    pa = import_optional("pyarrow")
+    item, other = (field.type for field in reader.schema)
+    # Persons whose time of day differs by a nanosecond are different persons.
+    person = pa.int64() if other == pa.time64("ns") else choose_exact_type(other)
+    schema = pa.schema([("i", choose_exact_type(item)), ("o", person)])
+
+    def cast(batch: Any) -> Any:
+        items, others = batch.columns
+        items = _whole_microseconds(items) if item == pa.time64("ns") else items.cast(schema.field(0).type, safe=False)
+        return pa.RecordBatch.from_arrays([items, others.cast(person, safe=False)], schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, map(cast, reader))
+
+
+def _whole_microseconds(times: Any) -> Any:
+    """Times of day in microseconds, and gaps in place of those that would be rounded."""
+    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    ticks = times.cast(pa.int64())
+    whole = compute.divide(ticks, 1000)
+    exact = compute.equal(compute.multiply(whole, 1000), ticks)
+    return compute.if_else(exact, whole, pa.scalar(None, pa.int64())).cast(pa.time64("us"))

@@ -1,0 +1,245 @@
+"""Columns in memory (pandas, dicts), each read by its own type: no value of one decides how another is read.
+
+A column with a type becomes an Arrow column. Of a column without one (a list, or `object` in pandas), each item is
+looked up and each person is written as bytes, value by value.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.errors import DataError
+from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
+from shortlist.votes.engines.arrow import count_batches, type_reader
+from shortlist.votes.engines.counted import LocalTally
+from shortlist.votes.engines.table import Rows, Start, Table, Tally
+from shortlist.votes.header import Choose, Header
+from shortlist.votes.items.arrow_values import arrow_column
+from shortlist.votes.items.domain import NAME, Domain
+from shortlist.votes.items.item_types import choose_exact_type, find_family
+from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
+from shortlist.votes.items.matching import can_match
+from shortlist.votes.items.python_values import is_missing, read_count
+from shortlist.votes.libraries import import_optional
+from shortlist.votes.persons import PERSON_TEXT, write_person
+from shortlist.votes.workspace.failures import translate_errors
+from shortlist.votes.workspace.workspace import Workspace
+
+_BATCH = 1 << 16
+_NO_COUNT = -1
+
+
+class ColumnsTable(Table):
+    """A data frame of pandas, or a dict of columns."""
+
+    def read_items(self, choose: Choose) -> Any:
+        """The items of the chosen column."""
+        with translate_errors(self._name):
+            (column,) = self._take(choose)
+            return read_series(column) if hasattr(column, "isna") else arrow_column(column, what=self._name)
+
+    def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
+        """Count in the workspace."""
+        with translate_errors(self._name):
+            items, others = self._take(columns.choose)
+            start()
+            return LocalTally(domain, count_columns(self._workspace, items, others, domain, columns.voters))
+
+    def read_rows(self, choose: Choose) -> Rows:
+        """All rows: with types if both columns have one, else in a batch of Python values."""
+        with translate_errors(self._name):
+            pair = [open_column(column) for column in self._take(choose)]
+            if any(column.typed is None for column in pair):
+                return [tuple(column.to_list() for column in pair)]
+            table = import_optional("pyarrow").table([column.typed for column in pair], names=["item", "other"])
+            return type_reader(self._workspace, table.to_reader())
+
+    def _take(self, choose: Choose) -> list[Any]:
+        names = list(self._given if isinstance(self._given, Mapping) else self._given.columns)
+        return [self._given[name] for name in choose(Header(columns=names))]
+
+
+def read_series(series: Any) -> Any:
+    """The items of a series of pandas, as an Arrow array."""
+    kinds = (series.dtype, getattr(getattr(series.dtype, "categories", None), "dtype", None))
+    if object not in kinds:
+        return import_optional("pyarrow").array(series, from_pandas=True)
+    present = (None if missing else each for each, missing in zip(series, series.isna(), strict=True))
+    return arrow_column(present, what=NAME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """Either an Arrow array, or Python values; of categories, the values that the codes number (−1 is a gap)."""
+
+    typed: Any = None
+    values: Any = None
+    codes: Any = None
+
+    def __len__(self) -> int:
+        return len(next(each for each in (self.typed, self.codes, self.values) if each is not None))
+
+    def to_list(self) -> list[Any]:
+        """All values, as Python has them."""
+        if self.typed is not None:
+            return list(self.typed.to_pylist())
+        return list(self.values) if self.codes is None else [self.values[code] for code in self.codes]
+
+
+def open_column(given: Any) -> Column:
+    """Open a series of pandas or Polars, an Arrow or NumPy array, or any other sequence."""
+    pa = import_optional("pyarrow")
+    if type(given).__module__.partition(".")[0] == "pandas":
+        return _open_pandas(given)
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        return _open_arrow(given)
+    if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+        return _convert(given)
+    typed = isinstance(given, np.ndarray) and given.dtype.kind in "biufM" and given.dtype != "M8[D]"
+    return _convert(given) if typed else Column(values=list(given))
+
+
+def count_columns(
+    workspace: Workspace, items: Any, others: Any, domain: Domain, voters: PersonColumn | CountColumn
+) -> IntArray:
+    """Count the votes of two columns.
+
+    The type of such a column may come from its values, so no type is refused: what cannot match is ignored.
+    """
+    pa = import_optional("pyarrow")
+    item, other = open_column(items), open_column(others)
+    if len(item) != len(other):
+        raise DataError("the columns of items and of persons or counts must have one length", "they differ")
+    item = _type_text(item)
+    if item.typed is None:
+        every = np.arange(domain.d)
+        keys = pa.table({"key": every, "row": every})
+    else:
+        family = find_family(item.typed.type)
+        if pa.types.is_null(item.typed.type) or not can_match(domain.family, family):
+            return np.zeros(domain.d, dtype=np.int64)
+        keys = key_table(domain, choose_exact_type(item.typed.type), family)
+    counted = isinstance(voters, CountColumn)
+    pairs = zip(_number_items(item, domain), _write_others(other, counted=counted), strict=True)
+    untyped = pa.int64() if counted else pa.large_binary()
+    kinds = [
+        pa.int64() if item.typed is None else item.typed.type,
+        untyped if other.typed is None else other.typed.type,
+    ]
+    schema = pa.schema(list(zip(("item", "other"), kinds, strict=True)))
+    batches = (pa.RecordBatch.from_arrays(list(pair), schema=schema) for pair in pairs)
+    return count_batches(workspace, pa.RecordBatchReader.from_batches(schema, batches), keys, voters, d=domain.d)
+
+
+def _open_pandas(given: Any) -> Column:
+    """Text has no type here: only some texts of Python fit in Arrow."""
+    held = getattr(given, "array", given)
+    categories = getattr(given.dtype, "categories", None)
+    if categories is not None and _is_open(categories.dtype) and hasattr(held, "codes"):
+        return Column(values=[*categories, None], codes=np.asarray(held.codes))
+    if given.dtype == np.dtype(object):
+        return Column(values=np.asarray(given, dtype=object))
+    return Column(values=held) if _is_open(given.dtype) else _convert(given)
+
+
+def _is_open(kind: Any) -> bool:
+    return bool(kind == np.dtype(object)) or type(kind).__name__ == "StringDtype"
+
+
+def _convert(given: Any) -> Column:
+    """Take a column to Arrow if Arrow has its type."""
+    pa = import_optional("pyarrow")
+    try:
+        made = pa.array(given, from_pandas=True)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError):
+        return Column(values=list(given))
+    opened = _open_arrow(made)
+    return opened if opened.typed is not None else Column(values=list(given))
+
+
+def _open_arrow(made: Any) -> Column:
+    pa = import_optional("pyarrow")
+    kind = made.type
+    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType) or pa.types.is_decimal256(kind):
+        return Column(values=made.to_pylist())
+    if pa.types.is_floating(kind):
+        # One text in a column of pandas makes Python floats of all others, which have 64 bits.
+        made = made.cast(pa.float64())
+    return Column(typed=made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made]))
+
+
+def _type_text(column: Column) -> Column:
+    """Give the type of text to items that are all text; they match what they match value by value."""
+    if column.values is None or column.codes is not None:
+        return column
+    made = _as_text(column.values)
+    return column if made is None else _open_arrow(made)
+
+
+def _as_text(values: Any) -> Any:
+    """An Arrow array of values that are text or missing; None if others are among them."""
+    pa, pandas = import_optional("pyarrow"), sys.modules.get("pandas")
+    if pandas is not None:
+        text = pandas.api.types.infer_dtype(values, skipna=True) == "string"
+    else:
+        text = all(isinstance(value, str) or is_missing(value) for value in values)
+    try:
+        return pa.array(values, pa.large_string(), from_pandas=True) if text else None
+    except (pa.ArrowException, ValueError, TypeError):  # text that is no Unicode
+        return None
+
+
+def _number_items(column: Column, domain: Domain) -> Iterator[Any]:
+    """Items in batches: as they are if they have a type, else the rows that they mean."""
+    pa = import_optional("pyarrow")
+    lookup = Lookup(domain)
+    coded = None if column.codes is None else lookup.rows(column.values)
+    for start in range(0, len(column), _BATCH):
+        part = slice(start, start + _BATCH)
+        if column.typed is not None:
+            yield _combine(column.typed[part])
+        else:
+            rows = lookup.rows(column.values[part]) if coded is None else coded[column.codes[part]]
+            yield pa.array(rows, mask=rows == NO_ROW)
+
+
+def _write_others(column: Column, *, counted: bool) -> Iterator[Any]:
+    """Persons or counts in batches."""
+    pa = import_optional("pyarrow")
+    coded = None if column.codes is None else _write(column.values, counted=counted)
+    for start in range(0, len(column), _BATCH):
+        part = slice(start, start + _BATCH)
+        if column.typed is not None:
+            yield _combine(column.typed[part])
+        elif coded is not None:
+            codes = column.codes[part].astype(np.int64)
+            yield coded.take(pa.array(np.where(codes < 0, len(coded) - 1, codes)))
+        else:
+            yield _write(column.values[part], counted=counted)
+
+
+def _write(values: Any, *, counted: bool) -> Any:
+    """Persons as bytes, or counts; what is no count is −1, which no count is."""
+    pa = import_optional("pyarrow")
+    if counted:
+        found = [None if is_missing(each) else read_count(each) for each in values]
+        wrong = [each is None and not is_missing(value) for each, value in zip(found, values, strict=True)]
+        return pa.array([_NO_COUNT if bad else each for each, bad in zip(found, wrong, strict=True)], pa.int64())
+    text = _as_text(values)
+    if text is not None:  # faster, and the same bytes
+        start, between = (pa.scalar(each, pa.large_binary()) for each in (PERSON_TEXT, b""))
+        join = import_optional("pyarrow.compute").binary_join_element_wise
+        return join(start, _combine(text).cast(pa.large_binary()), between)
+    return pa.array([None if is_missing(each) else write_person(each) for each in values], pa.large_binary())
+
+
+def _combine(part: Any) -> Any:
+    pa = import_optional("pyarrow")
+    whole = part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole

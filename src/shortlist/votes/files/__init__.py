@@ -1,0 +1,1 @@
+"""Files of votes or items: where they are, and how DuckDB opens them."""

@@ -1,0 +1,1 @@
+"""The domain, and which values of votes match its items."""

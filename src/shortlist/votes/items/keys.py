@@ -1,0 +1,136 @@
+"""The keys of a domain: which values of a column of votes lead to which row of the domain.
+
+Engines do nothing but look for votes that equal a key. Keys have the type of the votes' column, so no engine converts
+a vote. A value that is no key is ignored, whatever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, time
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.votes.items.item_types import Family, find_family
+from shortlist.votes.items.matching import find_equal_values
+from shortlist.votes.items.python_values import classify
+from shortlist.votes.libraries import import_optional
+
+if TYPE_CHECKING:
+    from shortlist.votes.items.domain import Domain
+
+NO_ROW = -1
+_SAME = (Family.TEXT, Family.BYTES, Family.BOOLEAN, Family.DATE)
+_TICKS = {"s": -(10**6), "ms": -(10**3), "us": 1, "ns": 10**3}
+_FLOAT_BITS = {"halffloat": 11, "float": 24, "double": 53}
+
+
+def key_table(domain: Domain, kept: Any, among: Family | None = None) -> Any:
+    """Make the Arrow table of keys (`key`, in the type `kept` of the votes' column) and row numbers (`row`).
+
+    `among` is the family of the votes' column, where its type does not tell: instants may be kept as times in UTC.
+
+    >>> import pyarrow as pa
+    >>> from shortlist.votes.items.domain import number_items
+    >>> key_table(number_items(pa.array(["7", "x", "8"])), pa.int32()).to_pylist()
+    [{'key': 7, 'row': 0}, {'key': 8, 'row': 1}]
+    """
+    pa = import_optional("pyarrow")
+    among = find_family(kept) if among is None else among
+    if among == Family.OTHER:
+        return pa.table({"key": pa.array([], pa.string()), "row": pa.array([], pa.int64())})
+    rows = np.arange(domain.d)
+    if domain.family == among and among in _SAME:
+        return pa.table({"key": domain.items.cast(kept), "row": rows})
+    if domain.family == among == Family.INTEGER and domain.items.type == kept:
+        return pa.table({"key": domain.items, "row": rows})
+    if domain.family == Family.INTEGER and among == Family.TEXT:
+        return pa.table({"key": domain.items.cast(pa.string()).cast(kept), "row": rows})
+    found = find_keys(domain, among)
+    fitting = [(stored, row) for key, row in found.items() if (stored := _fit(key, kept)) is not None]
+    keys = pa.array([key for key, _ in fitting], _stored_type(kept))
+    return pa.table({"key": keys.cast(kept), "row": pa.array([row for _, row in fitting], pa.int64())})
+
+
+def find_keys(domain: Domain, among: Family) -> dict[Any, int]:
+    """Every value of a family that means an item, and the row of the item; of several items, the first."""
+    found: dict[Any, int] = {}
+    for row, item in enumerate(domain.values()):
+        for key in find_equal_values(item, domain.family, among):
+            found.setdefault(key, row)
+    return found
+
+
+class Lookup:
+    """The rows of the domain that Python values mean: for columns whose values have several types.
+
+    It never fails: a value of an unknown type means nothing. A type's keys are made when its first value is met.
+
+    >>> import pyarrow as pa
+    >>> from shortlist.votes.items.domain import number_items
+    >>> Lookup(number_items(pa.array([7, 8]))).rows([7, "8", 7.0, 7.5, [7], None, True]).tolist()
+    [0, 1, 0, -1, -1, -1, -1]
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._keys: dict[Family, dict[Any, int]] = {}
+
+    def rows(self, values: Iterable[Any]) -> IntArray:
+        """The row of each value, −1 where it means none."""
+        return np.fromiter(map(self._row, values), dtype=np.int64)
+
+    def _row(self, value: Any) -> int:
+        try:
+            family, key = classify(value)
+            if family not in self._keys:
+                self._keys[family] = find_keys(self._domain, family)
+            return self._keys[family].get(key, NO_ROW)
+        except Exception:  # values may have any type, and their methods may fail in any way
+            return NO_ROW
+
+
+def _fit(key: Any, kept: Any) -> Any:
+    """The key as an Arrow type stores it, or None where the type cannot hold it."""
+    types = import_optional("pyarrow").types
+    if types.is_integer(kept):
+        bits = kept.bit_width - types.is_signed_integer(kept)
+        low = -(1 << bits) if types.is_signed_integer(kept) else 0
+        return key if low <= key < 1 << bits else None
+    if types.is_decimal(kept):
+        # As a fraction: decimals would be rounded to the digits of Python's context.
+        scaled = Fraction(key) * Fraction(10) ** kept.scale
+        return key if scaled.denominator == 1 and abs(scaled) < 10**kept.precision else None
+    if types.is_floating(kept):
+        return key if float(np.dtype(kept.to_pandas_dtype()).type(key)) == key and _is_whole_enough(key, kept) else None
+    if types.is_timestamp(kept) or types.is_time(kept):
+        return _count_ticks(key, kept)
+    return key
+
+
+def _is_whole_enough(key: float, kept: Any) -> bool:
+    return bool(abs(key) <= 2 ** _FLOAT_BITS[str(kept)])
+
+
+def _count_ticks(key: datetime | time, kept: Any) -> int | None:
+    """A time as a whole number of an Arrow type's units, since 1970 or midnight."""
+    if isinstance(key, time):
+        micros = ((key.hour * 60 + key.minute) * 60 + key.second) * 10**6 + key.microsecond
+    else:
+        since = key.replace(tzinfo=None) - datetime(1970, 1, 1)
+        micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+    factor = _TICKS[kept.unit]
+    if factor < 0 and micros % -factor:
+        return None
+    ticks = micros * factor if factor > 0 else micros // -factor
+    return ticks if abs(ticks) < 1 << 63 else None
+
+
+def _stored_type(kept: Any) -> Any:
+    pa = import_optional("pyarrow")
+    if pa.types.is_timestamp(kept) or pa.types.is_time64(kept):
+        return pa.int64()
+    return pa.int32() if pa.types.is_time32(kept) else kept

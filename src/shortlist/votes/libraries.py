@@ -1,0 +1,40 @@
+"""Libraries that the core does without: which one a value comes from, and how one is imported when it is needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from shortlist.errors import MissingExtraError
+
+
+def import_optional(module: str, *, extra: str = "tables", purpose: str = "reading tables") -> Any:
+    """Import a module that the core does without.
+
+    >>> import_optional("json").dumps([1])
+    '[1]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError(extra, purpose=purpose) from None
+
+
+def find_library(value: Any) -> str:
+    """The library that a value comes from.
+
+    >>> import pyarrow
+    >>> find_library(pyarrow.table({})), find_library([1])
+    ('pyarrow', 'builtins')
+    """
+    return type(value).__module__.partition(".")[0].lstrip("_")
+
+
+def unwrap(value: Any) -> Any:
+    """Take a frame out of narwhals, which wraps the frames of other libraries."""
+    return value.to_native() if find_library(value) == "narwhals" else value
+
+
+def has_columns(value: Any) -> bool:
+    """Whether a value is a table with columns, not a single column. The value itself is not asked: that may be slow."""
+    return hasattr(type(value), "columns")

@@ -1,0 +1,1 @@
+"""Counts as an array in memory."""

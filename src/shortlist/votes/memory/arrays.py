@@ -1,0 +1,152 @@
+"""Counts that are already in memory, one for each item: an array, or whatever becomes one without loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.errors import DataError
+from shortlist.profile import EVERY_LEVEL, Picks, Profile
+from shortlist.votes.memory.views import Chunks, View, Window
+
+_EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
+_KINDS = "{counts} must be a mapping, a Series, or a list or array of numbers"
+_SHORT = 1 << 13
+_LONG = 1 << 17
+_COLUMNS = 1 << 11
+
+
+class ArrayTally:
+    """Counts in an array; the items are their indices.
+
+    A long array shows only the levels it is asked for. One pass takes the largest count of each of some thousands
+    of columns of the array; the k-th largest of those is a lower bound for the k-th largest count, so that a second
+    pass finds all counts that can matter.
+
+    >>> tally = ArrayTally(np.array([3, 9, 3, 0]))
+    >>> tally.items(Picks(levels=np.array([9, 3]), ranks=np.array([0, 1])))
+    array([1, 2])
+    """
+
+    def __init__(self, counts: IntArray) -> None:
+        self._counts = counts
+        self._view: View | None = None
+        # Seen as unsigned, a negative count is larger than every valid one: one pass tells the largest and the sign.
+        unsigned = counts.view(np.uint64)
+        self._peaks = _column_maxima(unsigned, _COLUMNS) if self.d > _SHORT else unsigned
+        self._largest = int(self._peaks.max())
+        if self._largest > EVERY_LEVEL:
+            raise DataError(_EXPECTED, "some are negative")
+
+    @property
+    def d(self) -> int:
+        """How many items there are."""
+        return len(self._counts)
+
+    def above(self, k: int, depth: int) -> Profile:
+        """Show at least every level down to `depth` below the k-th largest count."""
+        self._view = self._look(k, depth)
+        return self._view.profile()
+
+    def items(self, picks: Picks) -> IntArray:
+        """The indices of the chosen items; inside a level they are ranked by index."""
+        if self._view is None or picks.levels.min() < self._view.floor:
+            self._view = self._look(1, EVERY_LEVEL)
+        return self._view.items(picks)
+
+    def _look(self, k: int, depth: int) -> View:
+        """Copy the counts that can matter if they are few, else tally all of them."""
+        if self.d <= _SHORT:
+            return Window(self._counts, 0)
+        if k <= len(self._peaks):
+            kth = int(np.partition(self._peaks, len(self._peaks) - k)[-k])
+            if kth > depth and len(window := Window(self._counts, kth - depth)) <= self.d // 8:
+                return window
+        return Chunks(self._counts, self._largest) if self.d > _LONG else Window(self._counts, 0)
+
+
+def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:
+    """Read counts as an int64 array, with the labels of the items if a mapping or a pandas Series was given.
+
+    A count is a whole number of any numeric type: 3, 3.0 and Decimal("3") are 3, and 1.5 is refused. Booleans and
+    missing values are refused.
+
+    >>> read_counts({"apple": 3, "pear": 1})
+    (array([3, 1]), ['apple', 'pear'])
+    """
+    if isinstance(counts, Mapping):
+        return _read_whole_numbers(list(counts.values())), list(counts)
+    if hasattr(counts, "columns"):
+        raise DataError(
+            _KINDS, "not {type}", hint="use select for a table; it counts the votes", type=type(counts).__name__
+        )
+    labels: Any = getattr(counts, "index", None)
+    if callable(labels) or not hasattr(labels, "is_unique"):
+        return _read_whole_numbers(counts), None
+    array, names = _read_whole_numbers(counts), labels.tolist()
+    if not labels.is_unique:
+        raise DataError(
+            "the labels of {counts} must be different", "some are repeated", hint="add up the counts of equal labels"
+        )
+    return array, names
+
+
+def _read_whole_numbers(counts: Any) -> IntArray:
+    if isinstance(counts, np.ma.MaskedArray) and counts.mask.any():
+        raise DataError(_EXPECTED, "some are masked")
+    try:
+        # NumPy would make one type of a list of several, and lose digits or take booleans for numbers.
+        array = np.array(counts, dtype=object) if isinstance(counts, list | tuple) else np.asarray(counts)
+    except (ValueError, TypeError, OverflowError):
+        raise DataError(_EXPECTED, "{type} cannot be read as an array", type=type(counts).__name__) from None
+    if array.ndim == 0:
+        raise DataError(_KINDS, "not {type}", type=type(counts).__name__)
+    if array.ndim != 1:
+        raise DataError(_EXPECTED, "there are {dimensions} dimensions, not 1", dimensions=array.ndim)
+    if not len(array):
+        raise DataError(_EXPECTED, "there are none")
+    if array.dtype == object:
+        return _read_objects(array)
+    if array.dtype.kind not in "iuf":
+        raise DataError(_EXPECTED, "not {type}", type=array.dtype.name)
+    if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
+        raise DataError(_EXPECTED, "some are fractional or missing")
+    # As integers: a comparison as floats would round 2^63 − 1.
+    if array.dtype.kind in "uf" and (int(array.min()) < 0 or int(array.max()) > EVERY_LEVEL):
+        raise DataError(_EXPECTED, "some are negative or larger")
+    return array.astype(np.int64, copy=False)
+
+
+def _read_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
+    """Read Python numbers. Refuse anything else, and numbers beyond int64."""
+    values = array.tolist()
+    if {type(value) for value in values} != {int}:
+        if any(isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal) for value in values):
+            raise DataError(_EXPECTED, "some are missing or of another type")
+        try:
+            whole = [int(value) for value in values]
+        except (ValueError, OverflowError):
+            raise DataError(_EXPECTED, "some are fractional or missing") from None
+        if any(number != value for number, value in zip(whole, values, strict=True)):
+            raise DataError(_EXPECTED, "some are fractional")
+        values = whole
+    if min(values) < 0 or max(values) > EVERY_LEVEL:
+        raise DataError(_EXPECTED, "some are negative or larger")
+    return np.array(values, dtype=np.int64)
+
+
+def _column_maxima(values: np.ndarray[Any, Any], columns: int) -> np.ndarray[Any, Any]:
+    """The largest value of each column, when the array is written row by row into that many columns.
+
+    Columns, not rows: then the largest counts of a sorted array lie in different ones.
+    """
+    whole = len(values) // columns * columns
+    maxima: np.ndarray[Any, Any] = values[:whole].reshape(-1, columns).max(axis=0)
+    rest = values[whole:]
+    maxima[: len(rest)] = np.maximum(maxima[: len(rest)], rest)
+    return maxima

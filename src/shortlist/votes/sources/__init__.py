@@ -1,1 +1,0 @@
-"""Where votes and domains come from."""

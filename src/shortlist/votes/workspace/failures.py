@@ -1,0 +1,104 @@
+"""What engines say, in our words.
+
+Engines quote values in their messages ("could not convert ..."), and error texts may be published. So the text of an
+engine is never used: an error says what could not be read and the kind of the failure. It carries no other error as
+its context either, because a traceback would show that error's text.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import ParamSpec, TypeVar
+
+from shortlist.errors import DataError, ShortlistError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_MORE_MEMORY = "raise {memory_limit}, or free space in the folder for temporary files"
+_ADVICE = {
+    "HTTPException": "is the address right, and may you read it? Credentials come from DuckDB's secrets",
+    "IOException": "is the file complete, readable, and in the format that its name says?",
+}
+_LINE = re.compile(r"Invalid Input Error: CSV Error on Line: (\d+)\n")
+_FAULTS = {
+    "Expected Number of Columns": "has more or fewer fields than the first line",
+    "unterminated quote": "opens a quote that is not closed",
+    "not utf-8": "is not text in UTF-8",
+}
+_NO_FILES: Mapping[str, str] = {}
+
+
+@contextmanager
+def translate_errors(what: str, *, hint: str | None = None, files: Mapping[str, str] = _NO_FILES) -> Iterator[None]:
+    """Say in our words that an engine failed to read something, and name the file that it failed on.
+
+    `hint` is shown word for word. `files` are the paths that the engine knows, with the names that errors may show.
+
+    >>> with translate_errors("votes", hint="look at line 3"):
+    ...     int("secret")
+    Traceback (most recent call last):
+    shortlist.errors.DataError: votes could not be read (ValueError).
+    Hint: look at line 3
+    """
+    try:
+        yield
+    except ShortlistError:
+        raise
+    except Exception as error:
+        kind, text = type(error).__name__, str(error)
+        # The words of DuckDB, SQLite and PostgreSQL for Ctrl-C.
+        if kind in ("InterruptException", "QueryCanceled") or text in ("Query interrupted", "interrupted"):
+            raise KeyboardInterrupt from None
+        place, advice = _find_place(text, files), _ADVICE.get(kind, hint)
+        raise DataError(
+            "{what} could not be read ({kind})",
+            "{place}" if place else None,
+            hint=_MORE_MEMORY if kind == "OutOfMemoryException" else "{advice}" if advice else None,
+            what=what,
+            kind=kind,
+            place=place,
+            advice=advice,
+        ) from None
+
+
+def strip_context(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Raise our errors without the engine's error as their context.
+
+    >>> @strip_context
+    ... def read():
+    ...     with translate_errors("votes"):
+    ...         int("secret")
+    >>> try:
+    ...     read()
+    ... except DataError as error:
+    ...     error.__context__ is None
+    True
+    """
+
+    @functools.wraps(function)
+    def call(*arguments: _P.args, **options: _P.kwargs) -> _R:
+        try:
+            return function(*arguments, **options)
+        except ShortlistError as error:
+            failure = error
+        # Inside the handler, Python would set the context again.
+        failure.__cause__ = failure.__context__ = None
+        raise failure
+
+    return call
+
+
+def _find_place(text: str, files: Mapping[str, str]) -> str | None:
+    """Tell which file an engine complains of, and where; of its text, only our file names and the line are used."""
+    path = max((path for path in files if path in text), key=len, default=None)
+    if path is None:
+        return None
+    line = _LINE.match(text)
+    if line is None:
+        return f"the file is {files[path]!r}"
+    fault = next((fault for sign, fault in _FAULTS.items() if sign in text), "cannot be read")
+    return f"line {line[1]} of {files[path]!r} {fault}"

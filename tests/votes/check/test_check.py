@@ -1,0 +1,165 @@
+"""A check says how the votes fit the domain: the same on every source, and no value unless it is asked for."""
+
+from dataclasses import FrozenInstanceError, replace
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shortlist import Query, check
+from shortlist.errors import ParameterError
+from shortlist.votes import tally
+from shortlist.votes.check.report import NOTICE
+
+COLUMNS = {
+    "user": [1, 1, 1, 2, 2, 3, 4, None, 5],
+    "track": ["a", "a", "b", "a", "Secret", "secret ", None, "a", "zzz"],
+}
+DOMAIN = ["a", "b", "c", "secret"]
+
+
+def test_is_the_same_on_every_engine(hold):
+    """Rows, persons, votes and causes do not depend on where the votes are."""
+    found = check(hold(COLUMNS)["votes"], person="user", item="track", domain=DOMAIN)
+    assert (found.rows, found.without_person, found.without_item) == (9, 1, 1)
+    assert (found.matched, found.not_in_domain, found.unreadable) == (4, 3, 0)
+    assert found.share_matched == 4 / 7
+    assert (found.domain_size, found.items_voted) == (4, 2)
+    assert (found.persons, found.persons_matched, found.votes) == (5, 2, 3)
+    assert dict(found.votes_per_person)[1.0] == 2
+    assert found.items_unmatched == 3
+    causes = {("upper and lower case", 1), ("leading, trailing or other spaces", 1)}
+    assert {(cause.name, cause.rows) for cause in found.causes} == causes
+
+
+def test_counts_the_votes_of_a_release():
+    """The votes of a check are those that a release counts, and every row is counted once."""
+    random = np.random.default_rng(8)
+    votes = {
+        "user": pa.array(random.integers(0, 30, 500), mask=random.random(500) < 0.1),
+        "track": pa.array(random.integers(0, 20, 500), mask=random.random(500) < 0.1),
+    }
+    found = check(votes, person="user", item="track", domain=range(5, 40))
+    profile = tally(votes, person="user", item="track", domain=range(5, 40)).above(1, 0)
+    assert found.votes == int((profile.values * profile.sizes).sum())
+    assert found.items_voted == int(profile.sizes[profile.values > 0].sum())
+    parts = (found.without_person, found.without_item, found.unreadable, found.not_in_domain, found.matched)
+    assert sum(parts) == found.rows == 500
+    assert all(parts[:2] + parts[3:])
+
+
+@pytest.mark.parametrize(
+    ("voted", "listed", "cause"),
+    [
+        ("TRACK 9", "Track 9", "upper and lower case"),
+        ("Track  9 ", "Track 9", "leading, trailing or other spaces"),
+        ("Track\u00a09", "Track 9", "leading, trailing or other spaces"),
+        ('"Track 9"', "Track 9", "quotation marks"),
+        ("Track 9", "'Track 9'", "quotation marks"),
+        ("7", "007", "leading zeros"),
+        (7, "007", "leading zeros"),
+        ("007", 7, "leading zeros"),
+        ("7.0", 7, "a type: numbers with a decimal point or a plus sign"),
+        ("+7", "7", "a type: numbers with a decimal point or a plus sign"),
+        ("2024-02-29 00:00:00", date(2024, 2, 29), "a type: dates with a time of day"),
+        (datetime(2024, 2, 29, 5), "2024-02-29", "a type: dates with a time of day"),
+        ("cafe\u0301", "caf\u00e9", "accents as letters of their own (Unicode forms)"),
+        (' "TRACK 9"', "Track 9", "several of these at once"),
+    ],
+)
+def test_finds_the_cause(voted, listed, cause):
+    """Each cause is found by trying it, and alone where it is alone."""
+    found = check({"user": [1, 2], "track": [voted, voted]}, person="user", item="track", domain=[listed])
+    assert [(each.name, each.rows, each.items) for each in found.causes] == [(cause, 2, 1)]
+
+
+def test_finds_no_cause_where_there_is_none():
+    """Items that are simply not there have no cause."""
+    found = check({"user": [1], "track": ["x"]}, person="user", item="track", domain=["a"])
+    assert found.causes == ()
+    assert "is it the right column" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("items", "domain", "unreadable"),
+    [
+        (["1", "x", "1.5", "2"], [1], 2),
+        ([1.0, 1.5, 2.0, float("nan")], [1], 1),
+        ([Decimal("1.5"), Decimal("2.0")], [1], 1),
+        (["2024-01-01", "2024-01-02", "yesterday"], [date(2024, 1, 1)], 1),
+        (["true", "yes"], [True], 1),
+        (["a", "b"], ["a"], 0),
+        (["a", "b"], [b"a"], 2),
+        ([date(2024, 1, 1), None], [7], 1),
+        ([[1], [2]], ["a"], 2),
+    ],
+)
+def test_tells_unreadable_from_absent(items, domain, unreadable):
+    """A value that cannot be read in the type of the domain is told from one that is not in it."""
+    votes = pa.table({"user": list(range(len(items))), "track": pa.array(items)})
+    found = check(votes, person="user", item="track", domain=domain)
+    assert found.unreadable == unreadable
+
+
+def test_shows_no_value_unless_asked(tmp_path):
+    """Items appear only with show_values, cut and escaped; the notice is always there."""
+    votes = {"user": [1, 1, 2], "track": ["hidden\x1b[2J", "hidden\x1b[2J", "h" * 999]}
+    for shown in (False, True):
+        found = check(votes, person="user", item="track", domain=["a"], show_values=shown)
+        text = str(found)
+        assert text.startswith(NOTICE)
+        assert text.endswith(NOTICE)
+        assert ("hidden" in text) == ("hidden" in str(found.to_dict())) == shown
+        assert "\x1b" not in text
+        assert "h" * 300 not in text
+        assert [each for _, each in found.most_unmatched] == [2, 1]
+        entries = list(found.to_dict().values())
+        assert entries[0] == entries[-1] == NOTICE
+
+
+def test_is_narrow_and_rounds_no_share_to_nothing():
+    """Lines fit 60 columns, and a tiny share is not 0 %."""
+    votes = {"user": list(range(3000)), "track": ["a", *("x" * 2999)]}
+    text = str(check(votes, person="user", item="track", domain=["a"]))
+    assert max(map(len, text.splitlines())) <= 60
+    assert "<0.1 %" in text
+    assert "min 1, 25th percentile 1, median 1" in text
+
+
+def test_is_a_frozen_value():
+    """A check can be compared and not changed."""
+    found = check({"user": [1], "track": ["a"]}, person="user", item="track", domain=["a"])
+    assert replace(found) == found
+    with pytest.raises(FrozenInstanceError):
+        found.rows = 0
+
+
+def test_an_empty_table_has_a_check():
+    """Without rows, all numbers are 0."""
+    votes = pa.table({"user": pa.array([], pa.int64()), "track": pa.array([], pa.string())})
+    found = check(votes, person="user", item="track", domain=["a"])
+    assert (found.rows, found.votes, found.share_matched, found.votes_per_person) == (0, 0, 0.0, ())
+    assert str(found).count(NOTICE) == 2
+
+
+def test_checks_queries(tmp_path):
+    """A query on a DuckDB connection and on a file is checked as it is released."""
+    import duckdb
+
+    connection = duckdb.connect(tmp_path / "votes.duckdb")
+    connection.execute("CREATE TABLE log AS SELECT i AS who, 'a' AS what FROM range(7) AS numbers (i)")
+    sql = "SELECT * FROM log"
+    assert check(Query(connection, sql), person="who", item="what", domain=["a"]).matched == 7
+    connection.close()
+    assert check(Query(tmp_path / "votes.duckdb", sql), person="who", item="what", domain=["a"]).matched == 7
+
+
+def test_refuses_what_select_refuses():
+    """The votes as their own domain and what is no table are refused alike."""
+    votes = pa.table({"user": [1], "track": ["a"]})
+    with pytest.raises(ParameterError, match="the votes themselves"):
+        check(votes, person="user", item="track", domain=votes)
+    with pytest.raises(ParameterError, match="not int"):
+        check(7, person="user", item="track", domain=["a"])

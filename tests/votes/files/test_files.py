@@ -1,0 +1,199 @@
+"""Files are found, read without guessing, and refused with a clear word."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from shortlist.errors import ChangedError, DataError
+from shortlist.votes import tally
+from shortlist.votes.engines import duckdb as engine
+from shortlist.votes.files import source
+from shortlist.votes.workspace.spill_folders import remove_left_folders
+
+DOMAIN = ["a", "b", "007", ""]
+
+
+def count(votes, **options):
+    return tally(votes, person="user", item="track", domain=DOMAIN, **options)
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def test_reads_globs_folders_and_lists(tmp_path, all_items):
+    """Several files are one table, however they are named."""
+    one = write(tmp_path, "in [1]/one.csv", "user,track\n1,a\n2,b\n")
+    two = write(tmp_path, "in [1]/deep/two.csv.gz", "track,user\na,2\na,1\n")
+    write(tmp_path, "in [1]/_SUCCESS.csv", "not a table")
+    for votes in ([one, str(two)], tmp_path / "in [1]", str(tmp_path / "*" / "**" / "*[eo].csv*")):
+        assert all_items(count(votes))[:2] == [(2, "a"), (1, "b")]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"], ids=repr)
+def test_finds_the_delimiter(tmp_path, all_items, delimiter):
+    """The delimiter is the one that gives the columns asked for."""
+    lines = [["when", "user", "track"], ["noon, today; or", "1", "a"]]
+    quoted = "\ufeff" + "\r\n".join(delimiter.join(f'"{cell}"' for cell in line) for line in lines) + "\r\n"
+    assert all_items(count(write(tmp_path, "votes.csv", quoted)))[0] == (1, "a")
+
+
+def test_keeps_zeros_and_tells_empty_from_missing(tmp_path, all_items):
+    """In a CSV file, 007 is text, a quoted empty field is the empty text, an empty field is missing."""
+    path = write(tmp_path, "votes.csv", 'user,track\n1,007\n1,""\n2,""\n3,\n')
+    assert all_items(count(path))[:2] == [(2, ""), (1, "007")]
+
+
+def test_reads_json_values_as_text(tmp_path, all_items):
+    """In JSON lines, too, items are text unless the domain says otherwise."""
+    path = write(tmp_path, "votes.jsonl.gz", '{"user": 1, "track": "007"}\n{"track": "2024-01-01", "user": "x"}\n')
+    assert all_items(count(path))[0] == (1, "007")
+    assert all_items(tally(path, person="user", item="track", domain=["2024-01-01"])) == [(1, "2024-01-01")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("votes.csv", "", "empty file"),
+        ("votes.parquet", "", "empty file"),
+        ("votes.parquet", "PAR1 and then nothing PAR1", "could not be read"),
+        ("votes.parquet", "PAR1 and then nothing PAR1", r"the file is '.*votes.parquet'"),
+        ("votes.csv", "user,track\n1,secret\n2\n", "line 3 of '.*votes.csv' has more or fewer fields"),
+        ("votes.csv", "user,track\n1,secret\n2,secret,3\n", "line 3 of '.*votes.csv' has more or fewer fields"),
+        ("votes.csv", 'user,track\n1,"secret\n', "line 2 of '.*votes.csv' opens a quote"),
+        ("votes.csv", "\nuser,track\n1,secret\n", "the first line of '.*votes.csv' is blank"),
+        ("votes.csv", "1,secret\n2,secret\n", "is the first line a header"),
+        ("votes.csv", "user1,secret track\n2,b\n", "is the first line a header"),
+        ("votes.csv", "User , secret\n2,b\n", "in case and blanks too"),
+        ("votes.csv", "user,track secret\n2,b\n", "is the first line a header"),
+        ("votes.json", '[{"user": 1, "track": "secret"}]', "holds an array"),
+        ("votes.jsonl", '{"secret": 1, "track secret": 2}\n', "must have a column 'track'"),
+        ("votes.jsonl", '{"user": 1, "track": "secret"}\n{"user": 1, "tra', "could not be read"),
+        ("votes.csv", "user,track,track\n1,secret,b\n", "each column once"),
+        ("votes.jsonl", '{"user": 1, "song": "secret"}\n', "must have a column 'track'"),
+        ("votes.xlsx", "secret", "must be Parquet"),
+        ("votes.csv.gz.csv", "\x00\x01", "must have a column"),
+    ],
+)
+def test_refuses_bad_files(tmp_path, name, text, message):
+    """Every kind of bad file has its own error, which holds nothing of the data."""
+    with pytest.raises(DataError, match=message) as caught:
+        count(write(tmp_path, name, text))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_refuses_text_in_another_encoding(tmp_path):
+    """Text that is not UTF-8 is refused."""
+    path = tmp_path / "votes.csv"
+    path.write_bytes("user,track\n1,caf\xe9\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"line 2 of .* is not text in UTF-8") as caught:
+        count(path)
+    assert "caf" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["nothing.csv", "no/*.parquet"])
+def test_refuses_what_is_not_there(tmp_path, path):
+    """A path or glob without files is named."""
+    with pytest.raises(DataError, match="nothing was found at"):
+        count(tmp_path / path)
+
+
+def test_refuses_files_of_two_formats(tmp_path):
+    """One table has one format."""
+    write(tmp_path, "a.csv", "user,track\n1,a\n")
+    write(tmp_path, "b.jsonl", '{"user": 1, "track": "a"}\n')
+    with pytest.raises(DataError, match="one format"):
+        count(tmp_path)
+
+
+def write_parquet(path, users, items, kinds=(None, None)):
+    columns = [pa.array(values, kind) for values, kind in zip((users, items), kinds, strict=True)]
+    parquet.write_table(pa.table(columns, names=["user", "track"]), path)
+
+
+@pytest.mark.parametrize(("users", "items", "column"), [([2.0], [7], "user"), ([2], ["7"], "track")])
+def test_refuses_parquet_files_of_two_types(tmp_path, users, items, column):
+    """A column has one type in all files, or values would be changed to fit."""
+    write_parquet(tmp_path / "one.parquet", [1], [7])
+    write_parquet(tmp_path / "two.parquet", users, items)
+    with pytest.raises(DataError, match=f"column '{column}' of the votes must have one type in all files") as caught:
+        tally(tmp_path, person="user", item="track", domain=[7])
+    assert "one.parquet" in str(caught.value)
+    assert "two.parquet" in str(caught.value)
+
+
+def test_takes_parquet_files_of_several_widths(tmp_path, all_items):
+    """Whole numbers are whole numbers, however wide they are stored."""
+    for name, kind in [("one", pa.int8()), ("two", pa.int64()), ("three", pa.uint64())]:
+        write_parquet(tmp_path / f"{name}.parquet", [1, 2], [7, 2**63 if name == "three" else 8], (pa.int32(), kind))
+    counted = tally(tmp_path, person="user", item="track", domain=[7, 8, 2**63])
+    assert all_items(counted) == [(1, 7), (1, 8), (1, 2**63)]
+
+
+def test_notices_a_file_that_is_removed(tmp_path, monkeypatch):
+    """A file that is gone before it was read has changed."""
+    path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
+    monkeypatch.setattr("shortlist.votes.engines.duckdb.take_plain_columns", removing(path, engine.take_plain_columns))
+    with pytest.raises(ChangedError, match="changed while it was read"):
+        count(path)
+
+
+def removing(path, counting):
+    def remove_and_count(*arguments, **options):
+        path.unlink()
+        return counting(*arguments, **options)
+
+    return remove_and_count
+
+
+def test_notices_a_file_that_changes(tmp_path, monkeypatch):
+    """A file that is written to while it is read gives an error, not a wrong item."""
+    path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
+    read_stamp = source.read_stamp
+
+    def then_written(each):
+        stamp = read_stamp(each)
+        with open(path, "a") as file:
+            file.write("2,b\n")
+        os.utime(path, ns=(0, stamp[1] + 1))
+        return stamp
+
+    monkeypatch.setattr("shortlist.votes.files.files.read_stamp", then_written)
+    with pytest.raises(ChangedError, match="changed while it was read"):
+        count(path)
+
+
+def test_leaves_no_temporary_folder(tmp_path, monkeypatch):
+    """What spilled to disk is gone when the votes are counted."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    counted = count(write(tmp_path, "votes.csv", "user,track\n1,a\n"), memory_limit="200MB")
+    assert counted.d == 4
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_removes_what_a_killed_process_left(tmp_path, monkeypatch):
+    """A folder whose owner is gone is removed by the next process; one whose owner lives, or a stranger's, stays."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = "from shortlist.votes.workspace.spill_folders import make_own_folder; print(make_own_folder()[0]); input()"
+    ran = {"env": {**os.environ, "TMPDIR": str(tmp_path)}, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **ran) as process:
+        left = Path(process.stdout.readline().strip())
+        other = tmp_path / "shortlist-other"
+        other.mkdir(mode=0o700)
+        assert left.stat().st_mode & 0o777 == 0o700
+        remove_left_folders()
+        assert left.exists()
+        process.kill()
+    remove_left_folders()
+    assert os.listdir(tmp_path) == ["shortlist-other"]

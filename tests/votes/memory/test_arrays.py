@@ -1,0 +1,242 @@
+"""Counts in arrays: read without loss, shown level by level, and found again."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
+from shortlist.profile import EVERY_LEVEL, Profile
+from shortlist.votes.memory import arrays, views
+from shortlist.votes.memory.arrays import ArrayTally, read_counts
+
+
+@pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 7, 100), (1000, 8, 16, 4)])
+def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, monkeypatch):
+    """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
+    monkeypatch.setattr(arrays, "_SHORT", short)
+    monkeypatch.setattr(arrays, "_LONG", 2 * short)
+    monkeypatch.setattr(arrays, "_COLUMNS", columns)
+    monkeypatch.setattr(views, "_CHUNK", chunk)
+    monkeypatch.setattr(views, "_SMALL", small)
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        d = int(rng.integers(1, 80))
+        counts = rng.integers(0, rng.choice([1, 3, 8, 50, 1000]), d)
+        k = int(rng.integers(1, d + 1))
+        depth = int(rng.choice([0, 1, 5, 100, EVERY_LEVEL]))
+        tally, whole = ArrayTally(counts), Profile.of(counts)
+        shown = tally.above(k, depth)
+        assert (shown.values == whole.values[: len(shown.values)]).all()
+        assert (shown.sizes == whole.sizes[: len(shown.values)]).all()
+        assert shown.values[-1] <= max(whole.top(k)[-1] - depth, whole.values[-1]) or (
+            whole.values[len(shown.values)] < whole.top(k)[-1] - depth
+        )
+        positions = rng.permutation(d)[:k]
+        assert (tally.items(whole.picks(positions)) == np.argsort(-counts, kind="stable")[positions]).all()
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [3, 1, 2],
+        (3, 1, 2),
+        range(3, 0, -1),
+        np.array([3, 1, 2], dtype=np.uint8),
+        np.array([3.0, 1.0, 2.0]),
+        np.array([3, 1, 2], dtype=np.float16),
+        np.array([3, 1, 2], dtype=">i8"),
+        np.array([3, 1, 2], dtype=object),
+        np.arange(30)[3:0:-1],
+        [Decimal(3), Fraction(1), 2],
+        np.array([3, 1, 2], dtype=np.longdouble),
+        pl.Series([3, 1, 2]),
+        pa.array([3, 1, 2]),
+        pa.chunked_array([[3], [1, 2]]),
+    ],
+    ids=lambda counts: type(counts).__name__,
+)
+def test_reads_whatever_becomes_whole_numbers(counts):
+    """Lists, arrays of Polars and Arrow, and other number types are read without loss."""
+    array, keys = read_counts(counts)
+    assert array.dtype == np.int64
+    assert sorted(array.tolist()) == [1, 2, 3]
+    assert keys is None
+
+
+def test_large_counts_are_read_to_the_last_digit():
+    """Nothing is rounded on the way, whatever stands beside it."""
+    assert read_counts([2**53 + 1, 1.0])[0].tolist() == [2**53 + 1, 1]
+    assert read_counts(np.array([2**63 - 1], dtype=np.uint64))[0].tolist() == [2**63 - 1]
+    assert read_counts(np.array([2**53, 1], dtype=np.longdouble) + 1)[0].tolist() == [2**53 + 1, 2]
+
+
+def test_a_mapping_returns_its_keys():
+    """A mapping names the items, in any type."""
+    assert top_k({("a", 1): 9000, "b": 0, 3: 5000}, k=2, epsilon=9) == [("a", 1), 3]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "float64", "uint8"])
+def test_a_pandas_series_returns_its_labels(dtype):
+    """`value_counts` gives labels, and labels come back; equal labels are refused without being named."""
+    counts = pd.Series([5, 200, 90], index=["pear", "apple", "plum"], dtype=dtype)
+    assert top_k(counts, k=2, epsilon=9) == ["apple", "plum"]
+    assert top_k(pd.Series(["b"] * 900 + ["a"] * 9).value_counts(), k=1, epsilon=9) == ["b"]
+    assert top_k(pd.Series([5, 200, 90]), k=2, epsilon=9) == [1, 2]
+    with pytest.raises(DataError, match="labels of counts must be different") as caught:
+        top_k(pd.Series([1, 2], index=["pear", "pear"]), k=1, epsilon=1)
+    assert "pear" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("neighbors", "neighbours"),
+        ("rng", "bits"),
+        ("seed", "bits"),
+        ("eps", "epsilon"),
+        ("n", "k"),
+        ("Epsilon", "epsilon"),
+    ],
+)
+def test_near_names_are_suggested(name, meant):
+    """A parameter that does not exist is answered with the one that was meant."""
+    with pytest.raises(ParameterError, match=f"no parameter '{name}'.\nHint: did you mean {meant}\\?"):
+        top_k([3, 2], **{name: 1})
+
+
+WRONG = {
+    "negative": [3, -77, 2],
+    "negative in a long array": np.append(np.zeros(1 << 18, dtype=int), -77),
+    "fractional": [3.5, 77.0],
+    "nan": [float("nan"), 77],
+    "infinite": [float("inf"), 77],
+    "bool": [True, False],
+    "bool array": np.array([True, False]),
+    "mixed bool": [True, 77],
+    "mixed bool array": np.array([np.True_, 77], dtype=object),
+    "complex objects": np.array([77 + 1j], dtype=object),
+    "half floats": np.array([77.5], dtype=np.float16),
+    "2-D": [[77, 2], [3, 4]],
+    "ragged": [[77], [1, 2]],
+    "string": ["77", "3"],
+    "empty": [],
+    "empty mapping": {},
+    "beyond int64": [2**63, 77],
+    "far beyond int64": [2**70, 77],
+    "uint64": np.array([2**63 + 77], dtype=np.uint64),
+    "large float": [1e30],
+    "complex": [77j],
+    "missing": [77, None],
+    "missing in Arrow": pa.array([77, None]),
+    "missing in Polars": pl.Series([77, None]),
+    "masked": np.ma.array([77, 3], mask=[True, False]),
+    "dates": np.array(["2077-01-01"], dtype="datetime64[D]"),
+    "fraction": [Fraction(77, 2)],
+}
+
+
+class Unused:
+    """A source that must not be drawn from."""
+
+    secure = True
+
+    def draw(self, count):
+        raise AssertionError("randomness was drawn before the input was checked")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_refuses_wrong_counts(name):
+    """Counts that are not whole numbers are refused before any randomness is drawn, and never quoted."""
+    with pytest.raises(ShortlistError) as caught:
+        top_k(WRONG[name], k=1, epsilon=1, bits=Unused())
+    assert "counts must be whole numbers" in str(caught.value)
+    assert "77" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "counts", [77, "77", b"77", None, {77, 3}, (n for n in (77, 3))], ids=lambda each: type(each).__name__
+)
+def test_refuses_what_holds_no_counts(counts):
+    """What is no mapping, Series, list or array is named by its type."""
+    with pytest.raises(DataError, match="must be a mapping, a Series, or a list or array of numbers, not ") as caught:
+        top_k(counts, k=1, epsilon=1, bits=Unused())
+    assert f"not {type(counts).__name__}." in str(caught.value)
+    assert "77" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_data_frame_is_for_select(make):
+    """A table of votes has no counts yet."""
+    with pytest.raises(DataError, match=r"not \w+\.\nHint: use select"):
+        top_k(make({"user": [1], "track": [2]}), k=1, epsilon=1, bits=Unused())
+
+
+@pytest.mark.parametrize(
+    ("delta", "text"),
+    [("x", "such as 1e-6 or 1/1000000, not 'x'"), ([], "such as 1e-6"), (0, "leave delta out for pure privacy")],
+)
+def test_a_wrong_delta_is_answered_with_a_fitting_one(delta, text):
+    """A number such as 1 would be no delta."""
+    with pytest.raises(ParameterError, match=text):
+        top_k([3, 2], k=1, epsilon=1, delta=delta, bits=Unused())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"k": 0}, "k must be at least 1"),
+        ({"k": 2.0}, "k must be a whole number"),
+        ({"k": True}, "k must be a whole number"),
+        ({"k": np.array([2])}, "k must be a whole number"),
+        ({"k": -(10**5000)}, "k must be at least 1, not a very long int"),
+        ({"epsilon": "1e400"}, "epsilon must be"),
+        ({"epsilon": "1e-400"}, "epsilon must be"),
+        ({"epsilon": "1e999999999"}, "epsilon must be a finite number"),
+        ({"epsilon": -Fraction(1, 10**5000)}, "epsilon must be"),
+        ({"mechanism": "fastjoint", "beta": "1e400"}, "beta must be"),
+        ({"mechanism": Joint(k=1, epsilon=1), "beta": 3}, "does not take beta"),
+        ({"mechanism": Joint(k=2, epsilon=1)}, "disagree"),
+        ({"bits": 42}, "bits must be a source of bits"),
+        ({"bits": SystemBits}, "bits must be a source of bits"),
+        ({"k": None}, "needs k"),
+        ({"epsilon": None}, "needs epsilon"),
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"epsilon": "much"}, "epsilon must be a finite number"),
+        ({"epsilon": [1]}, "epsilon must be a number"),
+        ({"epsilon": 1j}, "epsilon must be"),
+        ({"mechanism": "joined"}, "did you mean 'joint'"),
+        ({"mechanism": 3}, "mechanism must be one of"),
+        ({"neighbours": "swap"}, "neighbours must be 'add-remove' or 'replace'"),
+        ({"beta": 0.5}, "does not take beta"),
+        ({"mechanism": "fastjoint", "beta": 1}, "beta must be at least 0 and below 1"),
+    ],
+)
+def test_refuses_wrong_parameters(parameters, text):
+    """Every wrong parameter is named, before any randomness is drawn."""
+    with pytest.raises(ShortlistError, match=text):
+        top_k([5, 3, 1], **{"k": 1, "epsilon": 1, "bits": Unused()} | parameters)
+
+
+def test_prepared_once_drawn_many_times():
+    """A prepared selection draws what `top_k` draws, and keeps its own copy of the counts."""
+    counts = np.arange(500) % 37
+    selector = prepare(counts, k=5, epsilon=1)
+    fresh = [top_k(counts, k=5, epsilon=1, bits=SeededBits(seed)).tolist() for seed in range(30)]
+    counts[:] = 0
+    assert [selector.draw(SeededBits(seed)).tolist() for seed in range(30)] == fresh
+    assert prepare({"a": 900, "b": 1}, k=1, epsilon=1).draw() == ["a"]
+
+
+def test_a_long_array_gives_what_a_short_one_gives(monkeypatch):
+    """The ways of looking at long arrays lead to the lists that sorting leads to, for the same bits."""
+    rng = np.random.default_rng(2)
+    for counts in (rng.poisson(3, 300_000), rng.zipf(1.6, 300_000), rng.integers(0, 10**6, 300_000)):
+        long = [top_k(counts, k=20, epsilon=1, bits=SeededBits(seed)).tolist() for seed in range(3)]
+        with monkeypatch.context() as patch:
+            patch.setattr(arrays, "_SHORT", 10**6)
+            assert [top_k(counts, k=20, epsilon=1, bits=SeededBits(seed)).tolist() for seed in range(3)] == long
