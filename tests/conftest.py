@@ -81,7 +81,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 class Stopwatch:
-    """Adds up how long each test took, and writes the slow ones."""
+    """Adds up how long each test took, writes the slow ones, and prints the slowest."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -95,3 +95,11 @@ class Stopwatch:
         """Write the names of the slow tests."""
         slow = sorted(name for name, seconds in self.seconds.items() if seconds >= SLOW_SECONDS)
         SLOW.write_text("".join(f"{name}\n" for name in slow), encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the total, and the tests that took longest."""
+        terminalreporter.section("processor seconds")
+        fast = sum(seconds for seconds in self.seconds.values() if seconds < SLOW_SECONDS)
+        terminalreporter.line(f"{sum(self.seconds.values()):8.1f} all tests, of which {fast:.1f} are fast")
+        for name, seconds in sorted(self.seconds.items(), key=lambda each: -each[1])[:20]:
+            terminalreporter.line(f"{seconds:8.1f} {name}")

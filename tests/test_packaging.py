@@ -33,11 +33,12 @@ def built(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def clean(tmp_path):
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory):
     """The Python of an environment with nothing in it but pip."""
-    venv.create(tmp_path / "clean", with_pip=True)
-    return tmp_path / "clean" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=True)
+    return folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(built):
@@ -60,24 +61,22 @@ def test_the_sdist_holds_what_a_packager_needs(built):
     assert not any(name.startswith((".venv", "dist", ".git/")) for name in names)
 
 
-@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
-def test_it_installs_where_nothing_else_is(built, clean, kind, tmp_path):
-    """Both forms install with their dependencies, and select."""
-    (package,) = built.glob(kind)
-    run(clean, "-m", "pip", "install", "--quiet", "--no-compile", package)
-    assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__
-
-
-def test_the_command_line_says_which_extra_it_needs(built, clean, tmp_path):
-    """Without the extra, the command says what to install; no traceback."""
-    (wheel,) = built.glob("*.whl")
-    run(clean, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps", wheel)
+def test_it_installs_where_nothing_else_is(built, clean, tmp_path):
+    """Alone it says which extra the command line needs; with its dependencies both forms install, and select."""
+    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    install = (clean, "-m", "pip", "install", "--quiet", "--no-compile")
+    run(*install, "--no-deps", wheel)
     said = subprocess.run(
         [clean.with_name("shortlist"), "demo"], capture_output=True, text=True, env=CLEAN, cwd=tmp_path
     )
     assert said.returncode == 1
     assert "shortlist[cli]" in said.stderr
     assert "Traceback" not in said.stderr
+    run(*install, wheel)
+    assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__
+    run(clean, "-m", "pip", "uninstall", "--quiet", "--yes", "shortlist")
+    run(*install, sdist)
+    assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__
 
 
 def test_the_citation_names_the_version():

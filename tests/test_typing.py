@@ -12,6 +12,7 @@ import pytest
 import shortlist
 from shortlist.mechanisms import MECHANISMS
 
+pytestmark = pytest.mark.slow  # mypy runs once for all of them
 ROOT = Path(__file__).parents[1]
 _EXAMPLES = {"delta": '"1e-6"', "votes_per_person": "5"}
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -45,8 +46,6 @@ assert_type(shortlist.compose(release).epsilon, Fraction)
 
 
 class Zeros:
-    secure = False
-
     def draw(self, count: int) -> bytes:
         return bytes(count)
 

@@ -91,7 +91,8 @@ __all__ = [
     "top_k",
 ]
 
-# Names are imported on first use, so that the command line can print help before NumPy is loaded.
+# Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
+# `__all__` are mechanisms.
 _HOMES = {
     "mechanisms.accuracy": ["ErrorBound", "ReleasedCounts"],
     "errors": [
@@ -106,23 +107,6 @@ _HOMES = {
     ],
     "exact.bits": ["Bits", "SeededBits", "SystemBits"],
     "ledger": ["Ledger"],
-    "mechanisms": [
-        "Auto",
-        "CDPPeel",
-        "FastJoint",
-        "Gamma",
-        "Joint",
-        "Laplace",
-        "LimitedDomain",
-        "MarginJoint",
-        "Mechanism",
-        "NoisyCounts",
-        "PNFJoint",
-        "PNFPeel",
-        "Stable",
-        "Subset",
-        "Threshold",
-    ],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release.release": ["Release"],
     "selection.from_votes": ["select"],
@@ -134,10 +118,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return globals().setdefault(name, getattr(import_module(f"shortlist.{home}"), name))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = next((home for home, names in _HOMES.items() if name in names), "mechanisms")
+    return globals().setdefault(name, getattr(import_module(f"shortlist.{home}"), name))
 
 
 def __dir__() -> list[str]:

@@ -12,32 +12,34 @@ from shortlist.errors import OutputError
 
 
 def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Refuse a place where a file cannot be written. Call it before the work is done.
+    """Refuse a path where a file cannot be written. Call it before the work starts.
 
     >>> check_target("no/such/folder/top10.json")
     Traceback (most recent call last):
-    shortlist.errors.OutputError: the output must be in a folder that exists; 'no/such/folder' does not.
+    shortlist.errors.OutputError: the output must be in a folder that exists; 'no/such/folder' does not exist.
     """
     if not isinstance(path, str | os.PathLike):
         raise OutputError("the output must be a path, as text or a Path", "not {type}", type=type(path).__name__)
     target = Path(path)
-    folder, place = repr(str(target.parent)), repr(str(target))
+    folder, written = repr(str(target.parent)), repr(str(target))
     if not target.parent.is_dir():
-        raise OutputError("the output must be in a folder that exists", "{folder} does not", folder=folder)
+        raise OutputError("the output must be in a folder that exists", "{folder} does not exist", folder=folder)
     if target.is_dir():
-        raise OutputError("the output must be a file", "{place} is a folder", place=place)
+        raise OutputError("the output must be a file", "{path} is a folder", path=written)
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise OutputError("the output must be in a folder that can be written", "{folder} cannot", folder=folder)
+        raise OutputError(
+            "the output must be in a folder that can be written", "{folder} cannot be written", folder=folder
+        )
     if not force and os.path.lexists(target):
         raise _file_exists(target)
     return target
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object], *, force: bool = False) -> None:
-    """Write a file by calling `write`, so that nobody ever sees a part of it, even after a crash.
+    """Write a file by calling `write`. Nobody ever sees a part of it, even after a crash.
 
     The bytes go to a temporary file in the same folder and reach the disk. Then the file gets its name. Without
-    `force`, an existing file stays, even one that appears meanwhile.
+    `force`, an existing file is never overwritten, even if it appears during the work.
     """
     target = check_target(path, force=force)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
@@ -55,9 +57,9 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
         raise _file_exists(target) from None
     except OSError as error:
         raise OutputError(
-            "the output {place} must be writable",
+            "the output {path} must be writable",
             "{reason}",
-            place=repr(str(target)),
+            path=repr(str(target)),
             reason=error.strerror or type(error).__name__,
         ) from None
     finally:
@@ -78,7 +80,7 @@ def _name_new(temporary: Path, target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a crash, on systems that can synchronise folders."""
+    """Write the new name to the disk, on systems that can synchronise folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -94,7 +96,7 @@ def _sync_folder(folder: Path) -> None:
 def _file_exists(target: Path) -> OutputError:
     return OutputError(
         "the output must be a new file",
-        "{place} exists",
+        "{path} exists",
         hint="pass {force=True} to overwrite it",
-        place=repr(str(target)),
+        path=repr(str(target)),
     )

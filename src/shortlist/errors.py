@@ -22,7 +22,7 @@ Dialect = Callable[[str, str | None], str]
 
 
 def write_python(name: str, value: str | None) -> str:
-    """Write a parameter as Python does; a template quotes a value that is a text, as Python does.
+    """Write a parameter as in Python. The template has already quoted a value that is a text.
 
     >>> write_python("epsilon", None), write_python("epsilon", "1"), write_python("mechanism", "'joint'")
     ('epsilon', 'epsilon=1', "mechanism='joint'")
@@ -31,7 +31,7 @@ def write_python(name: str, value: str | None) -> str:
 
 
 class ShortlistError(Exception):
-    """The base of every error of this library, kept in parts.
+    """The base of every error of this library. An error consists of parts.
 
     `expected` says what must be, `found` what is there instead, and `hint` what to do. Each is a template.
     A placeholder is filled from `values`, word for word. A placeholder without a value is the name of a parameter:
@@ -61,7 +61,7 @@ class ShortlistError(Exception):
         filler = _Filler(self.values, dialect)
         sentence = filler.fill(self.expected)
         if self.found is not None:
-            # "not -1" continues the clause; anything else is a clause of its own.
+            # "not -1" continues the clause. Any other text is a new clause.
             sentence += (", " if self.found.startswith("not ") else "; ") + filler.fill(self.found)
         sentence = sentence if sentence.endswith(".") else f"{sentence}."
         return sentence if self.hint is None else f"{sentence}\nHint: {filler.fill(self.hint)}"
@@ -71,7 +71,7 @@ class ShortlistError(Exception):
 
 
 class ParameterError(ShortlistError, ValueError):
-    """A parameter is wrong, whatever the data."""
+    """A parameter is wrong. This does not depend on the data."""
 
 
 class DataError(ShortlistError, ValueError):
@@ -83,7 +83,7 @@ class ChangedError(DataError):
 
 
 class OutputError(ShortlistError, OSError):
-    """A result could not be written, and nothing was."""
+    """A result could not be written. No part of it was written."""
 
 
 class LedgerError(ShortlistError):
@@ -91,7 +91,7 @@ class LedgerError(ShortlistError):
 
 
 class BudgetError(LedgerError):
-    """The budget of a ledger does not cover a release; nothing was charged and nothing was computed."""
+    """The budget of a ledger does not cover a release. Nothing was charged, and nothing was computed."""
 
 
 class MissingExtraError(ShortlistError, ImportError):

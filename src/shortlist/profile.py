@@ -54,7 +54,7 @@ class Profile:
         return np.cumsum(self.sizes)
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every item is on one of the levels."""
         return bool(self.ends[-1] == self.d)
 
@@ -66,7 +66,7 @@ class Profile:
         shortlist.errors.DataError: the profile must hold every level that the mechanism needs; it stops too early.
         Hint: pass the counts of all items, or of more of them
         """
-        if not self.complete and (k > self.ends[-1] or int(self.values[-1]) > int(self.top(k)[-1]) - depth):
+        if not self.is_complete and (k > self.ends[-1] or int(self.values[-1]) > int(self.top(k)[-1]) - depth):
             raise DataError(
                 "the profile must hold every level that the mechanism needs",
                 "it stops too early",
@@ -100,16 +100,16 @@ class Levels(Protocol):
 class Picks:
     """The chosen items, best first: item j has rank `ranks[j]`, from 0, among the items with count `levels[j]`.
 
-    Where a mechanism releases noisy counts, `counts[j]` is that of the item in place j.
+    If the mechanism releases noisy counts, `counts[j]` is the noisy count of item j.
     """
 
     levels: IntArray
     ranks: IntArray
     counts: IntArray | None = None
     chosen: str | None = None
-    """The name of the mechanism that was chosen, where one chooses among several."""
+    """The name of the mechanism that `auto` chose."""
     unordered: bool = False
-    """Whether the order of the picks says nothing; items are then listed in the order of the domain."""
+    """Whether the picks have no order. Items are then listed in the order of the domain."""
 
     def publish(self, rows: IntArray) -> tuple[IntArray, IntArray | None]:
         """Return rows and noisy counts in the order in which they are published, given the row of each item.

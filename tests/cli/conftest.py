@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from shortlist.cli.app import app
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+Call = Callable[..., Result]
 Select = Callable[..., Result]
 
 
@@ -50,14 +51,24 @@ def run(folder: Path) -> Run:
 
 
 @pytest.fixture
-def select(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Select:
-    """Call `shortlist select` on the folder's votes with further arguments, in this process."""
+def call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Call `shortlist` as `run` does, but in this process: no interpreter has to start and to import engines."""
     monkeypatch.chdir(folder)
     # The workers of pytest-xdist have the width of the terminal, which a pipe has not.
     monkeypatch.delenv("COLUMNS", raising=False)
 
+    def call(*arguments: str, **environment: str) -> Result:
+        return CliRunner(env=environment).invoke(app, arguments, prog_name="shortlist")
+
+    return call
+
+
+@pytest.fixture
+def select(call: Call) -> Select:
+    """Call `shortlist select` on the folder's votes with further arguments, in this process."""
+
     def select(*arguments: str) -> Result:
         votes = ["plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
-        return CliRunner().invoke(app, ["select", *votes, "-k", "3", "--epsilon", "1", *arguments])
+        return call("select", *votes, "-k", "3", "--epsilon", "1", *arguments)
 
     return select

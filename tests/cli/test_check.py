@@ -65,23 +65,23 @@ def test_refuses_a_pipe_and_a_file(run, folder):
     assert not (folder / "result.txt").read_bytes()
 
 
-def test_refuses_a_device_as_a_file(run, folder):
+def test_refuses_a_device_as_a_file(call, folder):
     """A pipe with a name is a pipe."""
     os.mkfifo(folder / "pipe.txt")
-    done = run(*ARGUMENTS, "--output", "pipe.txt", "--force")
-    assert done.returncode == 2
+    done = call(*ARGUMENTS, "--output", "pipe.txt", "--force")
+    assert done.exit_code == 2
     assert "a pipe or a device" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["check.txt", "check.json"])
-def test_writes_a_file_that_only_its_owner_may_read(run, folder, name):
+def test_writes_a_file_that_only_its_owner_may_read(call, folder, name):
     """With --output, the file has mode 600 whatever the umask, also over another file."""
     before = os.umask(0)
     try:
-        done = run(*ARGUMENTS, "--output", name)
+        done = call(*ARGUMENTS, "--output", name)
     finally:
         os.umask(before)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert not done.stdout
     assert "not private" in done.stderr
     assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
@@ -90,8 +90,8 @@ def test_writes_a_file_that_only_its_owner_may_read(run, folder, name):
     if name.endswith(".json"):
         assert json.loads(text)["rows"] == 8401
     (folder / name).chmod(0o644)
-    assert run(*ARGUMENTS, "--output", name).returncode != 0
-    assert run(*ARGUMENTS, "--output", name, "--force").returncode == 0
+    assert call(*ARGUMENTS, "--output", name).exit_code == 1
+    assert call(*ARGUMENTS, "--output", name, "--force").exit_code == 0
     assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
 
 
@@ -103,7 +103,7 @@ def test_needs_a_domain(folder):
     assert not shown
 
 
-def test_reads_described_files(run, folder):
+def test_reads_described_files(call, folder):
     """The options for files describe votes and domain apart, and standard input is read."""
     votes = "1;track 01\n2;caf\xe9\n".encode("latin-1")
     (folder / "items").write_text("track 01\ncafé\n", encoding="utf-16")
@@ -119,10 +119,10 @@ def test_reads_described_files(run, folder):
     assert done.returncode == 0, done.stderr
     assert json.loads((folder / "check.json").read_text())["matched"] == 2
     (folder / "votes.txt").write_bytes(votes)
-    released = run(
+    released = call(
         "select", "votes.txt", *columns, *described, *listed, "-k", "1", "--epsilon", "1", "--format", "json"
     )
-    assert released.returncode == 0, released.stderr
+    assert released.exit_code == 0, released.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)

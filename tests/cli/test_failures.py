@@ -20,7 +20,7 @@ from shortlist.cli.dialect import write_option
 from shortlist.errors import DataError, OutputError, ParameterError
 from shortlist.release.release import Release
 
-from .conftest import Run, Select
+from .conftest import Call, Run, Select
 
 # A job in the background of a shell ignores interrupts, and so do its children, unless they say otherwise.
 LISTENING = """
@@ -37,14 +37,14 @@ main()
     [
         (["--nonsense"], "No such option"),
         (["-k", "three"], "'-k'"),
-        (["-k", "0"], "error: -k must be at least 1"),
+        (["-k", "0"], "error: -k must be a whole number from 1"),
         (["--epsilon", "-1"], "Hint: try --epsilon 1\n"),
         (["--epsilon", "much"], "error: --epsilon must be a finite number such as 1, 0.5 or 1/3, not 'much'"),
         (["--mechanism", "jiont"], "Hint: did you mean 'joint'?"),
         (["--neighbours", "near"], "error: --neighbours must be 'add-remove' or 'replace'"),
         (["--count", "votes"], "error: --person or --count must be named"),
         (["--sensitivity", "2"], "Hint: leave --sensitivity out"),
-        (["--mechanism", "cdp-peel"], "Hint: pass --delta 1e-6, say"),
+        (["--mechanism", "cdp-peel"], "Hint: try --delta 1e-6"),
         (["--mechanism", "laplace"], "pass --seed and --insecure"),
         (["--memory-limit", "much"], "error: --memory-limit must be a size"),
         (["--domain-sql", "SELECT 1"], "error: --domain-sql must come with --database"),
@@ -97,10 +97,10 @@ def test_exit_codes_reach_the_shell(run: Run, options: list[str], code: int) -> 
     assert "Traceback" not in done.stderr
 
 
-def test_missing_domain_is_explained(run: Run) -> None:
+def test_missing_domain_is_explained(call: Call) -> None:
     """Without a domain, the reason why there must be one is given."""
-    done = run("select", "plays", "--person", "user_id", "--item", "track", "-k", "3", "--epsilon", "1")
-    assert done.returncode == 2
+    done = call("select", "plays", "--person", "user_id", "--item", "track", "-k", "3", "--epsilon", "1")
+    assert done.exit_code == 2
     assert "public list of all items" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Hint: pass --domain catalogue.csv, ")
 
@@ -330,11 +330,11 @@ def test_tables_fit_60_columns(run: Run, folder: Path, encoding: str) -> None:
     (folder / "items.csv").write_text(f"track\n{long}\nb\n", encoding="utf-8")
     narrow = {"COLUMNS": "60", "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C"}
     options = "counted.csv --count votes --item track --domain items.csv -k 2 --epsilon 1"
-    for arguments in (["select", *options.split()], ["mechanisms"]):
-        done = run(*arguments, **narrow)
+    mechanisms, select = run("mechanisms", **narrow), run("select", *options.split(), **narrow)
+    for done in (mechanisms, select):
         assert done.returncode == 0, done.stderr
         assert max(map(len, done.stdout.splitlines())) <= 60
-    table = run("select", *options.split(), **narrow).stdout.splitlines()
+    table = select.stdout.splitlines()
     if encoding == "ascii":
         assert len({len(line) for line in table if line.startswith(("|", "+"))}) == 1
 

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from shortlist.cli.app import COMMANDS, app
 
+from .conftest import Call
+
 LONG = {"reproduce"}
 """Commands whose examples take minutes, but for the last; tests/paper runs them on a small grid."""
 
@@ -39,26 +41,23 @@ def test_help_imports_nothing_heavy(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", [[], *([each] for each in COMMANDS)], ids=" ".join)
-def test_help_ends_with_an_example_that_works(command: list[str], folder: Path) -> None:
-    """The last lines of every help can be copied into a shell."""
-    help_text = CliRunner().invoke(app, [*command, "--help"], prog_name="shortlist").output
+def test_help_ends_with_an_example_that_works(
+    command: list[str], folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last lines of every help can be copied into a shell: it reads them, and the commands work."""
+    help_text = call(*command, "--help").output
     head, _, example = help_text.partition("Example:")
     assert head
     assert example.strip().startswith("shortlist")
     if LONG.intersection(command):
         example = example.strip().splitlines()[-1]
-    program = f'shortlist() {{ "{sys.executable}" -m shortlist "$@"; }}\n'
-    temporary = folder / "temporary"
-    temporary.mkdir()
-    done = subprocess.run(
-        ["sh", "-c", program + example],
-        cwd=folder,
-        env={**os.environ, "TMPDIR": str(temporary)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr.count("error")) == (0, 0), done.stderr
+    (folder / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "temporary"))
+    program = "shortlist() { printf '%s\\n' \"$@\" ''; }\n" + example
+    words = subprocess.run(["sh", "-c", program], cwd=folder, capture_output=True, text=True, check=True).stdout
+    for arguments in words.split("\n\n")[:-1]:
+        done = call(*arguments.split("\n"))
+        assert (done.exit_code, done.stderr.count("error")) == (0, 0), done.stderr
 
 
 def test_no_arguments_show_help() -> None:

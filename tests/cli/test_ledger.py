@@ -3,8 +3,6 @@
 import hashlib
 import json
 import shlex
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,7 @@ from typer.testing import CliRunner, Result
 from shortlist import Joint, Ledger
 from shortlist.cli.app import app
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-Select = Callable[..., Result]
+from .conftest import Call, Select
 
 
 @pytest.fixture
@@ -131,15 +128,15 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     assert not (folder / "again.json").exists()
 
 
-def test_the_environment_makes_a_ledger_mandatory(run: Run, folder: Path) -> None:
+def test_the_environment_makes_a_ledger_mandatory(call: Call, folder: Path) -> None:
     """SHORTLIST_LEDGER charges a selection that names no ledger, and refuses it if there is none."""
     votes = ("select", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv")
     asked = (*votes, "-k", "3", "--epsilon", "1")
-    assert "SHORTLIST_LEDGER must name a ledger" in run(*asked, SHORTLIST_LEDGER="").stderr
-    assert "No such file" in run(*asked, SHORTLIST_LEDGER="budget.db").stderr
+    assert "SHORTLIST_LEDGER must name a ledger" in call(*asked, SHORTLIST_LEDGER="").stderr
+    assert "No such file" in call(*asked, SHORTLIST_LEDGER="budget.db").stderr
     Ledger.create(folder / "budget.db", epsilon=1)
-    assert run(*asked, SHORTLIST_LEDGER="budget.db").returncode == 0
-    assert "is left; this release needs" in run(*asked, SHORTLIST_LEDGER="budget.db").stderr
+    assert call(*asked, SHORTLIST_LEDGER="budget.db").exit_code == 0
+    assert "is left; this release needs" in call(*asked, SHORTLIST_LEDGER="budget.db").stderr
 
 
 def test_a_seed_is_refused(select: Select, folder: Path) -> None:
@@ -151,11 +148,11 @@ def test_a_seed_is_refused(select: Select, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["create", "show", "afford"])
-def test_help_ends_with_an_example_that_works(command: str, run: Run, folder: Path) -> None:
+def test_help_ends_with_an_example_that_works(command: str, call: Call) -> None:
     """The last lines of every help can be copied into a shell."""
     shown = ledger(command, "--help").output
     example = [line.strip() for line in shown.partition("Example:")[2].splitlines() if line.strip()]
     assert example
     for line in example:
-        done = run(*shlex.split(line)[1:])
-        assert done.returncode == 0, done.stderr
+        done = call(*shlex.split(line)[1:])
+        assert done.exit_code == 0, done.stderr

@@ -17,7 +17,7 @@ from shortlist.exact.bits import SeededBits
 from shortlist.release.release import Release
 from shortlist.selection.from_votes import select as select_from
 
-from .conftest import Run, Select
+from .conftest import Call, Run, Select
 
 SEEDED = ("--seed", "7", "--insecure")
 
@@ -60,14 +60,16 @@ def test_every_item_can_be_printed(run: Run, folder: Path, encoding: str) -> Non
     (folder / "counted.csv").write_text("track,votes\nŻuk,9000\nb,10\n", encoding="utf-8")
     (folder / "items.csv").write_text("track\nŻuk\nb\n", encoding="utf-8")
     options = "counted.csv --count votes --item track --domain items.csv -k 1 --epsilon 1"
+    forms = ("json", "csv", "table") if encoding == "ascii" else ("table",)
     shown = {
         form: run("select", *options.split(), "--format", form, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
-        for form in ("json", "csv", "table")
+        for form in forms
     }
     assert {done.returncode for done in shown.values()} == {0}, shown
-    assert json.loads(shown["json"].stdout)["items"] == ["Żuk"]
-    assert shown["csv"].stdout == '"rank","item"\n1,"Żuk"\n'
     assert r"\u017b" in shown["table"].stdout
+    if "json" in shown:
+        assert json.loads(shown["json"].stdout)["items"] == ["Żuk"]
+        assert shown["csv"].stdout == '"rank","item"\n1,"Żuk"\n'
 
 
 def test_seed_is_stamped(select: Select) -> None:
@@ -95,18 +97,18 @@ def test_parameters_reach_the_record(select: Select) -> None:
     assert (record["guarantee"]["neighbours"], record["guarantee"]["unit"]) == ("replace", "household")
 
 
-def test_counted_votes_are_taken(run: Run, folder: Path) -> None:
+def test_counted_votes_are_taken(call: Call, folder: Path) -> None:
     """--count reads counts, and --sensitivity says how much one person adds."""
     (folder / "counted.csv").write_text("track,votes\na,9000\nb,6000\nc,10\n")
     (folder / "items.csv").write_text("name,year\na,1999\nb,2001\nc,2003\n")
     options = "counted.csv --count votes --sensitivity 4 --item track --domain items.csv --domain-column name"
-    done = run("select", *options.split(), "-k", "2", "--epsilon", "1", "--format", "json")
+    done = call("select", *options.split(), "-k", "2", "--epsilon", "1", "--format", "json")
     record = json.loads(done.stdout)
     assert record["items"] == ["a", "b"]
     assert record["guarantee"]["epsilon"] == "1"
 
 
-def test_database_is_queried(run: Run, folder: Path) -> None:
+def test_database_is_queried(call: Call, folder: Path) -> None:
     """--database and --sql read the votes, --domain-sql the domain."""
     connection = sqlite3.connect(folder / "shop.sqlite")
     connection.execute("CREATE TABLE sales (buyer INTEGER, book TEXT)")
@@ -115,13 +117,13 @@ def test_database_is_queried(run: Run, folder: Path) -> None:
     connection.commit()
     connection.close()
     options = ["--database", "shop.sqlite", "--sql", "SELECT * FROM sales", "--domain-sql", "SELECT book FROM books"]
-    done = run(
+    done = call(
         "select", *options, "--person", "buyer", "--item", "book", "-k", "2", "--epsilon", "1", "--format", "csv"
     )
     assert done.stdout == '"rank","item"\n1,"a"\n2,"b"\n', done.stderr
 
 
-def test_games_are_released_with_their_own_items_as_domain(run: Run, folder: Path) -> None:
+def test_games_are_released_with_their_own_items_as_domain(call: Call, folder: Path) -> None:
     """A real log of games is released from the command line; the list of games is public for Steam."""
     votes = find_real_data("games.votes.csv.gz")
     import gzip
@@ -131,7 +133,7 @@ def test_games_are_released_with_their_own_items_as_domain(run: Run, folder: Pat
     with (folder / "games.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["game"], *([game] for game in games)])
     options = ["--person", "user", "--item", "game", "--domain", "games.csv", "-k", "10", "--epsilon", "1", *SEEDED]
-    done = run("select", str(votes), *options, "--format", "json")
+    done = call("select", str(votes), *options, "--format", "json")
     expected = select_from(votes, person="user", item="game", domain=games, k=10, epsilon=1, bits=SeededBits(7))
     record = json.loads(done.stdout)
     assert record["items"] == list(expected.items)

@@ -87,14 +87,14 @@ def test_many_cells_are_summed_with_few_roundings():
     assert (np.diff(table._borders) >= 0).all()
     exact = np.cumsum(weights.astype(np.longdouble))
     assert np.abs(table._borders[1:] / exact - 1).max() < table.slack / 4
-    assert table.doubt < 1e-6
+    assert table.escalation_bound < 1e-6
 
 
 def test_omitted_weight_widens_the_slack():
     """What a table leaves out counts as doubt about every border."""
     tables = [Table(np.ones(10), error=1e-15, omitted=omitted) for omitted in (0.0, 1e-6)]
     assert tables[1].slack >= 1e-7 > tables[0].slack
-    assert tables[1].doubt > tables[0].doubt
+    assert tables[1].escalation_bound > tables[0].escalation_bound
 
 
 def test_the_bound_is_what_the_proof_says():

@@ -133,7 +133,13 @@ def test_extreme_scales_work(scale):
         drawn = noise.draw(20, SeededBits(4))
         assert max(map(abs, drawn)) <= 100 * scale
         assert scale < 1 or max(map(abs, drawn)) > scale / 4
-        assert all(x is None or x >= 5 for x in noise.draw_from([5, 7], SeededBits(4)))
+        leasts = [5, 7] * 10
+        beyond = [
+            x - least for x, least in zip(noise.draw_from(leasts, SeededBits(4)), leasts, strict=True) if x is not None
+        ]
+        assert len(beyond) >= 5
+        assert 0 <= min(beyond) <= max(beyond) <= 100 * scale
+        assert scale < 1 or max(beyond) > scale / 4
 
 
 @every_noise

@@ -14,8 +14,6 @@ from shortlist.exact.uniform import Uniform
 class Rationed:
     """Seeded bits that end: a loop that asks for more without end fails instead."""
 
-    secure = False
-
     def __init__(self, seed, most):
         self._bits = SeededBits(seed)
         self._left = most

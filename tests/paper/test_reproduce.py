@@ -20,16 +20,24 @@ from shortlist.paper.reproduce import QUICK
 SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--rounds", "1")
 
 
+def run_command(*words):
+    """Run the command in this process; return the exit code, stdout and stderr."""
+    result = CliRunner(env={"SHORTLIST_DATA": None}).invoke(app, ["reproduce", *map(str, words)])
+    return result.exit_code, result.stdout, result.stderr
+
+
 @pytest.fixture
-def answer(monkeypatch):
-    """Run the command in this process; answer with the exit code, stdout and stderr."""
-    monkeypatch.delenv("SHORTLIST_DATA", raising=False)
+def answer():
+    """The command as a function."""
+    return run_command
 
-    def run(*words):
-        result = CliRunner().invoke(app, ["reproduce", *map(str, words)])
-        return result.exit_code, result.stdout, result.stderr
 
-    return run
+@pytest.fixture(scope="module")
+def stand_in_results(tmp_path_factory):
+    """The results of a run without data."""
+    output = tmp_path_factory.mktemp("run") / "results"
+    assert run_command(*SMALL, "--output", output)[0] == 0
+    return output
 
 
 @pytest.fixture
@@ -70,15 +78,13 @@ def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path
     assert {len(found.linf) for found in _results(output).errors.values()} == {5}
 
 
-def test_data_that_is_absent_is_a_stand_in_everywhere(answer, tmp_path):
+@pytest.mark.slow
+def test_data_that_is_absent_is_a_stand_in_everywhere(stand_in_results):
     """In the report and in the results; and without released programs the report says so."""
-    output = tmp_path / "results"
-    code, _, _ = answer(*SMALL, "--output", output)
-    assert code == 0
-    page = (output / "report.html").read_text()
+    page = (stand_in_results / "report.html").read_text()
     assert "games (stand-in)" in page
     assert "no folder was given with <code>--released</code>" in page
-    assert _results(output).real == ()
+    assert _results(stand_in_results).real == ()
 
 
 def test_a_report_needs_results(answer, tmp_path):
@@ -133,10 +139,10 @@ def test_a_folder_without_data_is_told(answer, tmp_path):
     assert "has none" in err
 
 
-def test_results_of_another_seed_stay(answer, tmp_path):
+@pytest.mark.slow
+def test_results_of_another_seed_stay(answer, stand_in_results):
     """The folder is refused, and loses nothing."""
-    output = tmp_path / "results"
-    answer(*SMALL, "--output", output)
+    output = stand_in_results
     before = {path.name: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     code, _, err = answer(*SMALL, "--seed", "4", "--output", output)
     assert code == 1

@@ -134,7 +134,7 @@ def test_refuses_what_does_not_belong_together():
         compose([PURE, Joint(k=1, epsilon=1, neighbours="replace").guarantee])
     with pytest.raises(ParameterError, match="same unit"):
         compose([PURE, Guarantee(epsilon=Fraction(1), unit="household")])
-    with pytest.raises(ParameterError, match="none"):
+    with pytest.raises(ParameterError, match="empty"):
         compose([])
 
 

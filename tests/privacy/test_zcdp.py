@@ -4,8 +4,8 @@ import itertools
 from fractions import Fraction
 
 import pytest
+from divergences import ball, renyi
 from flint import arb, ctx, fmpq
-from peels import ball, renyi
 
 from shortlist.privacy.zcdp import rho_of_pure
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +13,9 @@ from scipy import stats
 Histogram = tuple[int, ...]
 
 
-def small_histograms() -> list[Histogram]:
-    """Every histogram with d ≤ 4 and counts ≤ 3, up to the order of the items."""
-    return [h for d in range(1, 5) for h in itertools.combinations_with_replacement(range(3, -1, -1), d)]
+def small_histograms(largest_d: int = 4) -> list[Histogram]:
+    """Every histogram with d up to a number and counts ≤ 3, up to the order of the items."""
+    return [h for d in range(1, largest_d + 1) for h in itertools.combinations_with_replacement(range(3, -1, -1), d)]
 
 
 def random_histograms(number: int, largest_d: int, seed: int) -> list[Histogram]:
@@ -42,6 +42,26 @@ def neighbours(histogram: Histogram, relation: str) -> Iterator[Histogram]:
             moved = tuple(h + c for h, c in zip(histogram, change, strict=True))
             if min(moved) >= 0:
                 yield moved
+
+
+def neighbour_pairs(
+    histograms: Iterable[Histogram], relation: str, find: Callable[[Histogram, str], Iterable[Histogram]] = neighbours
+) -> Iterator[tuple[Histogram, Histogram]]:
+    """Every pair of neighbours in which one is given: once, whatever the order of the pair and of the items.
+
+    Laws do not depend on the order of the items, and a pair is to be checked in both directions.
+    """
+    seen = set()
+    for histogram in histograms:
+        for other in find(histogram, relation):
+            pair, reverse = (
+                tuple(sorted(zip(*each, strict=True), reverse=True))
+                for each in ((histogram, other), (other, histogram))
+            )
+            if pair not in seen and reverse not in seen:
+                seen.add(pair)
+                here, there = zip(*pair, strict=True)
+                yield here, there
 
 
 def sequences(d: int, k: int) -> list[tuple[int, ...]]:

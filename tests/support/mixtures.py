@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
@@ -24,26 +25,27 @@ def mixture_law(mixture: Mixture, losses: list[int]) -> list[arb]:
 
     `losses` are those of all sequences. How many of them a block allows is counted here, not asked of the mixture.
     """
-    kept = []
-    cells = list(atoms(mixture.cells()))
-    for loss in losses:
-        weight = arb(0)
-        for cell in cells:
-            start, end = cell.span.start, cell.span.end
-            if end is not None and loss >= end:
-                continue
-            share = cell.weight() / count_allowed(losses, cell.last())
-            if end is not None and loss > start:
-                share *= Span(rate=cell.span.rate, start=loss, end=end).weight() / cell.span.weight()
-            weight += share
-        kept.append(weight)
-    total = sum(kept, arb(0))
-    return [weight / total for weight in kept]
+    ordered = sorted(losses)
+    cells = [(cell, cell.weight() / count_allowed(ordered, cell.last())) for cell in atoms(mixture.cells())]
+    kept = {loss: sum((keep(cell, share, loss) for cell, share in cells), arb(0)) for loss in set(losses)}
+    total = sum((kept[loss] for loss in losses), arb(0))
+    chances = {loss: weight / total for loss, weight in kept.items()}
+    return [chances[loss] for loss in losses]
 
 
-def count_allowed(losses: list[int], last: int | None) -> int:
+def keep(cell: LossCell, share: arb, loss: int) -> arb:
+    """Of a sequence's share of a block, take the part that rejection keeps."""
+    start, end = cell.span.start, cell.span.end
+    if end is None or loss <= start:
+        return share
+    if loss >= end:
+        return arb(0)
+    return share * Span(rate=cell.span.rate, start=loss, end=end).weight() / cell.span.weight()
+
+
+def count_allowed(ordered: list[int], last: int | None) -> int:
     """Count the sequences with a loss of at most `last`; without it, all."""
-    return len(losses) if last is None else sum(each <= last for each in losses)
+    return len(ordered) if last is None else bisect_right(ordered, last)
 
 
 def rate(epsilon: Fraction, relation: str) -> Fraction:

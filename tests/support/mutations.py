@@ -56,8 +56,8 @@ MUTATIONS = (
     ),
     Mutation(  # a rho that is too small
         "mechanisms/peel/cdp_peel.py",
-        "rho=self.k * share**2 / 8",
-        "rho=self.k * share**2 / 16",
+        "rho = self.k * self.round_epsilon**2 / 8",
+        "rho = self.k * self.round_epsilon**2 / 16",
         "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[replace]",
     ),
     Mutation(  # earlier places do not use items up: exact numbers
@@ -138,6 +138,30 @@ MUTATIONS = (
         "self.rho * sensitivity",
         "src/shortlist/privacy/guarantee.py",
     ),
+    Mutation(  # the deltas of the second part are lost
+        "privacy/composition.py",
+        "remaining = allowed - (total - first.delta)",
+        "remaining = allowed",
+        "tests/privacy/test_privacy.py::test_mixed_composition_holds_for_randomised_response",
+    ),
+    Mutation(  # the choice of auto spends twice its part
+        "mechanisms/auto/auto.py",
+        "self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)",
+        "self._rate = auto.choice_epsilon / auto.neighbours.sensitivity",
+        "tests/mechanisms/auto/test_auto.py::TestAutoThatSpendsHalfOnTheChoice::test_no_neighbour_is_told_apart[add-remove]",
+    ),
+    Mutation(  # half the noise on each count
+        "mechanisms/counts/calibrated.py",
+        "return DiscreteLaplace(moved / epsilon)",
+        "return DiscreteLaplace(moved / (2 * epsilon))",
+        "tests/mechanisms/counts/test_noisy_counts.py::TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]",
+    ),
+    Mutation(  # the variance of a Gaussian that is half as wide
+        "mechanisms/counts/calibrated.py",
+        "DiscreteGaussian(moved / (2 * rho))",
+        "DiscreteGaussian(moved / (8 * rho))",
+        "tests/mechanisms/counts/test_noisy_counts.py::test_gaussian_lists_and_counts_are_within_rho[add-remove]",
+    ),
     Mutation(  # the last item of a level gets the rank of the next
         "profile.py",
         'level = np.searchsorted(self.ends, positions, side="right")',
@@ -155,6 +179,24 @@ MUTATIONS = (
         "np.searchsorted(values, picks.levels) + picks.ranks",
         "np.searchsorted(values, picks.levels) - picks.ranks",
         "tests/votes/memory/test_arrays.py",
+    ),
+    Mutation(  # a person counts as often as they voted
+        "votes/engines/counting.py",
+        "system.main.count(DISTINCT person) AS votes",
+        "system.main.count(person) AS votes",
+        "tests/votes/engines/test_engines.py::test_counts_each_person_once[parquet]",
+    ),
+    Mutation(  # one vote fewer than the cap allows
+        "votes/engines/counting.py",
+        'filter(f"turn <= {cap}")',
+        'filter(f"turn < {cap}")',
+        "tests/votes/engines/test_engines.py::test_a_cap_keeps_so_many_votes_of_each_person[parquet]",
+    ),
+    Mutation(  # the same on PostgreSQL
+        "votes/engines/postgres.py",
+        "count(DISTINCT v.{other.name}) AS votes",
+        "count(v.{other.name}) AS votes",
+        "tests/votes/engines/test_engines.py::test_counts_each_person_once[postgres]",
     ),
 )
 

@@ -8,12 +8,13 @@ from functools import cache
 
 import numpy as np
 from contract import MechanismContract
-from flint import arb, arb_poly, fmpq
+from divergences import ball
+from flint import arb, arb_poly
 from laws import Histogram, sequences
 
 from shortlist import SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel.peeling import Peel
+from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
@@ -36,32 +37,30 @@ class PeelContract(MechanismContract):
         return peel_law(histogram, k, rate, self.round_law)
 
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
-        """Peel along every sequence, and ask the run itself how much what is left weighs."""
+        """Peel along every sequence of levels, and ask the run itself how much what is left weighs."""
         profile = Profile.of(np.array(histogram))
         peeling = mechanism.prepare(profile)._peeling
-        order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
+        values = profile.values.tolist()
+        firsts = (profile.ends - profile.sizes).tolist()
+
+        @cache
+        def next_chances(path: tuple[int, ...]) -> dict[int, arb]:
+            """The chance of one item of each level that is left after items of some levels."""
+            peel = PeelRun(peeling, SeededBits(0))
+            for place, level in enumerate(path):
+                peel.take(level, firsts[level] + path[:place].count(level))
+            ranges = list(single_levels(peel.left()))
+            levels = [each.level() for each in ranges for _ in range(each.members)]
+            chances = self.round_law([each.decay() for each in ranges for _ in range(each.members)])
+            return dict(zip(levels, chances, strict=True))
+
         law = []
         for sequence in sequences(len(histogram), mechanism.k):
-            peel, probability = Peel(peeling, SeededBits(0)), arb(1)
-            for item in sequence:
-                level = int(np.flatnonzero(profile.values == histogram[item])[0])
-                probability *= self._chance(level, list(single_levels(peel.left())))
-                peel.take(level, order.index(item))
+            path, probability = tuple(values.index(histogram[item]) for item in sequence), arb(1)
+            for place, level in enumerate(path):
+                probability *= next_chances(path[:place])[level]
             law.append(probability)
         return law
-
-    def _chance(self, level: int, ranges: list[LevelRange]) -> arb:
-        decays = [each.decay() for each in ranges for _ in range(each.members)]
-        levels = [each.level() for each in ranges for _ in range(each.members)]
-        return self.round_law(decays)[levels.index(level)]
-
-    def check_pair(self, mechanism: Mechanism, here: list[arb], there: list[arb], factor: arb) -> None:
-        """The hockey-stick divergence is at most delta, and Rényi divergences are at most rho times their order."""
-        guarantee = mechanism.guarantee
-        assert not hockey_stick(here, there, factor) > ball(guarantee.delta)
-        assert not hockey_stick(there, here, factor) > ball(guarantee.delta)
-        for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
-            assert not renyi(here, there, order) > ball(guarantee.rho) * order
 
 
 def peel_law(
@@ -94,24 +93,8 @@ def flip_round(decays: Sequence[arb]) -> list[arb]:
     return chances
 
 
-def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
-    """How much more than e^epsilon times the other's one law puts anywhere."""
-    gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
-    return sum((gap for gap in gaps if gap > 0), arb(0))
-
-
-def renyi(here: Iterable[arb], there: Iterable[arb], order: fmpq) -> arb:
-    """The Rényi divergence of an order above 1."""
-    return sum((p**order * q ** (1 - order) for p, q in zip(here, there, strict=True)), arb(0)).log() / (order - 1)
-
-
 def decay(rate: Fraction, loss: int) -> arb:
     return (-ball(rate) * loss).exp()
-
-
-def ball(number: Fraction | None) -> arb:
-    assert number is not None
-    return arb(fmpq(number.numerator, number.denominator))
 
 
 def single_levels(levels: LevelRange) -> Iterable[LevelRange]:

@@ -19,10 +19,10 @@ from contract import ALARM, RELATIONS
 from flint import arb, ctx
 from laws import Histogram, p_value
 from noisy import capped_neighbours
-from peels import ball
 
 from shortlist import SeededBits, top_k
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball
 from shortlist.mechanisms import Mechanism
 from shortlist.profile import Picks, Profile
 

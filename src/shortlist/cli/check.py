@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shortlist.cli import options
 from shortlist.cli.display import progress, remark
-from shortlist.cli.inputs import FileOptions, read_domain, read_votes
+from shortlist.cli.inputs import Source, take_source
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -19,27 +19,14 @@ EXAMPLE = r"""shortlist check plays/*.parquet --person user_id --item track \
     --domain catalogue.csv --output check.txt"""
 
 
+@take_source
 def check(
     item: options.Item,
     person: options.Voter,
-    files: options.Files = None,
-    domain: options.Domain = None,
+    source: Source,
     show_values: options.ShowValues = False,
     output: options.Report = None,
     force: options.Force = False,
-    domain_column: options.DomainColumn = None,
-    database: options.Database = None,
-    sql: options.Sql = None,
-    domain_sql: options.DomainSql = None,
-    input_format: options.InputFormat = None,
-    encoding: options.Encoding = "utf-8",
-    no_header: options.NoHeader = False,
-    delimiter: options.Delimiter = None,
-    domain_format: options.DomainFormat = None,
-    domain_encoding: options.DomainEncoding = "utf-8",
-    domain_no_header: options.DomainNoHeader = False,
-    domain_delimiter: options.DomainDelimiter = None,
-    memory_limit: options.MemoryLimit = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Check how the votes fit the domain. The result is NOT PRIVATE and not for publication.
@@ -47,20 +34,18 @@ def check(
     It says how many rows match, which rows do not and why. It is shown on a terminal only, or written to a file that
     only you may read: text, or JSON if the name ends in .json.
     """
-    votes_files = FileOptions(input_format, encoding, no_header, delimiter)
-    domain_file = FileOptions(domain_format, domain_encoding, domain_no_header, domain_delimiter)
-    _check_place(output, force=force, quiet=quiet)
+    _check_destination(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step:
         from shortlist.votes.check.check import check as check_votes
 
         found = check_votes(
-            read_votes(files, votes_files, database=database, sql=sql),
+            source.read_votes(),
             item=item,
             person=person,
-            domain=read_domain(domain, domain_file, database=database, domain_sql=domain_sql),
-            domain_column=domain_column,
+            domain=source.read_domain(),
+            domain_column=source.domain_column,
             show_values=show_values,
-            memory_limit=memory_limit,
+            memory_limit=source.memory_limit,
             progress=step,
         )
     if output is None:
@@ -70,7 +55,7 @@ def check(
     remark(f"wrote {output}; it is not private, and not for publication", quiet=quiet)
 
 
-def _check_place(output: Path | None, *, force: bool, quiet: bool) -> None:
+def _check_destination(output: Path | None, *, force: bool, quiet: bool) -> None:
     """Refuse a pipe or a redirection, before any data is read: the result could end up where others see it."""
     if output is not None:
         from shortlist.atomic_files import check_target

@@ -50,7 +50,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     from shortlist.demo.playlog import PlayLog
     from shortlist.selection.from_votes import select
 
-    plays, catalogue, output = _choose_places(folder, force)
+    plays, catalogue, output = _choose_paths(folder, force)
     with progress(quiet=quiet) as step:
         step("Inventing a log of plays")
         log = PlayLog.invent(plays=300_000, people=20_000)
@@ -69,7 +69,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     _show_next(console, plays, catalogue, output)
 
 
-def _choose_places(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
+def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
     """Choose where the files go. Without force, none of them may exist."""
     import tempfile
 
@@ -117,8 +117,8 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         "  whose probabilities can be computed. Its probability was\n"
         f"    {comparison.chance_with:.3%} with this listener, and {comparison.chance_without:.3%} without.\n"
         f"  The ratio is {comparison.ratio:.3f}. Epsilon {_EPSILON} promises at most {comparison.limit:.2f},\n"
-        "  for every person and every list. Whoever reads a list can\n"
-        "  change their odds that you are in the log by no more.\n"
+        "  for every person and every list. So a list changes the odds\n"
+        "  that you are in the log by no more than this factor.\n"
     )
 
 
@@ -130,8 +130,8 @@ def _show_next(console: Console, plays: Path, catalogue: Path, output: Path) -> 
     console.print("The release to publish", style="bold")
     print(f"  {to_text(output)}")
     print("  The files stay until you delete their folder.\n  --folder puts them where you like.\n")
-    console.print("The same for your data: change the files and columns in", style="bold")
-    print("  (It leaves the choice of the mechanism to auto.)")
+    console.print("The same for your data", style="bold")
+    print("  Change the files and columns in this command.\n  It leaves the choice of the mechanism to auto.")
     print(f"  {to_text(command)}")
 
 

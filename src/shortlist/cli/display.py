@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Step = Callable[[str], None]
 
 _PIPED_WIDTH = 60
-"""How wide text is where no terminal says so: narrow enough for a mail or a comment."""
+"""The width of text without a terminal: narrow enough for a mail or a comment."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def print_lines(console: Console, what: RenderableType) -> None:
-    """Print on stdout; off a terminal, without blanks at the ends of lines."""
+    """Print on stdout. Without a terminal, blanks at the ends of lines are removed."""
     if console.is_terminal:
         console.print(what)
         return

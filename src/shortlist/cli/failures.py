@@ -1,4 +1,4 @@
-"""How failures leave the command line: as a message on stderr and an exit code, with no data in them.
+"""Failures of the command line: a message on stderr and an exit code, without data.
 
 2        wrong usage: an option or a parameter, before any data is seen
 1        wrong data, or a file that cannot be written

@@ -1,8 +1,8 @@
-"""Ctrl-C and its kin (SIGTERM, SIGHUP), made to reach engines that are busy.
+"""Signals that end the process (Ctrl-C, SIGTERM, SIGHUP), passed on to busy engines.
 
-None of them ends the process on the spot, so that votes that were spilled to disk are removed first. Python looks at
-signals between its own steps. DuckDB looks for itself now and then, but stops only the thread that looked and waits for
-the others to finish; SQLite does not look at all. So a thread waits for the signal, and tells every engine to stop.
+The process does not end at once. It first removes the votes that were spilled to disk. Python handles signals only
+between its own steps. DuckDB checks for them now and then, but stops only the thread that checked. SQLite does not
+check. So a thread waits for the signal, and stops every engine.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _DEFAULTS = {
     for name in ("SIGINT", "SIGTERM", "SIGHUP")
     if hasattr(signal, name)
 }
-_PATIENCE = 5.0
+_SECONDS_FOR_REMOVAL = 5.0
 
 
 @contextmanager
 def handle_signals() -> Iterator[list[int]]:
-    """Keep a list of the signals that arrive, where they arrive at all: not in a thread, not when ignored."""
+    """Yield a list of the signals that arrive. It stays empty in other threads, and if signals are ignored."""
     arrived: list[int] = []
     raised = float("-inf")
 
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal raised
         arrived.append(number)
-        # A second one soon after would stop the removal of spilled votes; later, somebody insists.
-        if time.monotonic() - raised >= _PATIENCE:
+        # A second signal soon after the first is ignored, because it would stop the removal of spilled votes.
+        if time.monotonic() - raised >= _SECONDS_FOR_REMOVAL:
             raised = time.monotonic()
             raise KeyboardInterrupt
 
@@ -43,7 +43,7 @@ def handle_signals() -> Iterator[list[int]]:
     if not ours:
         yield arrived
         return
-    with _watcher() as wake:
+    with _watch_signals() as wake:
         for each in ours:
             signal.signal(each, note)
         before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -52,20 +52,20 @@ def handle_signals() -> Iterator[list[int]]:
         finally:
             signal.set_wakeup_fd(before)
             for each in ours:
-                # The last references to spilled votes go when the process ends; it is ending already.
+                # The process is ending. Spilled votes are removed with their last references.
                 signal.signal(each, signal.SIG_IGN if arrived else _DEFAULTS[each])
 
 
 @contextmanager
-def _watcher() -> Iterator[int]:
-    """Run a thread that stops all engines, again and again, once a byte arrives on the descriptor that is given."""
+def _watch_signals() -> Iterator[int]:
+    """Yield a descriptor. Once a byte arrives on it, a thread stops all engines, again and again."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    over = threading.Event()
+    ended = threading.Event()
 
     def watch() -> None:
         theirs.recv(1)
-        while not over.wait(0.1):
+        while not ended.wait(0.1):
             _stop_engines()
 
     thread = threading.Thread(target=watch, name="shortlist-interrupts", daemon=True)
@@ -73,14 +73,14 @@ def _watcher() -> Iterator[int]:
     try:
         yield ours.fileno()
     finally:
-        over.set()
+        ended.set()
         ours.close()
         thread.join()
         theirs.close()
 
 
 def _stop_engines() -> None:
-    """Tell the engines that work to stop, if any engine was loaded."""
+    """Stop all busy engines, if an engine was loaded."""
     running = sys.modules.get("shortlist.votes.workspace.running")
     if running is not None:
         running.stop_engines()

@@ -32,7 +32,7 @@ Accounting = Annotated[
     str | None,
     typer.Option(
         metavar="<basic|zcdp|both>",
-        help="How releases are added up, for good. [default: both, or basic without --delta]",
+        help="How releases are added up; fixed once created. [default: both, or basic without --delta]",
     ),
 ]
 BasicShare = Annotated[
@@ -108,8 +108,8 @@ def afford(
 
     opened = Ledger.open(path)
     name = mechanism or DEFAULT_MECHANISM
-    chosen = build_mechanism(name, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
-    print(opened.afford(chosen.guarantee.scale(1, unit=unit)))
+    built = build_mechanism(name, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
+    print(opened.afford(built.guarantee.scale(1, unit=unit)))
 
 
 def _print(statement: Any) -> None:

@@ -1,4 +1,4 @@
-"""The options that commands share, as annotated types, and how an example is put at the end of a help."""
+"""The options of commands as annotated types, and the example at the end of a help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Format(StrEnum):
 
 
 def example(command: str) -> str:
-    r"""Lay a command out as the last lines of a help; the sign \b keeps its lines as they are.
+    r"""Lay a command out as the last lines of a help. The character \b keeps its lines as they are.
 
     >>> print(example("shortlist demo").lstrip("\b"))
     <BLANKLINE>
@@ -48,24 +48,25 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-Person = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of persons: who voted.")]
-Item = Annotated[str, typer.Option(metavar="COLUMN", help="The column of items.")]
+Person = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that holds who voted.")]
+Item = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the item of a vote.")]
 Count = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="In place of --person, for a table that is counted already: the column of counts."
+        metavar="COLUMN", help="The column of counts, for a table that is counted already; replaces --person."
     ),
 ]
 Sensitivity = Annotated[int, typer.Option(metavar="N", help="With --count: one person adds at most N to a count.")]
 Domain = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="The public list of all items that may be released, voted for or not."),
+    typer.Option(metavar="FILE", help="The public list of all items that may be released, with or without votes."),
 ]
 DomainColumn = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="The column of the domain that holds the items.")
 ]
 VotesPerPerson = Annotated[
-    int | None, typer.Option(metavar="N", help="Count at most N items of each person, chosen without preference.")
+    int | None,
+    typer.Option(metavar="N", help="Count at most N items of each person. A hash of the vote decides which."),
 ]
 Database = Annotated[
     str | None,
@@ -73,62 +74,69 @@ Database = Annotated[
 ]
 Sql = Annotated[str | None, typer.Option(metavar="QUERY", help="With --database: the query that gives the votes.")]
 DomainSql = Annotated[
-    str | None, typer.Option(metavar="QUERY", help="With --database: the query that gives the domain, for --domain.")
+    str | None,
+    typer.Option(metavar="QUERY", help="With --database: the query that gives the domain; replaces --domain."),
 ]
 MemoryLimit = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="How much memory DuckDB may use before it spills to disk, say 4GB.")
+    str | None, typer.Option(metavar="SIZE", help="The memory that DuckDB may use before it spills to disk, say 4GB.")
 ]
 K = Annotated[int, typer.Option("-k", "--k", metavar="N", help="How many items to release.")]
 Epsilon = Annotated[
-    str, typer.Option(metavar="NUMBER", help="The privacy loss that one person may suffer; read exactly.")
+    str, typer.Option(metavar="NUMBER", help="The privacy loss: smaller is more private, and 1 is common.")
 ]
 Mechanism = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="How to choose; see `shortlist mechanisms`. [default: auto]",
+        help="The mechanism that chooses the items; see `shortlist mechanisms`. [default: auto]",
         autocompletion=_mechanism_names,
     ),
 ]
 AnyOrder = Annotated[
-    bool, typer.Option("--any-order", help="Leave out the order of the items: a better list; auto may take subset.")
+    bool, typer.Option("--any-order", help="Release the items without their order. The list is more accurate.")
 ]
 Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure probability of fastjoint.")]
 Delta = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="Failure probability δ; better lists for large k; try 1e-6.")
+    str | None,
+    typer.Option(
+        metavar="NUMBER", help="Allow a failure probability δ. Lists are more accurate for large k; try 1e-6."
+    ),
 ]
 Neighbours = Annotated[
     str,
     typer.Option(
         metavar="<add-remove|replace>",
-        help="Who must look alike: data with one person more or less, or with one person's votes changed.",
+        help="What one person may change: add-remove is presence in the data, replace is all votes of the person.",
         autocompletion=_neighbour_names,
     ),
 ]
-Unit = Annotated[str, typer.Option(metavar="WORD", help="What the guarantee calls one person, say user or household.")]
-Ledger = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Charge the release to this budget; see `shortlist ledger`.")
+Unit = Annotated[
+    str, typer.Option(metavar="WORD", help="The word for one person in the guarantee, say user or household.")
 ]
-Note = Annotated[str | None, typer.Option(metavar="TEXT", help="With --ledger: what the release is for.")]
+Ledger = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Charge the release to the budget in this file; see `shortlist ledger`."),
+]
+Note = Annotated[str | None, typer.Option(metavar="TEXT", help="With --ledger: a note on what the release is for.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the release: .json, .csv or .parquet.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
-Printed = Annotated[Format, typer.Option("--format", help="What is printed.")]
+Printed = Annotated[Format, typer.Option("--format", help="The format of what is printed.")]
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", help="Print nothing but errors; select and check then need --output, and demo --folder."
+        "--quiet", "-q", help="Print nothing but errors. Needs --output for select and check, --folder for demo."
     ),
 ]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeatable randomness, for tests; only with --insecure.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Make randomness repeatable, for tests; needs --insecure.")]
 Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Allow randomness that can be repeated; the release says so.")
+    bool, typer.Option("--insecure", help="Allow repeatable randomness. The release is marked as not secure.")
 ]
 
 
 class FileFormat(StrEnum):
-    """What a file holds, if its name does not say so."""
+    """The format of a file."""
 
     PARQUET = "parquet"
     CSV = "csv"
@@ -136,14 +144,15 @@ class FileFormat(StrEnum):
 
 
 InputFormat = Annotated[
-    FileFormat | None, typer.Option(help="What FILES hold, if their names do not say so; json is JSON lines.")
+    FileFormat | None, typer.Option(help="The format of FILES, if their names do not show it; json is JSON lines.")
 ]
 Encoding = Annotated[str, typer.Option(metavar="NAME", help="The encoding of FILES, say latin-1 or utf-16.")]
 NoHeader = Annotated[
     bool, typer.Option("--no-header", help="CSV FILES have no header; the columns are called 1, 2 and so on.")
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(metavar="CHARACTER", help="What separates the fields of CSV FILES; `tab` is a tab.")
+    str | None,
+    typer.Option(metavar="CHARACTER", help="The character between the fields of CSV FILES; write `tab` for a tab."),
 ]
 DomainFormat = Annotated[FileFormat | None, typer.Option(help="Like --input-format, for the file of the domain.")]
 DomainEncoding = Annotated[str, typer.Option(metavar="NAME", help="Like --encoding, for the file of the domain.")]
@@ -153,8 +162,8 @@ DomainNoHeader = Annotated[
 DomainDelimiter = Annotated[
     str | None, typer.Option(metavar="CHARACTER", help="Like --delimiter, for the file of the domain.")
 ]
-Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column of persons: who voted.")]
-ShowValues = Annotated[bool, typer.Option("--show-values", help="Show single items of the votes, which are private.")]
+Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column that holds who voted.")]
+ShowValues = Annotated[bool, typer.Option("--show-values", help="Show some items of the votes. They are private.")]
 Report = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write the check to a file that only you may read."),

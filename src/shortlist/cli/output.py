@@ -1,4 +1,4 @@
-"""Where a release goes: to a file by its suffix, and to the screen by --format."""
+"""Write a release to a file by its suffix, and print it by --format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGE_EPSILON = 20
 
 
 def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None:
-    """Refuse a release that has no place to go, before any data is read and any privacy is spent."""
+    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
     from shortlist.atomic_files import check_target
 
     if path is None:
@@ -49,7 +49,7 @@ def print_release(release: Release, form: Format, *, quiet: bool = False) -> Non
     if quiet or stdout_is_closed():
         return
     if release.guarantee.epsilon > _LARGE_EPSILON:
-        remark(f"remark: an epsilon above {_LARGE_EPSILON} promises next to nothing; 1 is common", quiet=quiet)
+        remark(f"remark: an epsilon above {_LARGE_EPSILON} promises almost nothing; 1 is common", quiet=quiet)
     if form is Format.TABLE:
         _print_table(release)
         return
@@ -71,10 +71,10 @@ def _print_table(release: Release) -> None:
     others = {name: columns[name] for name in ("count", "low", "high") if name in columns}
     console = make_console()
     print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
-    among = "" if release.d is None else f" of {release.d:,}"
+    of_all = "" if release.d is None else f" of {release.d:,}"
     order = ", in no order" if release.unordered else ""
     chose = f", which chose {release.parameters['chosen']}" if "chosen" in release.parameters else ""
-    print_lines(console, to_text(f"The top {len(release):,}{among} items{order}, by {release.mechanism}{chose}."))
+    print_lines(console, to_text(f"The top {len(release):,}{of_all} items{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
     if release.error_bound is not None:
         print_lines(console, to_text(f"Accuracy: {release.error_bound}."))

@@ -148,13 +148,13 @@ def _show_progress(output: Path) -> Iterator[Watch]:
     except KeyboardInterrupt:
         from shortlist.paper.experiment.store import count_trials
 
-        kept = count_trials(output)
-        print(f"{kept:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
+        trials = count_trials(output)
+        print(f"{trials:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
         raise
 
 
 class _Display:
-    """A bar for each step on a terminal; elsewhere a line at the start of each step and twice a minute."""
+    """A bar for each step on a terminal. Elsewhere, a line at the start of each step and twice a minute."""
 
     def __init__(self, bar: Any, *, lines: bool) -> None:
         self._bar, self._lines = bar, lines

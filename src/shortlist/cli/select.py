@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shortlist.cli import options
 from shortlist.cli.display import progress, remark
-from shortlist.cli.inputs import FileOptions, read_domain, read_votes
+from shortlist.cli.inputs import Source, take_source
 from shortlist.cli.options import Format
 from shortlist.cli.output import check_output, print_release, write_release
 from shortlist.errors import ParameterError
@@ -18,32 +18,20 @@ EXAMPLE = r"""shortlist select plays/*.parquet --person user_id --item track \
     --domain catalogue.csv -k 10 --epsilon 1 --output top10.json"""
 
 
+@take_source
 def select(
     item: options.Item,
     k: options.K,
     epsilon: options.Epsilon,
-    files: options.Files = None,
     person: options.Person = None,
     votes_per_person: options.VotesPerPerson = None,
-    domain: options.Domain = None,
+    count: options.Count = None,
+    sensitivity: options.Sensitivity = 1,
+    *,
+    source: Source,
     output: options.Output = None,
     force: options.Force = False,
     printed: options.Printed = Format.TABLE,
-    count: options.Count = None,
-    sensitivity: options.Sensitivity = 1,
-    domain_column: options.DomainColumn = None,
-    database: options.Database = None,
-    sql: options.Sql = None,
-    domain_sql: options.DomainSql = None,
-    input_format: options.InputFormat = None,
-    encoding: options.Encoding = "utf-8",
-    no_header: options.NoHeader = False,
-    delimiter: options.Delimiter = None,
-    domain_format: options.DomainFormat = None,
-    domain_encoding: options.DomainEncoding = "utf-8",
-    domain_no_header: options.DomainNoHeader = False,
-    domain_delimiter: options.DomainDelimiter = None,
-    memory_limit: options.MemoryLimit = None,
     mechanism: options.Mechanism = None,
     any_order: options.AnyOrder = False,
     beta: options.Beta = None,
@@ -61,24 +49,22 @@ def select(
     A person counts once for an item, however often the log repeats it. Rows without a person or an item, and votes
     for items outside the domain, are ignored.
     """
-    votes_files = FileOptions(input_format, encoding, no_header, delimiter)
-    domain_file = FileOptions(domain_format, domain_encoding, domain_no_header, domain_delimiter)
-    bits = _bits(seed, insecure)
+    bits = _read_bits(seed, insecure)
     check_output(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step:
         from shortlist.mechanisms import DEFAULT_MECHANISM
         from shortlist.selection.from_votes import select as select_from
 
         release = select_from(
-            read_votes(files, votes_files, database=database, sql=sql),
+            source.read_votes(),
             person=person,
             votes_per_person=votes_per_person,
             item=item,
             count=count,
             sensitivity=sensitivity,
-            domain=read_domain(domain, domain_file, database=database, domain_sql=domain_sql),
-            domain_column=domain_column,
-            memory_limit=memory_limit,
+            domain=source.read_domain(),
+            domain_column=source.domain_column,
+            memory_limit=source.memory_limit,
             k=k,
             epsilon=epsilon,
             mechanism=mechanism or DEFAULT_MECHANISM,
@@ -98,8 +84,8 @@ def select(
     print_release(release, printed, quiet=quiet)
 
 
-def _bits(seed: int | None, insecure: bool) -> Bits | None:
-    """Repeatable bits, if both options ask for them; none for those of the operating system."""
+def _read_bits(seed: int | None, insecure: bool) -> Bits | None:
+    """Make repeatable bits if both options ask for them. None means those of the operating system."""
     if seed is None and not insecure:
         return None
     if seed is None or not insecure:

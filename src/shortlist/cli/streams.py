@@ -1,4 +1,4 @@
-"""Stdout and stderr: whatever is printed can be written, or the program says that it could not."""
+"""Stdout and stderr: if printed text cannot be written, the program ends with an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ClosedStream(io.TextIOBase):
     """Stdout as it is after `>&-`: writing fails."""
 
     def writable(self) -> bool:
-        """It takes text, to refuse it."""
+        """Return True, so that `write` is called and fails."""
         return True
 
     def write(self, text: str) -> int:
@@ -28,10 +28,10 @@ class ClosedStream(io.TextIOBase):
 def guard_streams() -> Iterator[None]:
     """Print unknown characters as escapes, and end with an error if stdout could not be written.
 
-    A program that starts with closed streams (`>&-`, `2>&-`) has none of them. A file that it opens would take the
-    number of stdout or stderr, and whatever a library prints would go into that file. So the numbers are taken first.
+    A program may start with closed streams (`>&-`, `2>&-`). The first file that it opens would then get the descriptor
+    of stdout or stderr, and a library could print into that file. So free descriptors are opened on the null device.
     """
-    _occupy_numbers()
+    _open_free_descriptors()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
@@ -43,7 +43,7 @@ def guard_streams() -> Iterator[None]:
         try:
             yield
         finally:
-            # Python itself would flush later, and report a failure in its own words.
+            # Otherwise Python flushes later, and prints its own message if that fails.
             sys.stdout.flush()
     except OSError as error:
         if not is_unwritten(error) and not isinstance(error, BrokenPipeError):
@@ -55,7 +55,7 @@ def guard_streams() -> Iterator[None]:
 
 
 def is_unwritten(error: BaseException) -> bool:
-    """Whether an error says that the output has no place to go."""
+    """Whether an error says that output could not be written: a full disk or a closed stream."""
     return isinstance(error, OSError) and error.errno in _UNWRITTEN
 
 
@@ -70,8 +70,8 @@ def make_stdout_exact() -> None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 
 
-def _occupy_numbers() -> None:
-    """Open the null device under each of the numbers 0, 1 and 2 that is free."""
+def _open_free_descriptors() -> None:
+    """Open the null device on each of the descriptors 0, 1 and 2 that is free."""
     while True:
         number = os.open(os.devnull, os.O_RDWR)
         if number > 2:
@@ -80,7 +80,7 @@ def _occupy_numbers() -> None:
 
 
 def _discard_stdout() -> None:
-    """Send what is still buffered to the null device, so that it does not fail again when the process ends."""
+    """Discard buffered text, so that writing it does not fail again when the process ends."""
     if isinstance(sys.stdout, ClosedStream):
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)

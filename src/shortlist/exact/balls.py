@@ -1,15 +1,16 @@
 """Ball arithmetic: a number as a midpoint and a radius that are proven to enclose it (python-flint's `arb`).
 
 A comparison of balls is true only if it is certain. A decision made with balls is therefore right at any working
-precision. Too small a precision only leaves it open. The radius of a ball has 30 bits.
+precision. If the precision is too small, there is no decision yet. The radius of a ball has 30 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from threading import RLock
+from typing import Protocol, Self, TypeVar
 
 from flint import arb, ctx, fmpq
 
@@ -38,6 +39,25 @@ def exp_minus(x: Fraction) -> arb:
 def shortfall(x: Fraction) -> arb:
     """Enclose 1 − e^(−x) at the working precision, without cancellation for small x."""
     return -(-ball(x)).expm1()
+
+
+class Splittable(Protocol):
+    """Something whose number can be enclosed more narrowly in smaller parts."""
+
+    def split(self) -> Sequence[Self] | None:
+        """Return the smaller parts in order, or None if it cannot be split."""
+
+
+AnySplittable = TypeVar("AnySplittable", bound=Splittable)
+
+
+def split_wide(wholes: Sequence[AnySplittable], balls: Sequence[arb], tolerance: arb) -> list[AnySplittable]:
+    """Split everything whose ball has a radius of at least `tolerance`, if it can be split. The order stays."""
+    finer: list[AnySplittable] = []
+    for whole, enclosed in zip(wholes, balls, strict=True):
+        parts = None if enclosed.rad() < tolerance else whole.split()
+        finer.extend([whole] if parts is None else parts)
+    return finer
 
 
 def round_to_float(enclose: Callable[[], arb]) -> tuple[float, int]:

@@ -1,6 +1,6 @@
 """Sources of random bits. Randomness enters the library here and nowhere else.
 
-A source knows no distribution. What is drawn from the bits, and with what probability, is defined elsewhere.
+A source has no distribution but that of uniform bytes. Other modules draw from it with other distributions.
 """
 
 from __future__ import annotations
@@ -16,10 +16,6 @@ from shortlist.errors import ParameterError
 class Bits(Protocol):
     """A source of independent, uniform random bytes."""
 
-    @property
-    def secure(self) -> bool:
-        """Whether the bytes can neither be predicted nor repeated."""
-
     def draw(self, count: int) -> bytes:
         """Draw the next `count` bytes."""
 
@@ -28,7 +24,7 @@ def read_bits(bits: Bits | None) -> Bits:
     """Return the source that was given, or that of the operating system. Refuse anything else."""
     if bits is None:
         return SystemBits()
-    if isinstance(bits, type) or not hasattr(bits, "secure") or not callable(getattr(bits, "draw", None)):
+    if isinstance(bits, type) or not callable(getattr(bits, "draw", None)):
         raise ParameterError(
             "{bits} must be a source of bits",
             "not {type}",
@@ -39,7 +35,7 @@ def read_bits(bits: Bits | None) -> Bits:
 
 
 def is_secure(bits: Bits) -> bool:
-    """Whether randomness is the operating system's. A class cannot claim it for itself, by a flag or by inheritance."""
+    """Whether the randomness is that of the operating system. No other class can claim this, not even a subclass."""
     return type(bits) is SystemBits
 
 
@@ -50,7 +46,6 @@ class SystemBits:
     """
 
     __slots__ = ()
-    secure = True
 
     def draw(self, count: int) -> bytes:
         """Draw the next `count` bytes."""
@@ -67,7 +62,6 @@ class SeededBits:
     """
 
     __slots__ = ("_block", "_buffer", "_offset", "_seed")
-    secure = False
     _BLOCK = 1 << 14
 
     def __init__(self, seed: int) -> None:

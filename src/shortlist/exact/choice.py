@@ -17,7 +17,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import split_wide, working_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -42,7 +42,7 @@ class Table:
     __slots__ = ("_borders", "slack")
 
     def __init__(self, weights: FloatArray, *, error: float, omitted: float) -> None:
-        """Take weights, each with a relative error of at most `error`. Cells not listed weigh `omitted` at most.
+        """Take weights with a relative error of at most `error`. Cells that are not listed weigh at most `omitted`.
 
         Claim   The error of a border, as a share of all weight, is at most `slack`, or `slack` is above 1.
         Proof   Let S be the true weight before a border, W that of all cells listed, and e = error + 2^-52 m if a
@@ -84,13 +84,13 @@ class Table:
         return len(self._borders) - 1
 
     @property
-    def doubt(self) -> float:
+    def escalation_bound(self) -> float:
         """An upper bound of the probability that floats cannot decide."""
         return 2 * self.slack * len(self._borders)
 
 
 def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Return running sums and how often one is rounded at most: about 2√m times for many, by rows of a square."""
+    """Return running sums, and the largest number of roundings in one. For many weights m it is about 2√m."""
     if len(weights) < _MANY:
         return np.cumsum(weights), len(weights)
     side = math.isqrt(len(weights))
@@ -128,10 +128,7 @@ def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell]
     while True:
         weights = [cell.weight() for cell in cells]
         tolerance = sum(weights, arb(0)).lower() * arb(2) ** -precision
-        finer: list[AnyCell] = []
-        for cell, weight in zip(cells, weights, strict=True):
-            parts = None if weight.rad() < tolerance else cell.split()
-            finer.extend([cell] if parts is None else parts)
+        finer = split_wide(cells, weights, tolerance)
         if len(finer) == len(cells):
             return cells, weights
         cells = finer

@@ -14,7 +14,7 @@ from shortlist.exact.balls import ball, exp_minus, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table
 from shortlist.exact.scaled import powers
-from shortlist.exact.uniform import Uniform, leading_words
+from shortlist.exact.uniform import Uniform, draw_words
 
 _LONGEST_TABLE = 1 << 14
 _FEW = 4
@@ -25,7 +25,7 @@ _NATS = 45
 
 
 def flip(enclose: Callable[[], arb], bits: Bits, *, least: float = 0.0) -> bool:
-    """Return True with the probability that a function encloses at the working precision, and that is `least` or more.
+    """Return True with the probability that a function encloses at the working precision. It is `least` or more.
 
     >>> from shortlist.exact.bits import SeededBits
     >>> flip(lambda: arb(1) / 3, SeededBits(1))
@@ -46,7 +46,7 @@ def flip_exp_each(numerators: list[int], denominator: int, bits: Bits) -> list[b
     """
     if len(numerators) <= _FEW:
         return [flip(lambda x=Fraction(n, denominator): exp_minus(x), bits) for n in numerators]  # type: ignore[misc]
-    words = leading_words(len(numerators), bits)
+    words = draw_words(len(numerators), bits)
     last = _NATS * _STEPS
     steps = np.array([min(n * _STEPS // denominator, last) for n in numerators], dtype=np.int64)
     order = np.argsort(steps)
@@ -71,7 +71,7 @@ def draw_geometric(rate: Fraction, count: int, bits: Bits) -> list[int]:
     """
     if count <= _FEW or not 1 / Fraction(_LONGEST_TABLE) < rate / _NATS < 1:
         return [_invert(Uniform(bits), rate) for _ in range(count)]
-    words = leading_words(count, bits)
+    words = draw_words(count, bits)
     drawn: list[int] = _tabulate(rate).locate_each(words).tolist()
     return [g if g >= 0 else _invert(Uniform(bits, int(words[i])), rate) for i, g in enumerate(drawn)]
 
@@ -110,5 +110,6 @@ def _tabulate(rate: Fraction) -> Table:
     """Tabulate the weights e^(−rate · g) of the first g."""
     weights = powers(rate, np.arange(math.ceil(_NATS / rate) + 1))
     floats = weights.align(0)
-    # Those left out weigh e^(−rate) / (1 − e^(−rate)) times the last one, and the sum is almost 1 / (1 − e^(−rate)).
+    # The omitted weights sum to e^(−rate) / (1 − e^(−rate)) times the last one. The listed ones sum to almost
+    # 1 / (1 − e^(−rate)).
     return Table(floats, error=weights.error, omitted=2 * float(floats[-1] * floats.sum()))

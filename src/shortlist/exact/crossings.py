@@ -1,8 +1,9 @@
-"""Which of very many independent events happen, exactly, at a cost that grows with those that do.
+"""Draw which of very many independent events happen, exactly. The cost grows with the number that happen.
 
-An event of probability p happens if a Poisson process of rate λ = −ln(1 − p), its hazard, has a point. The points of
-all events together are a Poisson number of points, each on an event with probability ∝ its hazard. So a number is
-drawn, then as many events, and events that are drawn twice count once. Events come in groups of equal probability.
+The hazard of an event of probability p is λ = −ln(1 − p). The event happens if a Poisson process of rate λ has a point.
+All events together have a Poisson number of points. Each point is on an event with probability ∝ its hazard. So the
+number of points is drawn first, and then an event for each. An event that is drawn twice counts once. Events are in
+groups of equal probability.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import Scaled
-from shortlist.exact.uniform import Uniform, below_each, leading_words
+from shortlist.exact.uniform import Uniform, draw_below_each, draw_words
 
 _SERIES = 20
 _SERIES_ROUNDINGS = 2 * _SERIES + 8
@@ -27,7 +28,7 @@ _SERIES_ROUNDINGS = 2 * _SERIES + 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Groups of independent events: `sizes[i]` events of probability `chance(i)` each, which falls with i."""
+    """Groups of independent events: group i has `sizes[i]` events of probability `chance(i)`, which falls with i."""
 
     sizes: IntArray
     chance: Callable[[int], arb]
@@ -63,13 +64,13 @@ class Crossings:
             count = quantile(number, self._poisson_cells()).first
         if not count:
             return []
-        words = leading_words(count, bits)
+        words = draw_words(count, bits)
         groups = self._levels.locate_each(words) if self._levels else np.full(count, -1)
         for i in np.flatnonzero(groups < 0).tolist():
             cell = GroupCell(groups=self._groups, first=0, last=len(self._groups.sizes) - 1)
             groups[i] = quantile(Uniform(bits, int(words[i])), [cell]).first
         sizes = self._sizes if int(groups.max()) < len(self._sizes) else self._groups.sizes
-        indices = below_each(sizes[groups], bits)
+        indices = draw_below_each(sizes[groups], bits)
         return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
 
     @cached_property

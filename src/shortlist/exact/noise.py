@@ -3,8 +3,8 @@
 Parameters are rationals, and noise is an integer. Each law is built from two exact steps: a geometric variable, and a
 coin that shows heads with probability e^(−x).
 
-To find the largest of very many noisy counts, each law also has a tail: for a ≥ 1, a number p(a) that is at least
-P(noise ≥ a), and a draw that returns a noise x ≥ a or None, such that p(a) · P(the draw is x) = P(noise = x).
+Each law also has a tail, to find the largest of very many noisy counts. For a ≥ 1, it is a number p(a) ≥ P(noise ≥ a)
+and a draw. The draw returns a noise x ≥ a or None, such that p(a) · P(the draw is x) = P(noise = x).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Noise(Protocol):
     """A symmetric law on the integers."""
 
     def estimate_reach(self, odds: float) -> float:
-        """Estimate how large noise is but for one case in `odds`. No decision depends on it."""
+        """Estimate a number that noise exceeds once in `odds` draws. No decision depends on it."""
 
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises."""
@@ -63,7 +63,7 @@ class DiscreteLaplace:
     b: Fraction
 
     def estimate_reach(self, odds: float) -> float:
-        """Estimate how large noise is but for one case in `odds`."""
+        """Estimate a number that noise exceeds once in `odds` draws."""
         return float(self.b) * math.log(odds)
 
     def draw(self, count: int, bits: Bits) -> list[int]:
@@ -110,7 +110,7 @@ class DiscreteGaussian:
     variance: Fraction
 
     def estimate_reach(self, odds: float) -> float:
-        """Estimate how large noise is but for one case in `odds`."""
+        """Estimate a number that noise exceeds once in `odds` draws."""
         return math.sqrt(2 * self.variance * math.log(odds))
 
     def draw(self, count: int, bits: Bits) -> list[int]:
@@ -135,8 +135,8 @@ class DiscreteGaussian:
         """For each a draw noise x ≥ a by one proposal of rejection sampling, or return None.
 
         With τ the larger of a and ⌊σ⌋ + 1, e^(−x²/2σ²) = e^(τ²/2σ²) e^(−τx/σ²) e^(−(x−τ)²/2σ²). The second factor is a
-        geometric law of rate r = τ/σ² from a on. The third is a coin. The weights e^(−ri) sum to 1/(1 − e^(−r)), for
-        which p has the larger 1 + 1/r. A second coin makes up for that. It shows heads with 3/4 or more.
+        geometric law of rate r = τ/σ² from a on. The third is a coin. The weights e^(−ri) sum to 1/(1 − e^(−r)). The
+        tail p has the larger 1 + 1/r in its place. A second coin corrects this. It shows heads with 3/4 or more.
         """
         tangents = [max(least, self._floor + 1) for least in leasts]
         rates = [tangent / self.variance for tangent in tangents]
@@ -195,7 +195,7 @@ class DiscreteGaussian:
 
 
 def bound_noise(noise: Noise, count: int, failure: Fraction) -> int:
-    """Find a T such that `count` noises all lie in [−T, T] but for a probability of at most `failure`.
+    """Find a T such that `count` noises all lie in [−T, T] with a probability of at least 1 − failure.
 
     Claim   2 · count · P(noise ≥ T + 1) ≤ failure. The noises need not be independent.
     """
@@ -203,7 +203,7 @@ def bound_noise(noise: Noise, count: int, failure: Fraction) -> int:
 
 
 def bound_difference(noise: Noise, count: int, failure: Fraction) -> int:
-    """Find a B such that `count` differences of two noises are all B at most but for a probability of `failure`.
+    """Find a B such that `count` differences of two noises are all at most B, with probability 1 − failure or more.
 
     Claim   count · P(Z − Z′ ≥ B + 1) ≤ failure.
     """
@@ -213,7 +213,7 @@ def bound_difference(noise: Noise, count: int, failure: Fraction) -> int:
 def _search(chance: Callable[[int], arb], failure: Fraction) -> int:
     """Find the smallest integer from 0 on with a probability of at most `failure`.
 
-    Rounds  The probability falls to 0, so doubling ends, and so does halving an interval of integers.
+    Rounds  The probability falls to 0, so doubling ends. Halving an interval of integers ends, too.
     """
     with working_precision(_PRECISION):
         low, high = -1, 0

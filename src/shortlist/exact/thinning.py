@@ -11,9 +11,9 @@ The exponential mechanism proposes i with probability ∝ c_i. Rejection samplin
 uniform, X is where the product equals U, and V < (1 − X) / (1 − c_i X) if and only if X < x* = (1 − V) / (1 − c_i V).
 So
 
-    accept i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x),
+    accept i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x).
 
-and no equation has to be solved: one sum is compared with one logarithm. U belongs to the draw, V to the proposal.
+No equation has to be solved: one sum is compared with one logarithm. A draw has one U. Each proposal has its own V.
 
 Rounds   At most two proposals are expected. Let C = Σ c_i. Given X, a proposal is accepted with probability 1 − X or
          more, and also with probability 1/C or more, as the best one always is. So at most E min(C, 1/(1 − X))
@@ -30,7 +30,7 @@ from typing import Protocol, Self, TypeVar
 
 from flint import arb
 
-from shortlist.exact.balls import exp_minus, working_precision
+from shortlist.exact.balls import exp_minus, split_wide, working_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -52,7 +52,7 @@ AnyCrowd = TypeVar("AnyCrowd", bound=Crowd)
 
 
 def accept_by_integers(height: Uniform, coin: Uniform, magnitude: int) -> bool:
-    """Return True only if every proposal is accepted, given that Σ c_i ≥ 2^magnitude. False leaves it open.
+    """Return True only if every proposal is accepted, given that Σ c_i ≥ 2^magnitude. False decides nothing.
 
     S(x) ≥ x Σ c_i and x* ≥ 1 − V, so 2^magnitude (1 − V) > −ln U is enough. Both sides are rounded to powers of two.
     """
@@ -64,7 +64,7 @@ def accept_by_integers(height: Uniform, coin: Uniform, magnitude: int) -> bool:
 
 
 def accept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second: arb) -> bool | None:
-    """Decide from Σ c_i and Σ c_i² alone whether a proposal with c_i = `decay` is accepted. None leaves it open.
+    """Decide from Σ c_i and Σ c_i² alone whether a proposal with c_i = `decay` is accepted. None means undecided.
 
     Claim   with p_m = Σ c_i^m and r = p_2 / p_1,   −(p_1 / r) ln(1 − r x) ≤ S(x) ≤ p_1 x − p_2 (ln(1 − x) + x).
     Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m ≤ p_2 for m ≥ 2: the upper bound. Under weights
@@ -86,8 +86,8 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
     """Decide with certainty whether a proposal of score −x, below the best, is accepted. `height` is U, `coin` is V.
 
     Rounds  A round that does not decide splits a crowd, or draws 64 bits of U and of V. There are finitely many
-            crowds to split. A crowd that cannot be split knows its c to the working precision, and x* < 1, so once
-            V is known to be above 0 the radius of S(x*) is at most R 2^(−64 n) after n draws, for some R. The
+            crowds to split. The c of a crowd that cannot be split is known to the working precision, and x* < 1. So
+            once V is known to be above 0, the radius of S(x*) is at most R 2^(−64 n) after n draws, for some R. The
             density of −ln U is at most 1, so the n-th draw is undecided with probability O(R 2^(−64 n)). The sum
             over n is finite, and so is the expected number of rounds.
     """
@@ -104,7 +104,8 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
                 return False
             before = len(crowds)
             if total.is_finite():  # otherwise x* is not yet known to be below 1, and only more bits help
-                crowds = _narrow(crowds, terms, total)
+                # Split the crowds that add most to the radius of the sum: more than half of the average.
+                crowds = split_wide(crowds, terms, total.rad() / (2 * len(crowds)))
         if len(crowds) == before:
             height.extend()
             coin.extend()
@@ -120,13 +121,3 @@ def _enclose_term(crowd: Crowd, threshold: arb) -> arb:
     ends = (decay.lower(), min(decay.upper(), arb(1)))
     low, high = (-crowd.members * (-end * threshold).log1p() for end in ends)
     return low.union(high)
-
-
-def _narrow(crowds: Sequence[AnyCrowd], terms: Sequence[arb], total: arb) -> Sequence[AnyCrowd]:
-    """Split the crowds that make the sum most uncertain: those with more than an even share of its radius."""
-    share = total.rad() / (2 * len(crowds))
-    finer: list[AnyCrowd] = []
-    for crowd, term in zip(crowds, terms, strict=True):
-        parts = None if term.rad() < share else crowd.split()
-        finer.extend([crowd] if parts is None else parts)
-    return finer

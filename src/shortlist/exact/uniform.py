@@ -11,13 +11,13 @@ from shortlist.exact.bits import Bits
 _WORD = 64
 
 
-def below(bound: int, bits: Bits) -> int:
+def draw_below(bound: int, bits: Bits) -> int:
     """Draw a uniform integer in [0, bound), for a bound of any size.
 
     Rounds  A candidate is below 2^width < 2 bound, so it is rejected with probability below 1/2.
 
     >>> from shortlist.exact.bits import SeededBits
-    >>> 0 <= below(10**40, SeededBits(1)) < 10**40
+    >>> 0 <= draw_below(10**40, SeededBits(1)) < 10**40
     True
     """
     width = (bound - 1).bit_length()
@@ -28,39 +28,39 @@ def below(bound: int, bits: Bits) -> int:
             return candidate
 
 
-def leading_words(count: int, bits: Bits) -> NDArray[np.uint64]:
+def draw_words(count: int, bits: Bits) -> NDArray[np.uint64]:
     """Draw independent 64-bit words. Each is a uniform integer, or the leading bits of a uniform real number."""
     # Little-endian on every machine, so that a seed means the same everywhere.
     return np.frombuffer(bytearray(bits.draw(8 * count)), dtype="<u8").astype(np.uint64, copy=False)
 
 
-def below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+def draw_below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     """Draw one uniform integer in [0, bound) for each bound, all independent.
 
     A 64-bit word is reduced modulo its bound. Words in the incomplete last cycle are rejected first, so every
     residue is equally likely.
 
-    Rounds  A word is rejected with probability bound / 2^64, below 1/2. So n rounds are not enough for all of m
-            words with probability below m / 2^n, and log₂ m + 2 rounds are expected at most.
+    Rounds  A word is rejected with probability below bound / 2^64, which is at most 1/2. After n rounds, one of m
+            words is missing with probability at most m / 2^n. So at most log₂ m + 2 rounds are expected.
     """
     divisors = bounds.astype(np.uint64)
-    words = leading_words(len(divisors), bits)
+    words = draw_words(len(divisors), bits)
     cycle = np.uint64(0) - divisors  # 2^64 − bound, in 64-bit arithmetic
     last = ~(cycle % divisors)  # 2^64 − 1 − (2^64 mod bound): the last word of the last whole cycle
     while (rejected := words > last).any():
-        words[rejected] = leading_words(int(np.count_nonzero(rejected)), bits)
+        words[rejected] = draw_words(int(np.count_nonzero(rejected)), bits)
     return (words % divisors).astype(np.int64)
 
 
-def distinct_below(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-    """Draw distinct integers, the j-th uniform among those in [0, bounds[j]) not drawn yet.
+def draw_distinct_below(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
+    """Draw distinct integers. The j-th is uniform among those in [0, bounds[j]) that are not drawn yet.
 
     The bounds must not fall, and bounds[j] > j. This is a Fisher–Yates shuffle of the integers 0, 1, 2, … Step j
     swaps the integer at place j with the one at a uniform place in [j, bounds[j]). Only integers that have moved
     are stored.
     """
     first = np.arange(len(bounds))
-    places = (below_each(bounds - first, bits) + first).tolist()
+    places = (draw_below_each(bounds - first, bits) + first).tolist()
     moved: dict[int, int] = {}
     drawn = []
     for j, place in enumerate(places):

@@ -1,6 +1,6 @@
-"""The account of one selection: charged before votes are read, finished when the release is made.
+"""The account of one selection. It is charged before votes are read, and finished when the release is made.
 
-A selection without a ledger has an account too, which charges nothing.
+A selection without a ledger has an account, too. It charges nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Account:
         )
 
     def finish(self, release: Release) -> None:
-        """Note that the release was made. It is paid for, so any failure here only gives a warning."""
+        """Note that the release was made. It is charged already, so a failure here is only a warning."""
         if self.ledger is None or self._charge is None:
             return
         try:
@@ -70,7 +70,7 @@ def open_account(
     bits: Bits,
     note: str | None,
 ) -> Account:
-    """Open the ledger that a selection is charged to, and refuse at once what it does not cover."""
+    """Open the ledger of a selection, and refuse a release that it does not cover."""
     opened = require_ledger(ledger)
     if opened is not None:
         opened.check(mechanism, guarantee, bits=bits, note=note)
@@ -98,7 +98,7 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
 
 
 def _warn(text: str) -> None:
-    """Warn the caller of `select`. Where warnings are errors it is shown all the same, and nothing is lost."""
+    """Warn the caller of `select`. If warnings are errors, print the warning, so that the release is not lost."""
     try:
         warnings.warn(text, RuntimeWarning, stacklevel=4)
     except RuntimeWarning:

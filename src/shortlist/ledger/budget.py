@@ -27,7 +27,7 @@ class Accounting(StrEnum):
     ZCDP = "zcdp"
     """Rhos are added up, and the budget's rho implies its epsilon and delta."""
     BOTH = "both"
-    """Both, each with a share of delta; a release is covered if one of them covers all releases so far."""
+    """Both, each with a share of delta. A release is covered if one of them covers all releases so far."""
 
     @property
     def in_words(self) -> str:
@@ -37,7 +37,7 @@ class Accounting(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """What is spent or left, in the numbers that are added up; rho is None where a charge had none."""
+    """The sums that are spent or left. Rho is None if a charge had no rho."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
@@ -49,7 +49,7 @@ class Budget:
     """The (ε, δ) that all releases of a ledger may have together, and how they are added up.
 
     `basic_delta` is the share of delta for the sum of epsilons and deltas, and `rho` the limit for the sum of rhos.
-    Each is None where the accounting does not use it.
+    Each is None if the accounting does not use it.
 
     >>> budget = Budget.plan(epsilon=10, delta="1e-6", accounting="zcdp")
     >>> budget.afford(Amount(), Guarantee(epsilon=Fraction(1, 2), rho=Fraction(1, 32)))
@@ -72,7 +72,7 @@ class Budget:
         neighbours: str = "add-remove",
         unit: str = "person",
     ) -> Budget:
-        """Build a budget; without `accounting` it is `both`, or `basic` if delta is 0."""
+        """Build a budget. The default accounting is `both`, or `basic` if delta is 0."""
         limit, allowed = read_positive(epsilon, name="epsilon"), _read_delta(delta)
         chosen = _read_accounting(accounting, allowed)
         share = _read_share(basic_share, chosen)
@@ -84,7 +84,7 @@ class Budget:
         )
 
     def check(self, guarantee: Guarantee) -> None:
-        """Refuse a guarantee that cannot be added to the others, whatever is left."""
+        """Refuse a guarantee that can never be added to the others."""
         ours = self.guarantee
         if guarantee.neighbours is not ours.neighbours:
             raise ParameterError(
@@ -117,7 +117,7 @@ class Budget:
         return max(self._afford_basic(spent, guarantee), self._afford_zcdp(spent, guarantee))
 
     def left(self, spent: Amount) -> Amount:
-        """Subtract what is spent; an accounting that is used up has 0 left."""
+        """Subtract what is spent. An accounting that is used up has 0 left."""
         epsilon, delta = self._left_basic(spent)
         rho = self._left_rho(spent)
         used_up = epsilon < 0 or delta < 0
@@ -128,7 +128,7 @@ class Budget:
         )
 
     def write(self, amount: Amount, *, up: bool) -> str:
-        """Write an amount in the numbers that this budget adds up, what is spent rounded up, what is left down."""
+        """Write an amount in the numbers that this budget adds up, rounded up (for what is spent) or down."""
         parts = []
         if self.basic_delta is not None:
             parts.append(f"epsilon {write_rounded(amount.epsilon, up=up)}")
@@ -207,14 +207,14 @@ def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:
         raise ParameterError(
             "{accounting} must be 'basic' for a budget without delta",
             "not {value}; rhos imply no epsilon without a delta",
-            hint="pass {delta=1e-6}, say, or {accounting='basic'}",
+            hint="pass {delta=1e-6} or {accounting='basic'}",
             value=quote(accounting),
         )
     return chosen
 
 
 def _read_share(share: Real | None, accounting: Accounting) -> Fraction:
-    """Read which share of delta goes to the sum of epsilons and deltas."""
+    """Read the share of delta for the sum of epsilons and deltas."""
     if accounting is not Accounting.BOTH:
         if share is not None:
             raise ParameterError("{basic_share} must go with {accounting='both'}")

@@ -37,7 +37,7 @@ class Ledger:
     """A privacy budget in a file, which releases are charged to before they are made.
 
     Claim  All releases charged to a ledger satisfy its (ε, δ) together, also if each is chosen after seeing the
-           earlier ones. What is spent and left are sums, and no guarantee of their own.
+           earlier ones. What is spent and left are sums. They are not guarantees.
     Proof  budget.proof.md.
 
     >>> import tempfile
@@ -71,9 +71,9 @@ class Ledger:
     ) -> Ledger:
         """Create a ledger in a new file.
 
-        `accounting` says how releases are added up, for good: `basic` (epsilons and deltas), `zcdp` (rhos), or
-        `both`, where `basic_share` of delta (a half, if not given) is for basic. Without it, a budget with delta has
-        `both`, and one without has `basic`.
+        `accounting` defines how releases are added up, and cannot be changed later: `basic` (epsilons and deltas),
+        `zcdp` (rhos), or `both`. With `both`, `basic_share` is the share of delta for basic, by default a half. The
+        default accounting is `both` for a budget with a delta, and `basic` for one without.
         """
         budget = Budget.plan(
             epsilon=epsilon,
@@ -83,16 +83,16 @@ class Ledger:
             neighbours=neighbours,
             unit=unit,
         )
-        store.create_file(_absolute(path), write_budget(budget, population=population))
+        store.create_file(_make_absolute(path), write_budget(budget, population=population))
         return cls.open(path)
 
     @classmethod
     def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open a ledger; `timeout` is for how many seconds to wait for other processes that write to it."""
-        place, patience = _absolute(path), _read_timeout(timeout)
-        with store.read(place, timeout=patience) as connection:
+        """Open a ledger. `timeout` is how many seconds to wait for other processes that write to it."""
+        absolute, seconds = _make_absolute(path), _read_timeout(timeout)
+        with store.read(absolute, timeout=seconds) as connection:
             budget, population = read_budget(connection)
-        return cls(place, budget, population, patience)
+        return cls(absolute, budget, population, seconds)
 
     def __repr__(self) -> str:
         return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
@@ -146,9 +146,9 @@ class Ledger:
         """Charge one release, before votes are read and before anything is drawn.
 
         The guarantee and the public parameters are those of the mechanism, unless the release states others. The
-        charge is on the disk when this returns, and nothing removes it. Two draws are two charges.
+        charge is on the disk when this returns, and is never removed. Two draws are two charges.
         """
-        stated = self._check_kind(mechanism, guarantee, bits, note)
+        stated = self._check_chargeable(mechanism, guarantee, bits, note)
         public = mechanism.parameters if parameters is None else parameters
         row = write_charge(mechanism.name, public, stated, note=note)
         with store.write(self.path, timeout=self._timeout) as connection:
@@ -169,7 +169,7 @@ class Ledger:
 
         Nothing is charged. Other processes may charge meanwhile, so `charge` decides again.
         """
-        stated = self._check_kind(mechanism, guarantee, bits, note)
+        stated = self._check_chargeable(mechanism, guarantee, bits, note)
         self._check_covered(self.spent, stated)
         return stated
 
@@ -183,10 +183,10 @@ class Ledger:
             if connection.execute(query, (write_now(), digest, charge.number)).rowcount != 1:
                 raise ParameterError("{charge} must be one without a finished release")
 
-    def _check_kind(
+    def _check_chargeable(
         self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None
     ) -> Guarantee:
-        """Refuse what is never charged, whatever is left."""
+        """Refuse a release that this ledger can never charge."""
         if not isinstance(mechanism, Mechanism):
             raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
         if mechanism.research:
@@ -226,7 +226,7 @@ def _check_guarantee(guarantee: Guarantee) -> Guarantee:
     return guarantee
 
 
-def _absolute(path: PathLike) -> Path:
+def _make_absolute(path: PathLike) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise ParameterError("{ledger} must be the path of a file", "not {type}", type=type(path).__name__)
     try:

@@ -27,9 +27,9 @@ _LARGEST_BITS = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """One release that was paid for: when, by which mechanism, with what guarantee, and whether it was finished.
+    """A release that was charged: when, for which mechanism, with what guarantee, and whether it was finished.
 
-    `release` is the SHA-256 of the release's JSON record, which is what `sha256sum` says of the file.
+    `release` is the SHA-256 of the release's JSON record, which is what `sha256sum` prints for the file.
     """
 
     number: int
@@ -66,7 +66,7 @@ def write_charge(mechanism: str, parameters: Mapping[str, Any], guarantee: Guara
         "made": write_now(),
         "version": __version__,
         "mechanism": mechanism,
-        "parameters": json.dumps({name: _plain(value) for name, value in parameters.items()}, ensure_ascii=False),
+        "parameters": json.dumps({name: _to_json(value) for name, value in parameters.items()}, ensure_ascii=False),
         "epsilon": _write_number(guarantee.epsilon, name="epsilon"),
         "delta": _write_number(guarantee.delta, name="delta"),
         "rho": None if guarantee.rho is None else _write_number(guarantee.rho, name="rho"),
@@ -81,10 +81,10 @@ def read_budget(connection: sqlite3.Connection) -> tuple[Budget, str | None]:
         row = connection.execute(f"SELECT {columns} FROM budget").fetchone()
         epsilon, delta, neighbours, unit, accounting, basic_delta, rho, population = row
         budget = Budget(
-            guarantee=_guarantee(epsilon, delta, None, Neighbours(neighbours), unit),
+            guarantee=_read_guarantee(epsilon, delta, None, Neighbours(neighbours), unit),
             accounting=Accounting(accounting),
-            basic_delta=_number(basic_delta),
-            rho=_number(rho),
+            basic_delta=_read_number(basic_delta),
+            rho=_read_number(rho),
         )
     return budget, population
 
@@ -95,24 +95,24 @@ def read_sums(connection: sqlite3.Connection, budget: Budget) -> Iterator[tuple[
     ours = budget.guarantee
     for epsilon, delta, rho, times in connection.execute(query):
         with _report_damage():
-            yield _guarantee(epsilon, delta, rho, ours.neighbours, ours.unit), times
+            yield _read_guarantee(epsilon, delta, rho, ours.neighbours, ours.unit), times
 
 
 def read_charges(connection: sqlite3.Connection, budget: Budget, *, number: int | None = None) -> Iterator[Charge]:
-    """Read all charges, or one, in the order in which they were made. Clocks may be set back, so numbers say it."""
+    """Read all charges, or one, in the order of their numbers. Times are not used, because clocks may be set back."""
     columns = "id, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release"
     ours = budget.guarantee
     query = f"SELECT {columns} FROM charge WHERE id = COALESCE(?, id) ORDER BY id"
     for row in connection.execute(query, (number,)):
         with _report_damage():
-            place, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release = row
+            identifier, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release = row
             yield Charge(
-                number=place,
+                number=identifier,
                 made=datetime.fromisoformat(made),
                 version=version,
                 mechanism=mechanism,
                 parameters=MappingProxyType(dict(json.loads(parameters))),
-                guarantee=_guarantee(epsilon, delta, rho, ours.neighbours, ours.unit),
+                guarantee=_read_guarantee(epsilon, delta, rho, ours.neighbours, ours.unit),
                 note=note,
                 finished=None if finished is None else datetime.fromisoformat(finished),
                 release=release,
@@ -120,12 +120,12 @@ def read_charges(connection: sqlite3.Connection, budget: Budget, *, number: int 
 
 
 def write_now() -> str:
-    """Write the time of the clock in UTC. It is for readers: nothing is decided by it."""
+    """Write the time of the clock in UTC. It is shown to readers, and no decision depends on it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def check_text(text: str | None, *, name: str) -> str | None:
-    """Refuse a name or a note that is not one line of moderate length; an empty one is none."""
+    """Return a name or a note, or None if it is empty. Refuse several lines, and more than 200 characters."""
     if text is None or text == "":
         return None
     if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_TEXT:
@@ -139,8 +139,8 @@ def _write_number(number: Fraction, *, name: str) -> str:
     return write_exact(number)
 
 
-def _plain(value: Any) -> Any:
-    """Turn a public parameter into what JSON holds; numbers that JSON would round become text."""
+def _to_json(value: Any) -> Any:
+    """Turn a public parameter into a value of JSON. Numbers that JSON would round become text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Enum | str):
@@ -150,16 +150,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return write_exact(value)
     if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
+        return [_to_json(each) for each in value]
     return quote(value)
 
 
-def _guarantee(epsilon: str, delta: str, rho: str | None, neighbours: Neighbours, unit: str) -> Guarantee:
+def _read_guarantee(epsilon: str, delta: str, rho: str | None, neighbours: Neighbours, unit: str) -> Guarantee:
     exact = Fraction(epsilon)
-    return Guarantee(epsilon=exact, delta=Fraction(delta), rho=_number(rho), neighbours=neighbours, unit=unit)
+    return Guarantee(epsilon=exact, delta=Fraction(delta), rho=_read_number(rho), neighbours=neighbours, unit=unit)
 
 
-def _number(text: str | None) -> Fraction | None:
+def _read_number(text: str | None) -> Fraction | None:
     return None if text is None else Fraction(text)
 
 

@@ -40,7 +40,7 @@ class Statement:
         return tuple(charge.number for charge in self.charges if charge.release is None)
 
     def summary(self) -> list[str]:
-        """Say in a few lines what was promised, what is spent and what is left."""
+        """Write a few lines: the budget, what is spent and what is left."""
         budget, spent = self.budget, self.spent
         lines = [f"Population: {self.population}"] if self.population else []
         lines += [
@@ -51,7 +51,7 @@ class Statement:
         ]
         if self.unfinished:
             numbers = ", ".join(map(str, self.unfinished))
-            lines.append(f"Without a finished release (in progress, or ended early; spent all the same): {numbers}")
+            lines.append(f"Charged without a finished release (in progress, or ended early): {numbers}")
         return lines
 
     def write(self, charge: Charge) -> str:
@@ -59,7 +59,7 @@ class Statement:
         return str(charge.guarantee).partition(" for one ")[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the statement as JSON holds it; numbers are texts, and exact where they are short."""
+        """Describe the statement by values of JSON. Numbers are texts, and exact if they are short."""
         ours, spent = self.budget.guarantee, self.spent
         return {
             "schema": SCHEMA,
@@ -105,7 +105,7 @@ def _amount(amount: Amount, *, up: bool) -> dict[str, str | None]:
 
 
 def _is_short(number: Fraction) -> bool:
-    """Whether all digits may be written. A sum of odd fractions may have thousands."""
+    """Whether a number has few digits. A sum of many fractions may have thousands."""
     return number.denominator.bit_length() <= _LARGEST_BITS
 
 

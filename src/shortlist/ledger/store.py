@@ -1,8 +1,8 @@
 """The file of a ledger: an SQLite database with one budget and its charges, which are never removed.
 
-The rollback journal exists only while a charge is written, so the file alone is always complete. A commit reaches the
-disk before it returns (`synchronous=EXTRA` is `FULL`, and also the removal of the journal reaches the disk). Every
-call opens its own connection, so a ledger may be used by threads, forked children and other processes.
+The rollback journal exists only while a charge is written. At any other time, the file alone is complete. A commit
+reaches the disk before it returns. With `synchronous=EXTRA`, the removal of the journal reaches the disk, too. Every
+call opens its own connection, so threads, forked children and other processes may use a ledger.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _REASONS = {
     "SQLITE_CANTOPEN": "it, or its folder, cannot be opened for writing",
     "SQLITE_FULL": "there is no room on the disk",
     "SQLITE_IOERR": "the disk reported an error, or has no room",
-    "SQLITE_NOTADB": "it is no ledger",
+    "SQLITE_NOTADB": "it is not a ledger",
     "SQLITE_CORRUPT": "it is damaged",
     "SQLITE_INTERRUPT": "it was interrupted",
     "SQLITE_PERM": "it may not be opened",
@@ -79,7 +79,7 @@ _REASONS = {
 
 
 def create_file(path: Path, budget: dict[str, str | None]) -> None:
-    """Write the file of a new ledger, whole or not at all; a file that exists is never overwritten."""
+    """Write the file of a new ledger, whole or not at all. An existing file is never overwritten."""
     if os.path.lexists(path):
         raise OutputError(
             "the ledger must be a new file",
@@ -102,7 +102,7 @@ def insert(connection: sqlite3.Connection, table: str, row: dict[str, str | None
 
 @contextmanager
 def read(path: Path, *, timeout: float) -> Iterator[sqlite3.Connection]:
-    """Open the file for one consistent look."""
+    """Open the file for reading, in one transaction."""
     with _connect(path, timeout) as connection:
         connection.execute("BEGIN")
         yield connection
@@ -123,7 +123,7 @@ def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
     """Connect to a file that must be a ledger. Closing rolls back what was not committed."""
     try:
         _check_regular(path)
-        # Without the mode, SQLite would make a new file where there is none.
+        # Without the mode, SQLite would make a new file if there is no file.
         address = f"{path.as_uri()}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)) as connection:
             _check_ledger(connection, path)
@@ -137,7 +137,7 @@ def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
 
 
 def _check_regular(path: Path) -> None:
-    """Refuse what is no file: SQLite would wait for ever for the other end of a pipe."""
+    """Refuse a pipe or a device. SQLite would wait without end for the other end of a pipe."""
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
@@ -150,11 +150,11 @@ def _check_regular(path: Path) -> None:
     except ValueError:
         raise LedgerError("the ledger must be the path of a file") from None
     if not regular:
-        raise LedgerError("the ledger must be a file", "{path} is none", path=repr(str(path)))
+        raise LedgerError("the ledger must be a file", "{path} is not", path=repr(str(path)))
 
 
 def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse foreign files, newer schemas, and a journal that is a file of its own at rest."""
+    """Refuse foreign files, newer schemas, and a ledger that cannot have a rollback journal."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION or version < 1:
@@ -180,12 +180,12 @@ def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _failure(path: Path, error: sqlite3.Error) -> LedgerError:
-    """Say in plain words what SQLite reported; its own text is left out."""
+    """Translate an error of SQLite. Its own text is left out, because it may hold data."""
     name = getattr(error, "sqlite_errorname", "")
-    kind = "_".join(name.split("_")[:2])
+    code = "_".join(name.split("_")[:2])
     return LedgerError(
         "the ledger must be a file that can be read and written",
-        "{path} cannot: {reason}",
+        "{path} cannot be used: {reason}",
         path=repr(str(path)),
-        reason=_REASONS.get(kind, f"it is damaged ({name or type(error).__name__})"),
+        reason=_REASONS.get(code, f"it is damaged ({name or type(error).__name__})"),
     )

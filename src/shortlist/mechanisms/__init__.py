@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 DEFAULT_MECHANISM = "auto"
-"""The mechanism that is taken where none is named."""
+"""The name of the mechanism that is used by default."""
 
 _ALL: tuple[type[Mechanism], ...] = (
     Auto,
@@ -84,19 +84,17 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     Parameters that are None count as not given.
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
     known = {field.name: field.default is MISSING for field in fields(kind)}
     for name in given:
         if name not in known:
-            raise _unknown(name, kind, known)
+            raise _make_unknown_error(name, kind, known)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
     for name, needed in known.items():
         if needed and name not in given:
-            raise ParameterError(
-                f"{{kind}} needs {{{name}}}", hint=f"pass {{{name}={_EXAMPLES[name]}}}, say", kind=kind.name
-            )
+            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
     return kind(**given)
 
 
@@ -106,11 +104,11 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     >>> takes_cap("noisy-counts"), takes_cap("joint")
     (True, False)
     """
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
     return any(field.name == "votes_per_person" for field in fields(kind))
 
 
-def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
+def _make_unknown_error(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
     near = find_near_name(name, known)
     return ParameterError(
         "{kind} takes " + ", ".join(f"{{{each}}}" for each in known),
@@ -121,10 +119,10 @@ def _unknown(name: str, kind: type[Mechanism], known: Iterable[str]) -> Paramete
     )
 
 
-def _kind(name: object) -> type[Mechanism]:
+def _find_kind(name: object) -> type[Mechanism]:
     if isinstance(name, str) and name in MECHANISMS:
         return MECHANISMS[name]
-    # The command line knows names only, and so does whoever wrote one.
+    # Somebody who passed a name, as the command line does, needs no hint about objects.
     objects = "" if isinstance(name, str) else ", or a mechanism object"
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
@@ -138,7 +136,7 @@ def _kind(name: object) -> type[Mechanism]:
 
 
 def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:
-    """Parameters beside a mechanism object must be the ones that it has."""
+    """Refuse parameters beside a mechanism object that differ from its own."""
     if given and type(mechanism)(**{**mechanism.parameters, **given}) != mechanism:
         raise ParameterError(
             "the {mechanism} object and the parameters beside it must agree",

@@ -10,9 +10,9 @@ from shortlist.exact.balls import working_precision
 
 
 def ceil_log(number: Fraction, rate: Fraction) -> int:
-    """⌈ln(number) / rate⌉ for a number of at least 1, exactly.
+    """Compute ⌈ln(number) / rate⌉ exactly, for a number of at least 1.
 
-    The logarithm of a rational other than 1 is irrational, so that rising precision decides the integer.
+    The logarithm of a rational other than 1 is irrational, so rising precision decides the integer.
 
     >>> ceil_log(Fraction(20), Fraction(1, 2))
     6
@@ -30,10 +30,10 @@ def ceil_log(number: Fraction, rate: Fraction) -> int:
 
 
 def bound_loss(candidates: int, rate: Fraction, failure: Fraction) -> int:
-    """The smallest B that candidates · e^(−rate · (B + 1)) ≤ failure proves.
+    """Find the smallest B with candidates · e^(−rate · (B + 1)) ≤ failure.
 
-    Where a loss is a whole number, and is t or more with a probability of at most candidates · e^(−rate · t), it is
-    larger than B with a probability of at most `failure`.
+    It bounds a whole number, the loss, that is t or more with a probability of at most candidates · e^(−rate · t). Such
+    a loss is above B with a probability of at most `failure`.
 
     >>> bound_loss(1000, Fraction(1, 2), Fraction(1, 20))
     19

@@ -21,7 +21,7 @@ _BITS_PER_NAT = 1.4426950408889634
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The weight q^start − q^end of the losses from start to end; no end means that all losses from start count."""
+    """The weight q^start − q^end of the losses in [start, end), or q^start without an end."""
 
     rate: Fraction
     start: int
@@ -37,7 +37,7 @@ class Span:
 
 
 def draw_reaches(span: Span, loss: int, bits: Bits) -> bool:
-    """Draw a loss r of a span with probability ∝ q^r, and say whether r is at least a given loss."""
+    """Draw a loss r of a span with probability ∝ q^r, and return whether r is at least a given loss."""
     if loss <= span.start:
         return True
     below = Span(rate=span.rate, start=span.start, end=loss)
@@ -46,16 +46,16 @@ def draw_reaches(span: Span, loss: int, bits: Bits) -> bool:
 
 
 def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
-    """How many bits q^r is below 1. Three roundings of at most `nats` put it off by far less than a bit."""
+    """Return −log₂ q^r for each loss r. Its three roundings change it by far less than one bit."""
     return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
 
 
 def lengths(rate: Fraction, widths: IntArray) -> Scaled:
-    """1 − q^width for every width."""
+    """Compute 1 − q^width for every width."""
     distinct = [int(widths[0])] if (widths == widths[0]).all() else np.unique(widths).tolist()
     mantissa, exponent = np.array([_length(rate, width) for width in distinct]).T
-    place = np.searchsorted(distinct, widths) if len(distinct) > 1 else np.zeros(len(widths), dtype=np.int64)
-    return Scaled(mantissa=mantissa[place], exponent=exponent[place].astype(np.int64), roundings=2)
+    index = np.searchsorted(distinct, widths) if len(distinct) > 1 else np.zeros(len(widths), dtype=np.int64)
+    return Scaled(mantissa=mantissa[index], exponent=exponent[index].astype(np.int64), roundings=2)
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Weights as floats with a proven error, and a bound for those that are left out: as a table, and as their sum."""
+"""Weights as floats with a proven error, and a bound of the weights that are left out."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Weights:
     """The weights of the cells that are worth a place in a table."""
 
     def __init__(self, numbers: Scaled, left_out: FloatArray) -> None:
-        """Take the weights, and upper bounds, in bits, for the weights of all other cells."""
+        """Take the weights, and upper bounds of the base-2 logarithms of all other weights."""
         self._unit = int(numbers.exponent.max())
         self._numbers = numbers.align(self._unit)
         self._error = numbers.error
-        # What `align` makes of numbers below 2^-1022 of the unit counts as left out, too.
+        # `align` may lose numbers below 2^-1022 of the unit. They count as left out.
         self._omitted = float(np.exp2(np.maximum(left_out - self._unit, -1000.0)).sum())
         self._omitted += len(self._numbers) * 2.0**-1000
 
@@ -27,7 +27,7 @@ class Weights:
         return Table(self._numbers, error=self._error, omitted=self._omitted)
 
     def total(self) -> arb:
-        """Enclose the sum of all weights, those left out included.
+        """Enclose the sum of all weights, including those left out.
 
         The sum of n positive floats is off by at most 2^-52 n of itself.
         """

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.grid import Grid
-from shortlist.paper.experiment.machine import code_version, commit, machine
+from shortlist.paper.experiment.machine import describe_machine, find_commit, hash_code
 from shortlist.paper.experiment.results import Results, read_results
 from shortlist.paper.experiment.run import Run, Watch, load_all
 from shortlist.paper.experiment.store import RunInfo, lock_folder, open_store, write_released
 from shortlist.paper.released.process import Released
-from shortlist.paper.report.figures.style import drawing
+from shortlist.paper.report.figures.style import use_matplotlib
 from shortlist.paper.report.publish import publish
 from shortlist.paper.report.verdict import Finding
 
@@ -24,7 +24,7 @@ QUICK = Grid(datasets=("games", "books"), trials=50, rounds=5, seconds=4.0, coar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What was measured and what it says."""
+    """The measured results, and the verdicts on them."""
 
     results: Results
     findings: list[Finding]
@@ -45,16 +45,16 @@ def reproduce(
     Only trials that are not in the folder yet are measured, so an interrupted run continues and a finished one can
     grow. With `remeasure`, trials that another version of the code measured are made again; without, they are marked.
     """
-    drawing()  # A missing optional part is reported now, not after hours.
+    use_matplotlib()  # A missing optional part is reported now, not after hours.
     histograms = load_all(grid, data)
     programs = None if released is None else Released(released)
     with lock_folder(output), open_store(output) as store, programs or nullcontext():
         info = RunInfo(
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
-            code=code_version(),
-            release=commit(),
-            machine=machine(),
+            code=hash_code(),
+            release=find_commit(),
+            machine=describe_machine(),
             released="" if programs is None else write_released(programs.programs.hashes, programs.versions),
         )
         if remeasure:
@@ -66,7 +66,7 @@ def reproduce(
 
 def report_only(grid: Grid, *, data: Path | None = None, output: Path) -> Outcome:
     """Write the report of the trials that a folder holds, also while a run goes on."""
-    drawing()
+    use_matplotlib()
     with open_store(output, new=False) as store:
         results = read_results(store)
     return _report(results, load_all(grid, data), output)

@@ -37,8 +37,8 @@ def compose(
 
     Claim  Let R be the sum of the rhos of the first part, E and D the sums of the epsilons and deltas of the second,
            and δ > D. All releases together are (E + ε(R, δ − D), δ)-DP, where ε(ρ, δ) is `epsilon_from`.
-    Proof  composition.proof.md. In short: a δ is a coin that comes up with probability δ, whatever the data. If no coin
-           comes up, the Rényi divergence of order α of all releases is at most E + Rα, which the conversion of
+    Proof  composition.proof.md. In short: a δ is a coin that shows heads with probability δ, for all data. If no coin
+           shows heads, the Rényi divergence of order α of all releases is at most E + Rα, which the conversion of
            `zcdp.py` turns into (E + ε(R, δ − D), δ − D)-DP. The coins add D. If the first part is empty, this is basic
            composition, with δ = D.
 
@@ -78,7 +78,7 @@ def _read(given: Guarantee | Guaranteed | Iterable[Guarantee | Guaranteed]) -> l
     else:
         parts = [_read_one(each) for each in given]
     if not parts:
-        raise ParameterError("{guarantees} must be one or more", "there are none")
+        raise ParameterError("{guarantees} must be one or more", "the list is empty")
     if len({(part.neighbours, part.unit) for part in parts}) > 1:
         raise ParameterError("{guarantees} must be for the same neighbours and the same unit", "they differ")
     return parts

@@ -2,7 +2,7 @@
 
 The meaning of three numbers never changes. `epsilon` and `delta` are the (ε, δ) of differential privacy for the
 neighbour relation named beside them. `rho` is the ρ of zero-concentrated differential privacy (zCDP) for the same
-relation. Both statements hold, each by itself.
+relation. Both statements hold, independently of each other.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Guarantee:
         if self.delta and sensitivity > 1:
             raise ParameterError(
                 "{sensitivity} above 1 must go with a mechanism that has no delta",
-                hint="{mechanism='joint'} has none",
+                hint="{mechanism='joint'} has no delta",
             )
         rho = None if self.rho is None else self.rho * sensitivity**2
         return replace(self, epsilon=self.epsilon * sensitivity, rho=rho, unit=unit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import operator
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ Real = int | float | str | Decimal | Fraction
 
 _LARGEST_BITS = 1000
 _LONGEST_VALUE = 60
+_WHOLE_EXAMPLES = {"k": "10", "sensitivity": "1", "votes_per_person": "5"}
 _EXAMPLES = {"beta": "0.001 or '1/1000'", "confidence": "0.95 or '19/20'", "delta": "1e-6 or '1/1000000'"}
 _COMMON_EXAMPLES = "1, 0.5 or '1/3'"
 
@@ -71,17 +73,39 @@ def read_probability(value: Real, *, name: str) -> Fraction:
     number = read_rational(value, name=name)
     if not 0 < number < 1:
         pure = "leave {delta} out for pure privacy, or " if name == "delta" and number == 0 else ""
+        example = _EXAMPLES.get(name, "0.5").partition(" ")[0]
         raise ParameterError(
             f"{{{name}}} must be above 0 and below 1",
             "not {value}",
-            hint=pure + f"try {{{name}=1e-6}}",
+            hint=pure + f"try {{{name}={example}}}",
+            value=quote(value),
+        )
+    return number
+
+
+def read_whole(value: object, *, name: str) -> int:
+    """Read a whole number from 1, of any integer type.
+
+    >>> read_whole(3, name="k")
+    3
+    """
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if number < 1:
+        example = _WHOLE_EXAMPLES.get(name, "1")
+        raise ParameterError(
+            f"{{{name}}} must be a whole number from 1",
+            "not {value}",
+            hint=f"try {{{name}={example}}}",
             value=quote(value),
         )
     return number
 
 
 def quote(value: object) -> str:
-    """Write the value of a parameter for an error text, shortened where it is long.
+    """Write the value of a parameter for an error text, shortened if it is long.
 
     >>> quote("one"), len(quote("x" * 1000))
     ("'one'", 60)
@@ -94,7 +118,7 @@ def quote(value: object) -> str:
 
 
 def write_exact(number: Fraction) -> str:
-    """Write a rational without loss: as a decimal where it has one of moderate length, else as a fraction.
+    """Write a rational without loss: as a decimal if that has at most 20 places, else as a fraction.
 
     >>> write_exact(Fraction(1, 10)), write_exact(Fraction(1, 1024)), write_exact(Fraction(1, 3))
     ('0.1', '0.0009765625', '1/3')
@@ -108,7 +132,7 @@ def write_exact(number: Fraction) -> str:
 
 
 def write_rounded_up(number: Fraction) -> str:
-    """Write a rational in few characters: exactly where that is short, else rounded up to nine digits.
+    """Write a rational in few characters: exactly if that is short, else rounded up to nine digits.
 
     >>> write_rounded_up(Fraction(1, 8)), write_rounded_up(Fraction(1, 3)), write_rounded_up(Fraction(10**7, 3**20))
     ('0.125', '1/3', '0.002867972')

@@ -1,7 +1,7 @@
 """Whether the fields of a record fit each other.
 
-A record says more than once what was promised: its mechanism with its parameters implies a guarantee and a number of
-items. A record that was changed in one place only is refused. This finds mistakes. It is no proof against forgery.
+A record states its guarantee, and its mechanism and parameters imply one. The two must agree. So must the parameters
+and the number of items. This finds mistakes, such as a record that was changed in one field. It cannot find forgery.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from shortlist.privacy import Guarantee
 
 _SENSITIVITY = "sensitivity"
 _ABOUT_VOTES = {_SENSITIVITY, "votes_per_person"}
-"""Parameters that say how votes were counted, beside those of the mechanism."""
+"""Parameters about how votes were counted. They are not parameters of the mechanism."""
 _ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
-"""Parameters that say which mechanism was chosen, and what the choice and the chosen mechanism spent."""
+"""Parameters about the choice of `auto`: the chosen mechanism, and the two parts of epsilon."""
 
 
 def check_consistent(record: Mapping[str, Any], *, source: str) -> None:
-    """Refuse the fields of a release that contradict each other."""
+    """Refuse fields of a release that contradict each other."""
     try:
         problem = _find_contradiction(record)
     except (ShortlistError, TypeError, ValueError, ArithmeticError, LookupError):
@@ -50,7 +50,7 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
     if "epsilon" in parameters and not _fits(parameters["epsilon"], guarantee, parameters):
         return "epsilon differs between parameters and guarantee"
     if not all(_is_number(parameters[name]) for name in _ABOUT_VOTES & parameters.keys()):
-        return "a number of votes is no whole number from 1"
+        return "a number of votes is not a whole number from 1"
     rebuilt, sensitivity = _rebuild(record["mechanism"], parameters), parameters.get(_SENSITIVITY, 1)
     if _ABOUT_CHOICE & parameters.keys() and not _fits_choice(parameters, guarantee, rebuilt, sensitivity):
         return "the chosen mechanism does not fit the other parameters"
@@ -60,7 +60,7 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
 
 
 def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
-    """Whether epsilon is that of the guarantee. A further epsilon, such as that of counts, may add to it."""
+    """Whether epsilon is that of the guarantee, or at most that if the record has further epsilons, say for counts."""
     others = parameters.keys() - _ABOUT_CHOICE - {"epsilon"}
     if "assess" in others or any(name.endswith("epsilon") for name in others):
         return bool(epsilon <= guarantee.epsilon)
@@ -72,7 +72,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _rebuild(mechanism: str, parameters: Mapping[str, Any]) -> Mechanism | None:
-    """Build the mechanism again, as it ran. None if this version does not know all about it."""
+    """Build the mechanism again. Return None if this version does not know it or all its parameters."""
     kind = MECHANISMS.get(mechanism)
     known = set() if kind is None else {field.name for field in fields(kind)}
     if kind is None or not parameters.keys() <= known | _ABOUT_VOTES | _ABOUT_CHOICE:
@@ -84,7 +84,7 @@ def _rebuild(mechanism: str, parameters: Mapping[str, Any]) -> Mechanism | None:
 def _fits_choice(
     parameters: Mapping[str, Any], guarantee: Guarantee, rebuilt: Mechanism | None, sensitivity: int
 ) -> bool:
-    """Whether the mechanism can choose what is named, and what was spent on both adds up to epsilon."""
+    """Whether the mechanism can choose the named one, and the two parts of epsilon add up."""
     chosen, choice, spent = (parameters[name] for name in ("chosen", "choice_epsilon", "chosen_epsilon"))
     if not isinstance(chosen, str) or min(choice, spent) <= 0 or choice + spent != guarantee.epsilon:
         return False

@@ -1,4 +1,4 @@
-"""From what a mechanism chose to a release."""
+"""Make a release from the items that a mechanism chose."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def make_release(
 ) -> Release:
     """Describe what a mechanism chose: the items, and everything public about how they were chosen.
 
-    The mechanism ran with epsilon divided by `sensitivity`, by which one `unit` changes a count at most. The release
-    states the whole epsilon. `votes_per_person` is the number of votes of each person that were counted at most.
-    `noisy` are the noisy counts of the items, where the mechanism makes some. `chosen` names the mechanism that was
-    chosen, where the mechanism chooses one.
+    One `unit` changes a count by at most `sensitivity`, and the mechanism ran with epsilon divided by it. The release
+    states the whole epsilon. `votes_per_person` is the largest number of votes of one person that were counted.
+    `noisy` are the noisy counts of the items, if the mechanism has made them. `chosen` is the name of the mechanism
+    that `auto` chose.
     """
     guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
     parameters = list_parameters(mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person)
@@ -58,7 +58,7 @@ def make_release(
 
 
 def list_parameters(mechanism: Mechanism, *, sensitivity: int, votes_per_person: int | None) -> dict[str, object]:
-    """List what is public about how items are chosen and votes are counted. It is known before votes are read."""
+    """List the public parameters of the choice and of the counting. They are known before votes are read."""
     parameters = {**mechanism.parameters, "epsilon": mechanism.guarantee.epsilon * sensitivity}
     if sensitivity > 1:
         parameters["sensitivity"] = sensitivity
@@ -72,7 +72,7 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
     if mechanism.research and is_secure(bits):
         raise ParameterError(
             "{name} computes in floating point and must not make a secure release",
-            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, and the release says so",
+            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, which marks the release",
             name=mechanism.name,
         )
 

@@ -1,9 +1,9 @@
-"""The record of a release as JSON, with every value kept exactly.
+"""The record of a release as JSON, with exact values.
 
-The fields are described in docs/release.schema.json. The schema is named in each record. A reader of one version
-understands every record of it: later releases of this library may add optional fields, and a reader ignores fields
-that it does not know. Exact numbers are texts ("0.1", "1/3"), because a JSON number would be rounded. Items that JSON
-cannot hold are objects with one key, which names their type.
+The fields are described in docs/release.schema.json. Each record names its schema. A reader of a version understands
+every record of that version. Later releases of this library may add optional fields. A reader ignores unknown fields.
+Exact numbers are texts ("0.1", "1/3"), because a JSON number would be rounded. Items that JSON cannot hold are objects
+with one key, which names their type.
 
 Version 1 called the size of the domain `d`, and wrote exact numbers in `parameters` as {"rational": "0.1"}.
 """
@@ -48,7 +48,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def encode(release: Release) -> dict[str, Any]:
-    """Describe a release by values that JSON can hold. Optional fields are left out where they say nothing."""
+    """Describe a release by values that JSON can hold. Optional fields without a value are left out."""
     guarantee, counts, bound = release.guarantee, release.counts, release.error_bound
     optional: dict[str, Any] = {
         "domain_size": release.d,
@@ -116,8 +116,8 @@ def encode_item(value: Any) -> Any:
         return {"decimal": str(value)}
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode()}
-    kind = "timestamp" if isinstance(value, datetime) else "time" if isinstance(value, time) else "date"
-    return {kind: _write_iso(value)}
+    type_name = "timestamp" if isinstance(value, datetime) else "time" if isinstance(value, time) else "date"
+    return {type_name: _write_iso(value)}
 
 
 def _encode_parameter(value: Any) -> Any:
@@ -191,7 +191,7 @@ def _decode_bound(stored: Mapping[str, Any] | None) -> ErrorBound | None:
 
 
 def _decode_exact(written: Any) -> Fraction:
-    """Read the exact numbers that `write_exact` writes. An exponent could stand for a number of any length."""
+    """Read an exact number in the form of `write_exact`. It has no exponent, so a short text is a short number."""
     _check(isinstance(written, str) and len(written) <= _LONGEST_NUMBER and _EXACT.fullmatch(written) is not None)
     return Fraction(written)
 
@@ -220,16 +220,16 @@ def _decode_value(stored: Any) -> Any:
     if not isinstance(stored, dict):
         _check(stored is None or isinstance(stored, str | int))
         return stored
-    ((kind, written),) = stored.items()
+    ((type_name, written),) = stored.items()
     _check(isinstance(written, str))
-    value = _READERS[kind](written)
-    # Only what is written by this library is read: other forms of the same value are none of its records.
+    value = _READERS[type_name](written)
+    # Only the form that this library writes is read. Other forms of the same value are refused.
     _check(isinstance(value, Fraction) or encode_item(value) == stored)
     return value
 
 
 def _is_name(stored: Any) -> bool:
-    """Whether a value is a text on one line, as names and versions are."""
+    """Whether a value is a short text on one line, such as a name or a version."""
     return isinstance(stored, str) and 0 < len(stored) <= _LONGEST_NAME and stored.isprintable()
 
 

@@ -1,7 +1,7 @@
 """A release: everything that may be published, and nothing else.
 
 The items, their noisy counts and the choice of `auto` depend on the data, and the guarantee covers them. The rest is
-public beforehand.
+public before the votes are read.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Release(Sequence[Any]):
     """The chosen items, best first, and what is promised about the persons who voted.
 
     A release is a sequence of its items. `parameters` are the public parameters of the mechanism. `d` is the number of
-    items in the public domain, or None without one. `secure` says whether the randomness came from the operating
-    system; the guarantee holds only then. `unordered` says that the order of the items means nothing.
+    items in the public domain, or None without one. `secure` is true if the randomness came from the operating
+    system. The guarantee holds only then. `unordered` is true if the order of the items means nothing.
 
     >>> from shortlist import prepare
     >>> release = prepare({"apple": 310, "pear": 190, "plum": 12}, k=2, epsilon=1).release()
@@ -69,11 +69,11 @@ class Release(Sequence[Any]):
         return iter(self.items)
 
     @overload
-    def __getitem__(self, place: int) -> Any: ...
+    def __getitem__(self, index: int) -> Any: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Any, ...]: ...
-    def __getitem__(self, place: int | slice) -> Any:
-        return self.items[place]
+    def __getitem__(self, index: slice) -> tuple[Any, ...]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.items[index]
 
     def __str__(self) -> str:
         columns = [
@@ -100,8 +100,8 @@ class Release(Sequence[Any]):
         return _rebuild, ({**values, "parameters": dict(self.parameters)},)
 
     def _caption(self) -> str:
-        among = "" if self.d is None else f" of {self.d:,}"
-        chosen = f"Top {len(self)}{among}" + (", in no order," if self.unordered else "")
+        of_all = "" if self.d is None else f" of {self.d:,}"
+        chosen = f"Top {len(self)}{of_all}" + (", in no order," if self.unordered else "")
         bound = "" if self.error_bound is None else f" Accuracy: {self.error_bound}."
         stamp = "" if self.secure else f" {NOT_SECURE}"
         ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
@@ -143,7 +143,7 @@ class Release(Sequence[Any]):
         return cls(**stored)
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
-        """Write ranks and items as CSV. If the release is not secure, a third column says so."""
+        """Write ranks and items as CSV. If the release is not secure, a further column is false in every row."""
         write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
@@ -176,7 +176,7 @@ def _read_file(path: Path) -> str:
             "the record {path} must be readable", "{reason}", path=repr(str(path)), reason=error.strerror
         ) from None
     except ValueError:
-        return ""  # no text at all, so no record
+        return ""  # not a text, so not a record
 
 
 def _rebuild(values: dict[str, Any]) -> Release:
@@ -185,5 +185,5 @@ def _rebuild(values: dict[str, Any]) -> Release:
 
 
 def _to_python(item: Any) -> Any:
-    """Turn a NumPy scalar into the Python value that it stands for."""
+    """Turn a NumPy scalar into a Python value."""
     return item.item() if type(item).__module__ == "numpy" else item

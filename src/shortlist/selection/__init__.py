@@ -1,1 +1,1 @@
-"""The two ways in: from votes to a release, and from counts to a selector."""
+"""The two entry points: from votes to a release, and from counts to a selector."""

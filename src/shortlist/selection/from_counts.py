@@ -1,4 +1,4 @@
-"""From counts in memory to the chosen items."""
+"""Choose items by counts in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shortlist.release.release import Release
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
-Chosen = TypeVar("Chosen", covariant=True)
+Items = TypeVar("Items", covariant=True)
 
 
 class Series(Protocol):
@@ -75,20 +75,20 @@ def top_k(
 ) -> Any:
     """Choose k items with the largest counts, best first, under differential privacy.
 
-    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. From a
-    mapping, the result is a list of its keys; from a pandas Series, a list of its labels; from an array or a list of
-    numbers, an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
+    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. The
+    result for a mapping is a list of its keys. For a pandas Series it is a list of its labels, and for an array or a
+    list of numbers an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
     randomness of the operating system is used. `parameters` are those of the mechanism.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)
     ['apple', 'pear']
     """
-    chosen = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
+    built = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
     drawn_from = read_bits(bits)
-    check_may_release(chosen, drawn_from)
+    check_may_release(built, drawn_from)
     array, labels = read_counts(counts)
-    return Selector(chosen, ArrayTally(array), labels).draw(drawn_from)
+    return Selector(built, ArrayTally(array), labels).draw(drawn_from)
 
 
 @overload
@@ -140,12 +140,12 @@ def prepare(
     >>> print(selector.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    chosen = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
+    built = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
     array, labels = read_counts(counts)
-    return Selector(chosen, ArrayTally(array.copy()), labels)
+    return Selector(built, ArrayTally(array.copy()), labels)
 
 
-class Selector(Generic[Chosen]):
+class Selector(Generic[Items]):
     """A mechanism that is ready to draw from given counts. `prepare` makes one; a draw takes O(k)."""
 
     def __init__(self, mechanism: Mechanism, tally: ArrayTally, labels: list[Any] | None) -> None:
@@ -167,12 +167,12 @@ class Selector(Generic[Chosen]):
         """What one draw promises."""
         return self._mechanism.guarantee
 
-    def draw(self, bits: Bits | None = None) -> Chosen:
+    def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
 
         The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
         """
-        items: Chosen = self._draw(read_bits(bits))[0]
+        items: Items = self._draw(read_bits(bits))[0]
         return items
 
     def release(self, bits: Bits | None = None) -> Release:

@@ -1,4 +1,4 @@
-"""From votes, wherever they are, to a release that can be published."""
+"""Make a release from votes in any engine, file or database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, takes_cap
-from shortlist.privacy.numbers import quote, read_positive
+from shortlist.privacy.numbers import read_positive, read_whole
 from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
 from shortlist.votes import tally
@@ -43,13 +43,13 @@ def select(
     `shortlist.votes.tally` describes where the votes and the domain may come from: frames, files, or a
     `shortlist.Query` on a database. Of these parameters, `votes`, `person`, `item`, `count`, `votes_per_person`,
     `domain`, `domain_column` and `memory_limit` (of DuckDB) go there. `epsilon` is read as the exact rational that was
-    written; `parameters` are those of the mechanism.
+    written. `parameters` are those of the mechanism.
 
-    A person counts once for an item. With `votes_per_person`, only so many items of each person count; which ones
-    depends on nothing but that person's own votes.
+    A person counts once for an item. With `votes_per_person`, at most that many items of each person count. Which
+    ones depends only on that person's own votes.
 
-    With `count`, the table is counted already, and the caller vouches that one person (or other `unit` of privacy)
-    adds at most `sensitivity` to each count; the mechanism then runs with epsilon divided by it.
+    With `count`, the table is counted already. The caller guarantees that one person (or another `unit` of privacy)
+    adds at most `sensitivity` to each count. The mechanism then runs with epsilon divided by it.
 
     With `ledger`, the release is charged to that budget, with a `note`, before any vote is read and any randomness is
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
@@ -110,11 +110,10 @@ def select(
 
 
 def _read_sensitivity(sensitivity: int, count: str | None) -> int:
-    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int) or sensitivity < 1:
-        raise ParameterError("{sensitivity} must be a whole number from 1", "not {value}", value=quote(sensitivity))
-    if sensitivity > 1 and count is None:
+    times = read_whole(sensitivity, name="sensitivity")
+    if times > 1 and count is None:
         raise ParameterError(
             "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
             hint="leave {sensitivity} out",
         )
-    return sensitivity
+    return times

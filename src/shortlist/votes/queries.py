@@ -16,6 +16,7 @@ from shortlist.votes.sql import list_tables, list_words
 READABLE = "is the database complete, and every table or file that the query reads?"
 _ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
 _SECRET = re.compile(r"pass\w*\s*=", re.IGNORECASE)
+_QUOTED = re.compile(r"""(["'`]).*?\1|[“«„].*?[”»“]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,22 @@ def find_file_kind(query: Query) -> str:
     raise DataError("{database} must be a DuckDB or SQLite file", "{path} is neither", path=repr(str(path)))
 
 
-def refuse_sql(said: str) -> ParameterError:
-    """A query is refused before any data is seen, so what the engine says of it may be shown."""
-    return ParameterError("{sql} must be one SELECT that the database can answer", "it says: {said}", said=said)
+def refuse_sql(said: str, sql: str) -> ParameterError:
+    """Repeat the first line of what an engine says of a query, without names that the query does not have.
+
+    The names of columns may be values of votes: a CSV file without a header has them in its first line.
+
+    >>> print(refuse_sql('no "usr" here, but "user" or \'SECRET\'', "SELECT usr FROM log"))
+    sql must be one SELECT that the database can answer; it says: no "usr" here, but ... or ....
+    """
+    known = {word.strip("\"'").casefold() for word in list_words(sql)}
+
+    def hide(quoted: re.Match[str]) -> str:
+        words = re.findall(r"\w+", quoted[0])
+        return quoted[0] if all(word.casefold() in known or word.isupper() for word in words) else "..."
+
+    shown = _QUOTED.sub(hide, said.partition("\n")[0])
+    return ParameterError("{sql} must be one SELECT that the database can answer", "it says: {said}", said=shown)
 
 
 def _check_pages(path: Path, start: bytes) -> None:

@@ -60,10 +60,10 @@ def log_laws(histograms, k, rate, tau):
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
 @pytest.mark.parametrize("mechanism", [Joint, FastJoint])
-def test_no_neighbour_of_hundreds_of_histograms_is_told_apart(mechanism, relation):
-    """All neighbours of 300 random histograms with d up to 7 stay within e^epsilon, and some come near it."""
+def test_no_neighbour_of_larger_histograms_is_told_apart(mechanism, relation):
+    """All neighbours of 60 random histograms with d up to 7 stay within e^epsilon, and some come near it."""
     widest = 0.0
-    for histogram in random_histograms(300, 7, seed=17):
+    for histogram in random_histograms(60, 7, seed=17):
         chosen = mechanism(k=min(3, len(histogram)), epsilon=1, neighbours=relation)
         tau = chosen.tau(len(histogram)) if mechanism is FastJoint else None
         laws = log_laws(np.array([histogram, *neighbours(histogram, relation)]), chosen.k, chosen.rate, tau)
@@ -143,13 +143,11 @@ def test_floats_decide_almost_every_draw(monkeypatch):
     for _ in range(3000):
         prepared.draw(bits)
     assert not calls
-    assert prepared.doubt < 1e-8
+    assert prepared.escalation_bound < 1e-8
 
 
 class Leading:
     """Some given bytes, then a seeded stream."""
-
-    secure = False
 
     def __init__(self, first):
         self.first, self.rest = first, SeededBits(1)

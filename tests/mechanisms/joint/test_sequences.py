@@ -18,7 +18,7 @@ def test_a_profile_has_the_levels_of_the_counts():
         values, sizes = np.unique(counts, return_counts=True)
         assert profile.values.tolist() == values[::-1].tolist()
         assert profile.sizes.tolist() == sizes[::-1].tolist()
-        assert profile.complete
+        assert profile.is_complete
         for k in range(1, len(histogram) + 1):
             assert profile.top(k).tolist() == sorted(histogram, reverse=True)[:k]
 

@@ -5,16 +5,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from divergences import ball, hockey_stick
 from flint import arb, ctx
 from laws import neighbours, small_histograms
-from peels import PeelContract, ball, decay, exponential_round, hockey_stick
+from peels import PeelContract, decay, exponential_round
 
 from shortlist import CDPPeel, SeededBits, top_k
 from shortlist.errors import ParameterError
 
 
 class TestCDPPeel(PeelContract):
-    draws = 8_000
+    private_cases = (12, 4)
     delta = Fraction(1, 5)
     calibration = "optimal"
     round_law = staticmethod(exponential_round)
@@ -28,16 +29,19 @@ class TestCDPPeel(PeelContract):
 
 class TestTightCDPPeel(TestCDPPeel):
     calibration = "tight"
+    random_cases, private_cases = (30, 5), (6, 4)
 
 
 class TestPublishedCDPPeel(TestCDPPeel):
     calibration = "published"
+    random_cases, private_cases = (30, 5), (6, 4)
 
 
 class TestPureCDPPeel(TestCDPPeel):
     """With a delta this small and few items, ε/k is more than what composition gives. Then no delta is stated."""
 
     delta = Fraction(1, 10**100)
+    random_cases, private_cases = (30, 5), (6, 4)
 
     def test_a_round_spends_its_part(self):
         """Then a round gets ε/k, and the guarantee is pure."""

@@ -12,7 +12,7 @@ from peels import single_levels
 from shortlist import CDPPeel, PNFPeel, SeededBits
 from shortlist.exact.choice import Table
 from shortlist.mechanisms.peel import peeling
-from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.peeling import PeelLevels, PeelRun
 from shortlist.profile import Profile
 
 HISTOGRAMS = {
@@ -55,7 +55,7 @@ def test_levels_out_of_reach_change_no_answer(mechanism, doubtful, monkeypatch):
     counts = np.random.default_rng(4).integers(0, 200, size=5000)
     counts[::100] += 1000
     upper = UpperLevels(counts)
-    assert not upper.above(8, 300).complete
+    assert not upper.above(8, 300).is_complete
     whole = drawn(mechanism, Profile.of(counts), 5)
     if doubtful:
         locate = Table.locate_each
@@ -87,8 +87,8 @@ def test_the_best_level_gets_its_share(likely, monkeypatch):
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3), Fraction(7)])
 def test_sums_and_totals_hold_what_they_claim(counts, rate):
     """Along a run, floats enclose Σ c and Σ c² over what is left, and totals are never too small."""
-    peel_of = Peeling(Profile.of(counts), k=8, rate=rate)
-    peel = Peel(peel_of, SeededBits(2))
+    peel_of = PeelLevels(Profile.of(counts), k=8, rate=rate)
+    peel = PeelRun(peel_of, SeededBits(2))
     with ctx.workprec(200):
         for _ in range(8):
             levels = list(single_levels(peel.left()))

@@ -16,7 +16,7 @@ from scipy.stats import laplace as laplace_distribution
 
 from shortlist import Gamma, Laplace, SeededBits, SystemBits, top_k
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.research.gamma import gamma_float
+from shortlist.mechanisms.research.gamma import draw_gamma
 from shortlist.mechanisms.research.noise import OneShot
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Profile
@@ -106,7 +106,7 @@ def test_a_large_level_has_its_largest_noises():
     """The k smallest of n uniform numbers have the law of order statistics."""
     shot = OneShot(Profile.of(np.zeros(50, dtype=int)), k=3, noise=lambda tails, bits: -tails)
     bits = SeededBits(6)
-    tails = np.array([shot._tails(bits)[1] for _ in range(3000)])
+    tails = np.array([shot._draw_tails(bits)[1] for _ in range(3000)])
     for place in range(3):
         assert kstest(tails[:, place], "beta", args=(place + 1, 50 - place)).pvalue > ALARM
         assert kstest(tails[:, place], "beta", args=(place + 1, 35 - place)).pvalue < ALARM
@@ -116,7 +116,7 @@ def test_a_large_level_has_its_largest_noises():
 def test_radius_has_the_gamma_law(shape):
     """Marsaglia and Tsang's method draws the stated law, and not one of another shape."""
     bits = SeededBits(8)
-    radii = [gamma_float(shape, bits) for _ in range(4000)]
+    radii = [draw_gamma(shape, bits) for _ in range(4000)]
     assert kstest(radii, "gamma", args=(shape,)).pvalue > ALARM
     assert kstest(radii, "gamma", args=(0.7 * shape,)).pvalue < ALARM
 

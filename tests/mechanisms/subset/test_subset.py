@@ -160,8 +160,8 @@ def test_borders_are_within_their_bound(counts):
     borders = prepared._table._borders
     with ctx.workprec(256):
         cells = prepared.cells()
-        listed = [cell.weight() for cell in cells if cell.even]
-        rest = [cell.weight() for cell in split_all(cell for cell in cells if not cell.even)]
+        listed = [cell.weight() for cell in cells if cell.padded]
+        rest = [cell.weight() for cell in split_all(cell for cell in cells if not cell.padded)]
         total = sum(listed, arb(0)) + sum(rest, arb(0))
         assert len(listed) == len(borders) - 1
         border = arb(0)
@@ -177,7 +177,7 @@ def test_floats_decide_almost_every_draw(monkeypatch):
     bits = SeededBits(8)
     for _ in range(2000):
         prepared.draw(bits)
-    assert prepared.doubt < 1e-7
+    assert prepared.escalation_bound < 1e-7
 
 
 def test_the_picks_come_in_random_order():
@@ -219,7 +219,7 @@ def test_extreme_epsilons_work(epsilon):
     ("parameters", "text"),
     [
         ({"k": (3, 2)}, "at_least must be at most k, which is 2, not 3"),
-        ({"k": (0, 2)}, "at_least must be at least 1"),
+        ({"k": (0, 2)}, "at_least must be a whole number from 1"),
         ({"k": (1, 2, 3)}, "k must be a number, or two numbers"),
         ({"k": (1, 2), "at_least": 1}, "k must be a number, or two numbers"),
         ({"k": 2, "at_least": "x"}, "at_least must be a whole number"),

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from contract import RELATIONS
 from flint import arb, ctx
-from peels import ball, decay
+from peels import decay
 from unlisted import UnlistedContract, hockey_stick, rank_items, sequences_up_to
 
 from shortlist import LimitedDomain, SeededBits
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball
 from shortlist.mechanisms.unknown_domain.limited_domain import place_stop
 from shortlist.mechanisms.unknown_domain.stopped_peel import Stop
 from shortlist.profile import Profile

@@ -7,11 +7,12 @@ import pytest
 from contract import RELATIONS
 from flint import arb, ctx
 from noisy import laplace_law
-from peels import ball, decay
+from peels import decay
 from unlisted import UnlistedContract, find_worst, rank_items
 
 from shortlist import Stable
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball
 
 
 def stable_law(mechanism, histogram, *, threshold=None):

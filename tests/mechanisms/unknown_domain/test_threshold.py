@@ -8,11 +8,11 @@ import pytest
 from contract import RELATIONS
 from flint import arb, ctx
 from noisy import gaussian_law, laplace_law
-from peels import ball
 from unlisted import UnlistedContract, find_worst
 
 from shortlist import SeededBits, Threshold
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.profile import Profile
 

@@ -5,7 +5,7 @@ import pytest
 
 from shortlist.paper.experiment.contenders import CONTENDERS, Maker, Setting
 from shortlist.paper.experiment.grid import list_programs
-from shortlist.paper.experiment.timing import peak_memory, permute, time_list
+from shortlist.paper.experiment.timing import measure_memory, permute, time_list
 from shortlist.paper.published import PUBLISHED
 
 AT = Setting(k=4, epsilon=0.5, beta=2.0**-10)
@@ -52,7 +52,7 @@ def test_the_published_joint_in_two_steps_is_the_published_joint(small):
 def test_joint_takes_more_memory_than_fastjoint(small):
     """k·d numbers against d and k·τ."""
     at = Setting(k=4, epsilon=4.0, beta=2.0**-10)
-    held = {name: peak_memory(CONTENDERS[name], small(d=20_000), at, 0) for name in HERE[:2]}
+    held = {name: measure_memory(CONTENDERS[name], small(d=20_000), at, 0) for name in HERE[:2]}
     assert held["published-joint"] > held["published-fastjoint"] > 10_000
 
 

@@ -8,8 +8,8 @@ from scipy.stats import mannwhitneyu
 
 from shortlist.paper.data.datasets import DATASETS, Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS, Setting
-from shortlist.paper.experiment.lists import draw_lists, tail_probability
-from shortlist.paper.experiment.run import errors
+from shortlist.paper.experiment.lists import compute_tail, draw_lists
+from shortlist.paper.experiment.run import compute_errors
 from shortlist.paper.published import PUBLISHED
 
 LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel", "laplace", "gamma")
@@ -22,7 +22,7 @@ def _total_errors(law, epsilon, lists=3000):
     contender, at = CONTENDERS[f"published-{law}"], Setting(k=5, epsilon=epsilon, beta=2.0**-10)
     rng = np.random.default_rng(1)
     drawn = [PUBLISHED[law](COUNTS, 5, epsilon, rng=rng, **contender.parameters(at)) for _ in range(lists)]
-    return errors(COUNTS, COUNTS[np.array(drawn)])[1]
+    return compute_errors(COUNTS, COUNTS[np.array(drawn)])[1]
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -30,7 +30,7 @@ def test_a_batch_has_the_law_of_the_program(law):
     """By rank tests of the errors; at an ε that is 30 % off they differ."""
     at = Setting(k=5, epsilon=1.0, beta=2.0**-10)
     counts, repeats = draw_lists(CONTENDERS[f"published-{law}"], TOY, at, range(3000))
-    found = errors(COUNTS, counts)[1]
+    found = compute_errors(COUNTS, counts)[1]
     assert not repeats.any()
     assert mannwhitneyu(found, _total_errors(law, 1.0)).pvalue > 1e-9
     assert mannwhitneyu(found, _total_errors(law, 0.7)).pvalue < 1e-9
@@ -41,7 +41,8 @@ def test_ours_and_the_published_ones_agree(law):
     """Our exact mechanisms draw from the same law."""
     at = Setting(k=5, epsilon=1.0, beta=2.0**-10)
     ours, published = (
-        errors(COUNTS, draw_lists(CONTENDERS[name], TOY, at, range(3000))[0])[1] for name in (law, f"published-{law}")
+        compute_errors(COUNTS, draw_lists(CONTENDERS[name], TOY, at, range(3000))[0])[1]
+        for name in (law, f"published-{law}")
     )
     assert mannwhitneyu(ours, published).pvalue > 1e-9
 
@@ -62,7 +63,7 @@ def test_the_tail_probability_is_the_enumerated_one():
     counts = np.array([90, 1, 0])
     histogram = Histogram(dataset=DATASETS["games"], counts=counts, origin=None)
     setting = Setting(k=1, epsilon=0.5, beta=0.5)
-    tau, log_probability = tail_probability(histogram, setting)
+    tau, log_probability = compute_tail(histogram, setting)
     weights = [math.exp(-0.25 * min(90 - count, tau)) for count in counts]
     expected = sum(weight for weight, count in zip(weights, counts, strict=True) if 90 - count >= tau) / sum(weights)
     assert math.exp(log_probability) == pytest.approx(expected)

@@ -8,7 +8,7 @@ import pytest
 from shortlist.errors import OutputError
 from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.results import read_results
-from shortlist.paper.experiment.run import Plan, Run, errors
+from shortlist.paper.experiment.run import Plan, Run, compute_errors
 from shortlist.paper.experiment.store import RunInfo, count_trials, lock_folder, open_store
 
 GRID = Grid(datasets=("games",), vary=("beta",), trials=3, rounds=2)
@@ -37,7 +37,7 @@ def _errors(results):
 
 def test_errors_are_the_papers():
     """ℓ∞ and ℓ1 compare the chosen counts with the largest ones, position by position."""
-    linf, l1 = errors(np.array([50, 40, 30, 20, 10]), np.array([[50, 40, 30], [10, 40, 50]]))
+    linf, l1 = compute_errors(np.array([50, 40, 30, 20, 10]), np.array([[50, 40, 30], [10, 40, 50]]))
     assert (linf.tolist(), l1.tolist()) == ([0, 40], [0, 60])
 
 

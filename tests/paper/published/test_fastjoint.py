@@ -9,11 +9,11 @@ import pytest
 
 from shortlist.paper.published import fastjoint, fastjoint_buckets
 from shortlist.paper.published.fastjoint import (
+    compute_log_sizes,
+    compute_truncation,
     count_table,
     draw_sequence,
     group_items,
-    log_subset_sizes,
-    truncation,
 )
 from shortlist.paper.published.fastjoint_buckets import Buckets
 
@@ -44,7 +44,7 @@ def test_law_is_the_stated_one(mechanism, counts, k, epsilon, assert_law, joint_
 def test_losses_above_tau_count_as_tau(mechanism, assert_law, joint_law):
     """With a large beta the truncation shows, and the law is the truncated one."""
     counts, k, epsilon, beta = [12, 9, 5, 2, 0], 2, 1.0, 0.9
-    tau = truncation(len(counts), k, epsilon, beta)
+    tau = compute_truncation(len(counts), k, epsilon, beta)
     assert tau < max(counts)
     assert_law(mechanism, partial(joint_law, tau=tau), counts, k, epsilon, runs=5000, beta=beta)
 
@@ -56,7 +56,7 @@ def test_subset_sizes_are_those_of_the_subsets(counts, k, tau):
     counted = np.zeros((tau + 1, k))
     for sequence in permutations(range(len(counts)), k):
         counted[subset_of(counts, sequence, tau)] += 1
-    sizes = np.exp(log_subset_sizes(count_table(group_items(np.array(counts), k), tau)))
+    sizes = np.exp(compute_log_sizes(count_table(group_items(np.array(counts), k), tau)))
     np.testing.assert_allclose(sizes, counted, rtol=1e-9)
     assert sizes.sum() == pytest.approx(math.perm(len(counts), k))
 
@@ -90,8 +90,8 @@ def test_buckets_count_what_hashing_counts(tau):
 
 def test_tau_is_the_published_one():
     """Tau is the ceiling of (2/ε)·ln(d!/(d−k)!/β)."""
-    assert truncation(5, 2, 0.5, 0.25) == math.ceil(4 * math.log(20 / 0.25))
-    assert truncation(1, 1, 50.0, 0.5) == 1
+    assert compute_truncation(5, 2, 0.5, 0.25) == math.ceil(4 * math.log(20 / 0.25))
+    assert compute_truncation(1, 1, 50.0, 0.5) == 1
 
 
 def subset_of(counts, sequence, tau):

@@ -8,7 +8,7 @@ import pytest
 
 from shortlist.errors import DataError
 from shortlist.paper.published import joint
-from shortlist.paper.published.joint import draw_sequence, log_subset_sizes, merged_differences
+from shortlist.paper.published.joint import compute_log_sizes, draw_sequence, merge_differences
 
 SMALL = [
     ([5, 3, 3, 2, 0], 3),
@@ -40,7 +40,7 @@ def test_subset_sizes_are_those_of_the_subsets(counts, k):
     counted = np.zeros((k, len(counts)))
     for sequence in permutations(range(len(counts)), k):
         counted[subset_of(counts, sequence)] += 1
-    sizes = np.exp(log_subset_sizes(np.array(counts), k))
+    sizes = np.exp(compute_log_sizes(np.array(counts), k))
     np.testing.assert_allclose(sizes, counted, rtol=1e-9)
     assert sizes.sum() == pytest.approx(math.perm(len(counts), k))
 
@@ -61,7 +61,7 @@ def test_sequences_stay_in_their_subset(counts, k):
 def test_running_sizes_stay_accurate_on_many_items():
     """After a hundred thousand updates the running sum still adds up to all sequences."""
     decreasing = np.sort(np.random.default_rng(4).integers(0, 500, size=2000))[::-1]
-    log_sizes = log_subset_sizes(decreasing, 50)
+    log_sizes = compute_log_sizes(decreasing, 50)
     peak = log_sizes.max()
     total = peak + math.log(np.exp(log_sizes - peak).sum())
     assert total == pytest.approx(sum(math.log(2000 - j) for j in range(50)), abs=1e-8)
@@ -70,7 +70,7 @@ def test_running_sizes_stay_accurate_on_many_items():
 def test_merged_differences_are_in_order():
     """Differences rise along the order; among equals the later position comes first."""
     decreasing = np.array([9, 7, 7, 4, 0])
-    places = [divmod(place, 5) for place in merged_differences(decreasing, 3).tolist()]
+    places = [divmod(place, 5) for place in merge_differences(decreasing, 3).tolist()]
     keys = [(decreasing[i] - decreasing[j], -i, j) for i, j in places]
     assert keys == sorted(keys)
 

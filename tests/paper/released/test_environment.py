@@ -27,7 +27,7 @@ def test_an_environment_that_is_ready_is_used_again(monkeypatch, tmp_path):
     monkeypatch.delenv(environment.VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     [name] = [
-        f"released-numpy-{environment.numpy_version()}-py{environment.sys.version_info[0]}{environment.sys.version_info[1]}"
+        f"released-numpy-{environment.choose_numpy()}-py{environment.sys.version_info[0]}{environment.sys.version_info[1]}"
     ]
     folder = tmp_path / "shortlist" / name
     folder.mkdir(parents=True)

@@ -10,7 +10,7 @@ from scipy.stats import mannwhitneyu
 from shortlist.paper.data.datasets import DATASETS, Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS, PAPER_LAWS, Setting
 from shortlist.paper.experiment.lists import draw_lists
-from shortlist.paper.experiment.run import errors
+from shortlist.paper.experiment.run import compute_errors
 from shortlist.paper.experiment.timing import time_list
 from shortlist.paper.released.process import Released
 
@@ -46,8 +46,8 @@ def test_released_programs_have_the_published_laws(released, law):
     """Where the counts are not used up, the errors of their lists are those of the published law."""
     contender = CONTENDERS[f"released-{law}"]
     timed = [time_list(contender, _histogram(COUNTS), AT, seed, released) for seed in range(300)]
-    found = errors(COUNTS, np.array([each.counts for each in timed]))[1]
+    found = compute_errors(COUNTS, np.array([each.counts for each in timed]))[1]
     law_of = CONTENDERS[f"published-{law}"]
-    expected = errors(COUNTS, draw_lists(law_of, _histogram(COUNTS), law_of.own(AT), range(2000))[0])[1]
+    expected = compute_errors(COUNTS, draw_lists(law_of, _histogram(COUNTS), law_of.own(AT), range(2000))[0])[1]
     assert mannwhitneyu(found, expected).pvalue > 1e-9
     assert all(each.cpu > 0 and each.wall > 0 for each in timed)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from shortlist.paper.experiment.contenders import Setting
-from shortlist.paper.report.page import page
-from shortlist.paper.report.verdict import verdict
+from shortlist.paper.report.page import write_page
+from shortlist.paper.report.verdict import judge_claims
 
 
 @pytest.fixture(scope="session")
@@ -19,5 +19,5 @@ def report(invented, small, tmp_path_factory):
     results.tables.failures["games", "published-joint", Setting(k=10, epsilon=1.0)] = "MemoryError: <b>too large</b>"
     histograms = [small("games", d=400, stand_in=False), small("books", d=400)]
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page(results, histograms, verdict(results)), encoding="utf-8")
+    path.write_text(write_page(results, histograms, judge_claims(results)), encoding="utf-8")
     return path

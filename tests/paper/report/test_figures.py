@@ -9,7 +9,7 @@ from shortlist.errors import MissingExtraError
 from shortlist.mechanisms import MECHANISMS
 from shortlist.paper.experiment.contenders import CONTENDERS
 from shortlist.paper.report.figures import others, style, sweeps
-from shortlist.paper.report.publish import all_figures
+from shortlist.paper.report.publish import draw_all
 
 MEASURES = ["CPU time (s)", "ℓ∞ error + 1", "ℓ1 error + 1"]
 
@@ -59,9 +59,9 @@ def test_a_figure_names_the_papers_and_the_trials(invented):
 def test_released_programs_are_the_papers_methods_where_they_ran(invented):
     """Their times are drawn; errors of Joint and the peels come from the published laws."""
     results = invented("games", released=True)
-    assert sweeps.programs(results, "paper", "time")[1] == "released-joint"
-    assert sweeps.programs(results, "paper", "linf")[:2] == ["released-fastjoint", "published-joint"]
-    assert sweeps.programs(invented("games"), "paper", "time")[1] == "published-joint"
+    assert sweeps.list_programs(results, "paper", "time")[1] == "released-joint"
+    assert sweeps.list_programs(results, "paper", "linf")[:2] == ["released-fastjoint", "published-joint"]
+    assert sweeps.list_programs(invented("games"), "paper", "time")[1] == "published-joint"
 
 
 def test_errors_are_padded_by_one_and_times_are_not(invented):
@@ -104,7 +104,7 @@ def test_joint_without_its_sequence_step_is_beside_fastjoint(invented):
 def test_a_stand_in_is_labelled_in_every_panel(invented, small):
     """In the sweeps, the speed-ups, the gaps and in Joint without its sequence step."""
     results = invented("games", stand_ins=("games",))
-    for _, figure in all_figures(results, [small("games")]):
+    for _, figure in draw_all(results, [small("games")]):
         assert all(panel.get_title().startswith("games (stand-in)") for panel in _panels(figure))
 
 
@@ -140,4 +140,4 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     """The error says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"shortlist\[paper\]"):
-        style.drawing()
+        style.use_matplotlib()

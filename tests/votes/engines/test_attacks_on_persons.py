@@ -131,7 +131,7 @@ def test_lists_and_structures_are_no_persons(rows):
         Query(second, "SELECT {'a': u} AS u, item FROM plays"),
     ]
     for votes in nested:
-        with pytest.raises(DataError, match="persons as plain values; it holds lists or structures"):
+        with pytest.raises(DataError, match="persons as plain values; it holds lists, structures or intervals"):
             tally(votes, person="u", item="item", domain=["a"])
 
 

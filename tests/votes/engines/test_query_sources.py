@@ -9,7 +9,7 @@ import pytest
 from shortlist.errors import DataError, ParameterError
 from shortlist.selection.from_votes import select
 from shortlist.votes import Query, tally
-from shortlist.votes.workspace.running import stop_engines
+from shortlist.votes.workspace import running
 
 LOG = "SELECT * FROM plays"
 ROWS = """INSERT INTO plays VALUES
@@ -161,8 +161,22 @@ def test_other_databases_are_refused():
     assert "hunter2" not in str(caught.value)
 
 
-def test_no_engine_is_listed_when_the_votes_are_counted(tmp_path):
-    """Ctrl-C after counting has nothing to stop."""
+class Recorded(dict):
+    """A dictionary that remembers what it held."""
+
+    def __init__(self):
+        self.seen = []
+
+    def __setitem__(self, key, value):
+        self.seen.append(value)
+        super().__setitem__(key, value)
+
+
+def test_no_engine_is_listed_when_the_votes_are_counted(tmp_path, monkeypatch):
+    """While votes are counted Ctrl-C has an engine to stop, and afterwards it has none."""
+    listed = Recorded()
+    monkeypatch.setattr(running, "_STOPS", listed)
     (tmp_path / "plays.csv").write_text("u,item\n1,a\n")
     tally(tmp_path / "plays.csv", person="u", item="item", domain=["a"])
-    stop_engines()
+    assert listed.seen
+    assert not listed

@@ -16,9 +16,8 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace
-from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.exact.uniform import Uniform, draw_distinct_below
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
-from shortlist.mechanisms.counts.calibrated import read_cap
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
@@ -26,18 +25,18 @@ from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_probability
+from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, Picks
 
 SHARE = Fraction(1, 20)
-"""How much of epsilon the choice may spend."""
+"""The share of epsilon that the choice spends."""
 HANDICAP = Fraction(1)
-"""What is added to the score of a peel, in units of 2Δ/ε votes: near-ties go to the other mechanisms."""
+"""A number that is added to the score of a peel, in units of 2Δ/ε votes. Near-ties go to the other mechanisms."""
 DISCOUNT = Fraction(1, 2)
-"""What the score of a peel is multiplied by if the order does not count: many of its errors then do not count."""
+"""A factor for the score of a peel if the order does not count. Many errors of a peel are errors of order."""
 _GAIN = Fraction(11, 10)
-"""How much more than ε/k a round of cdp-peel must be able to spend to be taken in place of pnf-peel."""
+"""`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
 
 _Candidate = TypeVar("_Candidate", MarginJoint, PNFPeel, Subset)
 
@@ -48,11 +47,11 @@ class Auto(Mechanism):
 
     The candidates are those that the constraints allow. `margin-joint` is always one. A peel is another: `cdp-peel` if
     a delta is given and helps, else `pnf-peel`. With `ordered=False`, `subset` is a third, and the items are listed
-    in the order of the domain, whichever is chosen. With `votes_per_person`, which says how many votes of each person
-    were counted at most, `noisy-counts` is one more; if it is chosen, the picks have noisy counts.
+    in the order of the domain, whichever is chosen. With `votes_per_person`, the largest number of
+    votes of one person that were counted, `noisy-counts` is one more. If it is chosen, the picks have noisy counts.
 
-    Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1; rho is that
-           of the choice and the largest of any candidate.
+    Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1. Its rho
+           is the rho of the choice plus the largest rho of a candidate.
     Proof  auto.proof.md.
     Cost   that of all candidates together, without their draws.
 
@@ -62,10 +61,10 @@ class Auto(Mechanism):
     """
 
     name: ClassVar[str] = "auto"
-    summary: ClassVar[str] = "looks privately which of the others suits the data, then runs it"
-    when: ClassVar[str] = "always, to begin with: it is the default"
+    summary: ClassVar[str] = "chooses privately one of the others that suits the data, then runs it"
+    when: ClassVar[str] = "you do not know which: it is the default"
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
-    rho_in_words: ClassVar[str] = "that of the choice + the largest of a candidate"
+    rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
     colour: ClassVar[str] = "#000000"
     marker: ClassVar[str] = "s"
 
@@ -93,7 +92,7 @@ class Auto(Mechanism):
         if not isinstance(self.ordered, bool):
             raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
         if self.votes_per_person is not None:
-            self._read(votes_per_person=read_cap(self.votes_per_person))
+            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
 
     @property
     def choice_epsilon(self) -> Fraction:
@@ -129,26 +128,26 @@ class Auto(Mechanism):
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
     def resolve(self, chosen: str | None) -> Mechanism:
-        """The mechanism that was chosen."""
+        """Return the mechanism that was chosen."""
         return self if chosen is None else self.candidates[chosen]
 
     def _give_rest(self, kind: type[_Candidate]) -> _Candidate:
-        """A candidate that spends what the choice leaves."""
+        """Build a candidate with the epsilon that the choice leaves."""
         return kind(k=self.k, epsilon=self.epsilon - self.choice_epsilon, neighbours=self.neighbours)
 
     def _peel(self, pure: PNFPeel) -> PNFPeel | CDPPeel:
-        """The peel that can spend more in a round; this depends on public numbers only."""
+        """Choose the peel with the larger rate. This depends on public numbers only."""
         if self.delta is None:
             return pure
         spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=self.delta, neighbours=pure.neighbours)
         return spread if spread.round_rate > _GAIN * pure.round_rate else pure
 
-    def _prepare(self, levels: Levels) -> Choice:
-        return Choice(levels, self)
+    def _prepare(self, levels: Levels) -> PrivateChoice:
+        return PrivateChoice(levels, self)
 
 
-class Choice:
-    """The candidates' scores on given levels, and the candidates that have been chosen so far."""
+class PrivateChoice:
+    """Auto's law on given levels: choose a candidate by its score, then draw from it."""
 
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
@@ -167,8 +166,8 @@ class Choice:
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: in random order, the first that is accepted."""
         names = list(self._candidates)
-        order: list[int] = distinct_below(np.full(len(names), len(names)), bits).tolist()
-        # The last one is reached only if the others, and so not the best, have been rejected: it is accepted.
+        order: list[int] = draw_distinct_below(np.full(len(names), len(names)), bits).tolist()
+        # If all others are rejected, the last one is the best, because the best is never rejected. So it is accepted.
         accepted = next((each for each in order[:-1] if self._accepts(each, Uniform(bits))), order[-1])
         return names[accepted]
 

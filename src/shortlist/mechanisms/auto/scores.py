@@ -1,8 +1,8 @@
-"""How many votes a mechanism is expected to be wrong by at a place, as a number that one person moves by at most Δ.
+"""Scores: about how many votes the list of a mechanism misses at a place. One person changes a score by at most Δ.
 
-No place can be wrong by more than its count, so that every score is a mean over places j of a number that is cut off at
-h_(j). A score is made of logarithms of sums of exponentials, so it is irrational. It is enclosed in balls: first from
-floats with a proven error, then exactly, the more narrowly the more effort is asked for.
+No place can miss more votes than its count. So every score is a mean over places j of a number that is cut off at
+h_(j). A score has logarithms of sums of exponentials, so it is irrational. It is enclosed in balls: first from floats
+with a proven error, then exactly. More effort makes the ball narrower.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import IntArray
-from shortlist.exact.balls import ball, exp_minus
+from shortlist.exact.balls import ball, exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
 from shortlist.mechanisms.joint.mixture import Mixture
-from shortlist.mechanisms.peel.peeling import Peeling
+from shortlist.mechanisms.peel.peeling import PeelLevels
 from shortlist.mechanisms.spans import count_bits
 from shortlist.mechanisms.subset.draws import count_set_bits, find_reach
 from shortlist.mechanisms.subset.grid import Grid
@@ -31,7 +31,7 @@ _BITS_PER_EFFORT = 24
 
 
 class Score(Protocol):
-    """A score of one mechanism on given levels, in votes; less is better."""
+    """The score of one mechanism on given levels, in votes. A smaller score is better."""
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score: from floats without effort, and exactly with a radius that shrinks as effort rises."""
@@ -47,7 +47,7 @@ class ListScore:
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
         if effort:
-            cells = [replace(cell, even=False) for cell in self._mixture.cells()]
+            cells = [replace(cell, padded=False) for cell in self._mixture.cells()]
             total = enclose_sum(cells, _BITS_PER_EFFORT * effort)
         else:
             total = self._mixture.total()
@@ -92,7 +92,7 @@ class SetScore:
     def _enclose_exactly(self, grid: Grid, effort: int) -> arb:
         complete = self._sets(EVERY_LEVEL).without_leader()
         assert complete is not None
-        cells = [*(replace(cell, even=False) for cell in grid.cells(complete)), *grid.rest(complete)]
+        cells = [*(replace(cell, padded=False) for cell in grid.cells(complete)), *grid.rest(complete)]
         return enclose_sum(cells, _BITS_PER_EFFORT * effort)
 
     def _sets(self, depth: int) -> Sets:
@@ -103,7 +103,7 @@ class RoundScore:
     """The mean over rounds j of min(z_j, h_(j)), z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i)))."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
+        self._peeling = PeelLevels(levels, k=k, rate=rate)
         self._top = self._peeling.shown.profile.top(k).tolist()
         self._rate = rate
 
@@ -132,7 +132,7 @@ class RoundScore:
 
 
 def cut_off(score: arb, top: IntArray) -> arb:
-    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so that the ends of a ball suffice."""
+    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
     return _cut_off(score.lower(), top).union(_cut_off(score.upper(), top))
 
 
@@ -144,7 +144,7 @@ def _cut_off(point: arb, top: IntArray) -> arb:
 
 
 def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
-    """Enclose the sum of the weights of some cells to that many bits, splitting cells that blur it most.
+    """Enclose the sum of the weights of some cells to that many bits. Split the cells with the largest radius.
 
     Rounds  Every round but the last splits a cell, and there are finitely many.
     """
@@ -153,11 +153,7 @@ def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
         total = sum(weights, arb(0))
         if total.rad() < total.lower() * arb(2) ** -bits:
             return total
-        share = total.rad() / (2 * len(cells))
-        finer: list[AnyCell] = []
-        for cell, weight in zip(cells, weights, strict=True):
-            parts = None if weight.rad() < share else cell.split()
-            finer.extend([cell] if parts is None else parts)
+        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)))
         if len(finer) == len(cells):
             return total
         cells = finer

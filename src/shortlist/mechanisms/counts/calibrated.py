@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from fractions import Fraction
 
-from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
 from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import quote
 from shortlist.privacy.zcdp import rho_of_pure
 
 
@@ -45,25 +42,3 @@ def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> Re
     noisy = tuple(values)
     low, high = (tuple(max(0, value + side * bound) for value in noisy) for side in (-1, 1))
     return ReleasedCounts(values=noisy, low=low, high=high, confidence=confidence)
-
-
-def read_cap(votes_per_person: object) -> int:
-    """Read how many votes of one person are counted at most.
-
-    >>> read_cap(3)
-    3
-    """
-    try:
-        if isinstance(votes_per_person, bool):
-            raise TypeError
-        cap = operator.index(votes_per_person)  # type: ignore[arg-type]
-    except TypeError:
-        cap = 0
-    if cap < 1:
-        raise ParameterError(
-            "{votes_per_person} must be a whole number from 1",
-            "not {value}",
-            hint="try {votes_per_person=5}",
-            value=quote(votes_per_person),
-        )
-    return cap

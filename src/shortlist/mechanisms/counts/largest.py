@@ -1,8 +1,8 @@
 """The k largest noisy counts, from the profile.
 
-Only items whose noisy count reaches a threshold are drawn. Levels near the threshold or above it are drawn item by
-item. Of the items far below it, few reach it: `Crossings` draws which, and the law of the noise from a bound on draws
-by how much. The threshold changes the cost and never the law. It is chosen so that k items reach it almost surely.
+Only items whose noisy count reaches a threshold are drawn. On levels near or above the threshold, every item gets
+noise. Of the items far below it, few reach it. `Crossings` draws which ones, and `draw_from` draws their noise. The
+threshold changes the cost and never the law. It is chosen so that very likely k items reach it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
 from shortlist.exact.scaled import Scaled
-from shortlist.exact.uniform import distinct_below
+from shortlist.exact.uniform import draw_distinct_below
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _PRECISION = 128
 _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
-"""How likely it may be that one of the k largest counts alone falls below the threshold."""
+"""The chance that may remain that one of the k largest counts falls below the threshold."""
 _LARGEST = 2**63 - 1
 _FARTHEST = 2**61
 """Counts or noise beyond this are drawn item by item, so that sums of two fit into 64 bits."""
@@ -61,8 +61,8 @@ class LargestNoisyCounts:
             reached = list(range(len(noisy)))
         positions = [*(positions[i] for i in reached), *far_positions]
         noisy = [*(noisy[i] for i in reached), *far_noisy]
-        # A uniform order first; sorting keeps it among equal noisy counts.
-        order = distinct_below(np.full(len(noisy), len(noisy)), bits).tolist()
+        # The order is uniform first. Sorting keeps it among equal noisy counts.
+        order = draw_distinct_below(np.full(len(noisy), len(noisy)), bits).tolist()
         chosen = sorted(order, key=lambda i: -noisy[i])[: self._k]
         profile = self._profile if max(positions) < self._profile.ends[-1] else self._complete
         picks = profile.picks(np.array([positions[i] for i in chosen]))

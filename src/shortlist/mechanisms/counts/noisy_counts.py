@@ -1,4 +1,4 @@
-"""Noisy counts: noise on all counts of people who cast few votes each; the list and its counts are read off."""
+"""Noisy counts: add noise to all counts, and release the k largest. It suits people who cast few votes each."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_positive, read_probability
+from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import epsilon_from, rho_from
 from shortlist.profile import Levels
 
@@ -31,7 +31,7 @@ class NoisyCounts(Mechanism):
     Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or with delta (epsilon, delta)-DP and rho-zCDP, when one person casts at
            most m votes, for different items.
     Proof  noisy_counts.proof.md, Theorems 1 and 2.
-    Cost   one pass over the profile, then about k noises for each draw, whatever d is.
+    Cost   one pass over the profile, then about k noises for each draw, for any d.
 
     >>> mechanism = NoisyCounts(k=100, epsilon=1, votes_per_person=10)
     >>> mechanism.noise, mechanism.count_bound(10**6)
@@ -64,13 +64,13 @@ class NoisyCounts(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        self._read(votes_per_person=read_cap(self.votes_per_person))
+        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
         if self.delta is not None:
             self._read(delta=read_probability(self.delta, name="delta"))
         if self.rho is not None:
             self._read(epsilon=self._read_rho(self.rho))
         elif self.epsilon is _NOT_GIVEN:
-            raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="pass {epsilon=1}, say")
+            raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="try {epsilon=1}")
         Mechanism.__post_init__(self)
 
     @property
@@ -94,8 +94,8 @@ class NoisyCounts(Mechanism):
 
     def state_counts(self, noisy: IntArray, d: int, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
         """State noisy counts with intervals that hold for all d counts at once."""
-        share = read_probability(confidence, name="confidence")
-        return add_intervals(noisy.tolist(), self.count_bound(d, share), share)
+        probability = read_probability(confidence, name="confidence")
+        return add_intervals(noisy.tolist(), self.count_bound(d, probability), probability)
 
     def _error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)

@@ -10,9 +10,9 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, read_cap, state_guarantee
+from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_positive, read_probability
+from shortlist.privacy.numbers import Real, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import epsilon_from
 
 
@@ -44,7 +44,7 @@ class ListCounts:
         if (self.rho is None) != (self.delta is None):
             raise ParameterError("{counts_rho} must go with {delta}", hint="pass both, or {counts_epsilon} alone")
         if self.votes_per_person is not None:
-            read_cap(self.votes_per_person)
+            read_whole(self.votes_per_person, name="votes_per_person")
         _ = self.guarantee, Neighbours.read(self.neighbours)
 
     @property
@@ -61,13 +61,13 @@ class ListCounts:
         return state_guarantee(self.moved, epsilon, delta, rho, Neighbours.read(self.neighbours))
 
     def draw(self, counts: Sequence[int], bits: Bits, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
-        """Draw noisy counts, given the counts of the k items. Each interval holds by itself with that confidence."""
+        """Draw noisy counts, given the counts of the k items. Each single interval holds with that confidence."""
         epsilon, _, rho = self._numbers()
         noise = choose_noise(self.moved, epsilon, rho)
-        share = read_probability(confidence, name="confidence")
-        bound = bound_noise(noise, 1, 1 - share)
+        probability = read_probability(confidence, name="confidence")
+        bound = bound_noise(noise, 1, 1 - probability)
         values = [int(count) + drawn for count, drawn in zip(counts, noise.draw(len(counts), bits), strict=True)]
-        return add_intervals(values, bound, share)
+        return add_intervals(values, bound, probability)
 
     def _numbers(self) -> tuple[Fraction, Fraction | None, Fraction | None]:
         """Read epsilon, delta and rho."""

@@ -15,17 +15,19 @@ from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.spans import Span, count_bits, lengths
 from shortlist.mechanisms.weights import Weights
 
-# None of these can change a probability; they trade the time of preparing for that of drawing.
+# These constants never change a probability. They trade the time of preparing for the time of drawing.
 _LEFT_OUT_BITS = 46
-"""A block of less than 2^-46 of the whole is left out of the table; more bits, longer tables and fewer escalations."""
+"""A block below 2^-46 of the whole weight is left out of the table. More bits make the table longer and ball
+arithmetic rarer."""
 _COARSE_BLOCKS = 48
-"""Into how many blocks losses are cut to see where the weight is."""
+"""The number of blocks in a coarse first pass, which finds the blocks that carry the weight."""
 _FEW_FACTORS, _MANY_FACTORS = 1 << 13, 1 << 20
-"""So many factors C_{r,j} are rather multiplied than looked at coarsely, or a second time."""
+"""Up to the first number of factors C_{r,j}, computing all is faster than a coarse pass; up to the second, than one
+more coarse pass."""
 _MOST_BLOCKS = 2048
-"""Beyond this many losses, blocks of several are made, and draws may be rejected."""
+"""For more losses than this, a block holds several, and a draw from it may be rejected."""
 _STEEP_BITS = 2
-"""N_r grows by less than 2^3 in a block, so a draw is kept with a probability of an eighth at least."""
+"""N_r grows by less than 2^3 in a block, so a draw is accepted with a probability of at least 1/8."""
 
 
 class Blocks:
@@ -35,25 +37,25 @@ class Blocks:
         self._sequences = sequences
         self._rate = rate
         self._closing = [horizon] if horizon <= reach else []
-        first, last, left_out = _core(sequences, rate, min(horizon, reach))
+        first, last, left_out = _find_core(sequences, rate, min(horizon, reach))
         if not self._closing:
             all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
             left_out = np.append(left_out, all_sequences - count_bits(rate, reach))
         self._left_out = left_out
-        self._starts, self._ends = _divided(sequences, first, last)
+        self._starts, self._ends = _divide(sequences, first, last)
 
     def range(self, index: int) -> tuple[int, int | None]:
-        """The block at a place in the table; the end of the closing one is None."""
+        """Return the block with an index in the table. The closing block has the end None."""
         if index == len(self._starts):
             return self._closing[0], None
         return int(self._starts[index]), int(self._ends[index])
 
     def ranges(self) -> list[tuple[int, int]]:
-        """All blocks but the closing one."""
+        """Return all blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
     def weights(self, *, lowest: bool = False) -> Weights:
-        """Compute (q^start − q^end) N_{end−1} for every block; with `lowest`, N_start in place of N_{end−1}."""
+        """Compute (q^start − q^end) N_{end−1} for every block, or with `lowest` (q^start − q^end) N_start."""
         parts = []
         if len(self._starts):
             weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)
@@ -69,9 +71,9 @@ class Blocks:
         return highest if single else highest.union(self.weights(lowest=True).total())
 
     def magnitude(self) -> int:
-        """An integer m such that all sequences together weigh 2^m or more.
+        """Return an integer m such that the weights of all sequences sum to 2^m or more.
 
-        The sequences with loss a or less weigh N_a q^a together, for any a; roundings cannot take half of that away.
+        For any a, the sequences with a loss of at most a sum to N_a q^a or more. Rounding loses less than half of that.
         """
         if not len(self._starts):
             return 0  # the best sequence alone weighs 1
@@ -84,26 +86,26 @@ class Blocks:
 class LossCell:
     """The losses in [start, end) with their exact weight in a mixture.
 
-    An `even` cell weighs as if each of its losses allowed what the last one does; any other weighs what it weighs,
-    which lies between that and as if each allowed only what the first does.
+    In the weight of a `padded` cell, every loss counts as many sequences as the last one allows. The weight of any
+    other cell is bounded from below by its first loss and from above by its last.
     """
 
     span: Span
     sequences: Sequences
-    even: bool = False
+    padded: bool = False
 
     def last(self) -> int | None:
-        """The largest loss in the cell; None for the closing cell, which allows every sequence."""
+        """Return the largest loss in the cell. It is None for the closing cell, which allows every sequence."""
         return None if self.span.end is None else self.span.end - 1
 
     def weight(self) -> arb:
         """Enclose the weight."""
         most = arb(self.sequences.number(self.last()))
-        return self.span.weight() * (most if self.even else most.union(arb(self.sequences.number(self.span.start))))
+        return self.span.weight() * (most if self.padded else most.union(arb(self.sequences.number(self.span.start))))
 
     def split(self) -> tuple[LossCell, LossCell] | None:
-        """Two halves, unless all losses in the cell allow the same sequences."""
-        if self.even or self.span.end is None:
+        """Return two halves, or None if all losses in the cell allow the same sequences."""
+        if self.padded or self.span.end is None:
             return None
         if self.sequences.number(self.span.start) == self.sequences.number(self.span.end - 1):
             return None
@@ -114,11 +116,11 @@ class LossCell:
         )
 
 
-def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, FloatArray]:
+def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, FloatArray]:
     """Find the range of losses below `limit` that carries the weight, and bound what lies outside, in bits.
 
     A block [a, b) weighs at most q^a N_b, and all sequences together at least q^a N_a for any a. Exponents of two
-    are enough to compare them; three bits make up for that, and for floats as far as `count_bits` is off.
+    are enough to compare them. Three bits allow for this, and for the error of `count_bits`.
     """
     first, last, outside = 0, limit, [np.empty(0)]
     enough = _FEW_FACTORS
@@ -127,19 +129,19 @@ def _core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, F
         exponents = sequences.numbers(edges).exponent
         cost = count_bits(rate, edges)
         most = exponents[1:] - cost[:-1] + 3
-        kept = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
-        begin, end = kept[0], kept[-1] + 1
+        heavy = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
+        begin, end = heavy[0], heavy[-1] + 1
         first, last = int(edges[begin]), int(edges[end])
         outside += [most[:begin], most[end:]]
         if 2 * (end - begin) > len(most):
             break
-        # A second look costs as much as the first: it is worth it only where very much is left.
+        # A second pass costs as much as the first. It pays only if very many factors are left.
         enough = _MANY_FACTORS
     return first, last, np.concatenate(outside)
 
 
-def _divided(sequences: Sequences, first: int, last: int) -> tuple[IntArray, IntArray]:
-    """Cut [first, last) into blocks: single losses if there are few; else blocks in which N_r grows little."""
+def _divide(sequences: Sequences, first: int, last: int) -> tuple[IntArray, IntArray]:
+    """Cut [first, last) into blocks: single losses if there are few, otherwise blocks in which N_r grows little."""
     stride = max(1, -(-(last - first) // _MOST_BLOCKS))
     starts = np.arange(first, last, stride)
     ends = np.append(starts[1:], last)[: len(starts)]

@@ -22,8 +22,8 @@ class FastJoint(Joint):
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
     Proof  fastjoint.proof.md, Theorem 1.
-    Cost   one pass over the profile, then O(k) for each draw; a loss of tau or more with probability beta at most,
-           and no failure probability when beta is 0, which is Joint.
+    Cost   one pass over the profile, then O(k) for each draw. A list has a loss of tau or more with a probability of at
+           most beta. With beta 0, this is Joint.
 
     >>> FastJoint(k=10, epsilon=1).tau(1000)
     152
@@ -31,7 +31,7 @@ class FastJoint(Joint):
 
     name: ClassVar[str] = "fastjoint"
     summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
-    when: ClassVar[str] = "you want the paper's algorithm, with its failure probability β; it is no faster than joint"
+    when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
     rho_in_words: ClassVar[str] = "ε²/8"
     colour: ClassVar[str] = "#009E73"
     marker: ClassVar[str] = "p"
@@ -53,7 +53,7 @@ class FastJoint(Joint):
             )
 
     def tau(self, d: int) -> int | None:
-        """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items; None, for no threshold, when beta is 0."""
+        """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items, or None if beta is 0."""
         if not self.beta:
             return None
         return ceil_log(math.perm(d, self.k) / self.beta, self.rate)

@@ -28,8 +28,8 @@ class Joint(Mechanism):
     """
 
     name: ClassVar[str] = "joint"
-    summary: ClassVar[str] = "one draw among all ordered lists, by the largest loss of a place"
-    when: ClassVar[str] = "the top counts have wide gaps: then it returns the true list"
+    summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
+    when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
     rho_in_words: ClassVar[str] = "ε²/8"
     colour: ClassVar[str] = "#E69F00"
     marker: ClassVar[str] = "*"

@@ -1,4 +1,4 @@
-"""Margin-Joint: Joint, with a bonus for the true list where it leads clearly."""
+"""Margin-Joint: Joint, with a bonus for the true list if it leads clearly."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from shortlist.profile import Levels, Profile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginJoint(Joint):
-    """Choose k items in one draw, as Joint does; the true list has the loss −g if every place in it leads by g votes.
+    """Choose k items in one draw, as Joint does, but the true list has loss −g if each place leads the next by g votes.
 
-    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1; never a smaller probability
-           of the true list than Joint.
+    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1. The true list is at least as
+           likely as with Joint.
     Proof  margin_joint.proof.md.
     Cost   that of Joint.
 
@@ -30,8 +30,8 @@ class MarginJoint(Joint):
     """
 
     name: ClassVar[str] = "margin-joint"
-    summary: ClassVar[str] = "joint, with a bonus for the true list where it leads clearly"
-    when: ClassVar[str] = "joint suits you: the probability of the true list is larger, or the same"
+    summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
+    when: ClassVar[str] = "you would take joint: the true list is at least as likely"
     colour: ClassVar[str] = "#56B4E9"
     marker: ClassVar[str] = "^"
     in_experiment: ClassVar[bool] = False
@@ -57,18 +57,18 @@ class LeadingSequences(Sequences):
 
     def __init__(self, profile: Profile, k: int, reach: int) -> None:
         super().__init__(profile, k, reach)
-        self.margin = _margin(profile, k, reach)
-        if profile.complete:
+        self.margin = _find_margin(profile, k, reach)
+        if profile.is_complete:
             self.widest += self.margin
 
     def allowed(self, r: int | None) -> IntArray:
-        """How many items position j may hold, for every j."""
+        """Return how many items position j may hold, for every j."""
         if r is None:
             return super().allowed(None)
         return super().allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
 
     def numbers(self, losses: IntArray) -> Scaled:
-        """N_r for rising losses r, as floats with a proven error."""
+        """Compute N_r for rising losses r, as floats with a proven error."""
         alone = int(np.searchsorted(losses, self.margin))
         parts = [product([np.ones((1, alone))])] if alone else []
         if alone < len(losses):
@@ -76,14 +76,14 @@ class LeadingSequences(Sequences):
         return concatenate(parts)
 
     def loss(self, positions: IntArray) -> int:
-        """The loss of the sequence whose items stand at these positions in falling order of count."""
+        """Return the loss of the sequence with the items at these positions in falling order of count."""
         if (positions == np.arange(self.k)).all():
             return 0
         return super().loss(positions) + self.margin
 
 
-def _margin(profile: Profile, k: int, reach: int) -> int:
-    """The margin g; where the profile stops before h_(k+1), that one is more than the reach below h_(k)."""
+def _find_margin(profile: Profile, k: int, reach: int) -> int:
+    """Find the margin g. If the profile stops before h_(k+1), then h_(k+1) is more than the reach below h_(k)."""
     top = profile.top(min(k + 1, profile.d))
     gaps = top[:-1] - top[1:]
     smallest = int(gaps.min()) if len(gaps) else reach + 1

@@ -1,12 +1,13 @@
 """The sampler behind Joint, FastJoint and Margin-Joint: a mixture over losses, evaluated only where its weight is.
 
-With q = e^(−rate) and a cap τ (none for Joint), P(s) ∝ q^min(L(s), τ) is the law of this procedure: draw R = r with
-probability ∝ (1 − q) q^r N_r for r < τ, or R = τ with probability ∝ q^τ N_∞; then draw s uniformly among the
-sequences with L(s) ≤ R (among all of them if R = τ). The proof is in joint.proof.md.
+Let q = e^(−rate), and let τ be a cap on the loss. Joint has no cap. A sequence s has probability ∝ q^min(L(s), τ).
+This procedure has that law. First draw a loss R: r < τ with probability ∝ (1 − q) q^r N_r, and τ with probability
+∝ q^τ N_∞. Then draw s uniformly among the sequences with L(s) ≤ R, or among all of them if R = τ. The proof is in
+joint.proof.md.
 
-Losses are taken in blocks [a, b). A block has weight (q^a − q^b) N_{b−1}, as if each of its losses allowed what the
-last one does; a sequence drawn from it is then kept with the probability that makes up for that. A block of one
-loss keeps every sequence, and for ordinary ε all blocks are such.
+Losses are drawn in blocks [a, b). The weight of a block is (q^a − q^b) N_{b−1}: every loss counts as many sequences as
+the last one allows. Rejection sampling corrects this. A block of one loss needs no correction. For ordinary ε, every
+block has one loss.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from flint import arb
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
-from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.exact.uniform import Uniform, draw_distinct_below
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.spans import Span, draw_reaches
@@ -33,17 +34,17 @@ class Mixture:
     def __init__(
         self, levels: Levels, *, k: int, rate: Fraction, tau: int | None, kind: type[Sequences] = Sequences
     ) -> None:
-        """Prepare P(s) ∝ e^(−rate · min(loss of s, tau)); no tau means no cap, and `kind` says what the loss is."""
+        """Prepare P(s) ∝ e^(−rate · min(loss of s, tau)); no tau means no cap. `kind` defines the loss."""
         self._levels = levels
         self._kind = kind
         self._k = k
         self._rate = rate
         self._tau = tau
-        # Beyond this loss all sequences together weigh less than 2^-64 of the best one alone.
+        # Sequences with a larger loss weigh less, all together, than 2^-64 of the best sequence.
         nats = math.ceil((k * math.log2(levels.d) + 64) * math.log(2))
         reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
         self._sequences = kind(levels.above(k, reach), k, reach)
-        self._blocks = Blocks(self._sequences, rate, horizon=_horizon(self._sequences, tau), reach=reach)
+        self._blocks = Blocks(self._sequences, rate, horizon=_find_horizon(self._sequences, tau), reach=reach)
         self._table = self._blocks.weights().table()
 
     def draw(self, bits: Bits) -> Picks:
@@ -51,21 +52,21 @@ class Mixture:
         return self.picks(*self.draw_positions(bits))
 
     def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
-        """Choose k items by their positions in falling order of count, and say among which sequences.
+        """Choose k items by their positions in falling order of count. Return them with the sequences drawn from.
 
         Rounds  N_r grows by less than 2^3 in a block of several losses, so a list is accepted with probability 1/8.
         """
         while True:
             sequences, start, end = self._choose(Uniform(bits))
-            positions = distinct_below(sequences.allowed(None if end is None else end - 1), bits)
+            positions = draw_distinct_below(sequences.allowed(None if end is None else end - 1), bits)
             if end is None or end - start == 1:
                 return sequences, positions
             if draw_reaches(Span(rate=self._rate, start=start, end=end), sequences.loss(positions), bits):
                 return sequences, positions
 
     def picks(self, sequences: Sequences, positions: IntArray) -> Picks:
-        """Name the items at some positions; those below all levels seen so far need the others."""
-        profile = sequences.profile if positions.max() < sequences.profile.ends[-1] else self.complete.profile
+        """Describe the items at some positions. Items below the levels read so far need all levels."""
+        profile = sequences.profile if positions.max() < sequences.profile.ends[-1] else self.all_sequences.profile
         return profile.picks(positions)
 
     @cached_property
@@ -75,7 +76,7 @@ class Mixture:
 
     @property
     def top(self) -> IntArray:
-        """The k largest counts, falling."""
+        """The k largest counts, in falling order."""
         return self._sequences.top
 
     def total(self) -> arb:
@@ -83,21 +84,21 @@ class Mixture:
         return self._blocks.total()
 
     @property
-    def doubt(self) -> float:
-        """The largest probability that one choice among the blocks needs more than floats."""
-        return self._table.doubt
+    def escalation_bound(self) -> float:
+        """An upper bound of the probability that floats cannot choose a block."""
+        return self._table.escalation_bound
 
     def cells(self) -> list[LossCell]:
         """Cover all losses in order with exact weights: the blocks of the table, and what it leaves out."""
-        horizon = _horizon(self.complete, self._tau)
+        horizon = _find_horizon(self.all_sequences, self._tau)
         core = self._blocks.ranges()
         first, last = (core[0][0], core[-1][1]) if core else (horizon, horizon)
-        cells = [self._exact(start, end, even=True) for start, end in core]
+        cells = [self._make_cell(start, end, padded=True) for start, end in core]
         if first > 0:
-            cells.insert(0, self._exact(0, first))
+            cells.insert(0, self._make_cell(0, first))
         if last < horizon:
-            cells.append(self._exact(last, horizon))
-        return [*cells, self._exact(horizon, None, even=True)]
+            cells.append(self._make_cell(last, horizon))
+        return [*cells, self._make_cell(horizon, None, padded=True)]
 
     def edges(self) -> list[int]:
         """The losses at which the blocks of the table begin."""
@@ -112,15 +113,15 @@ class Mixture:
         return cell.sequences, cell.span.start, cell.span.end
 
     @cached_property
-    def complete(self) -> Sequences:
-        """All sequences, for the rare draws that what was tabulated cannot decide."""
+    def all_sequences(self) -> Sequences:
+        """All sequences, for the rare draws that the table cannot decide."""
         return self._kind(self._levels.above(self._k, EVERY_LEVEL), self._k, EVERY_LEVEL)
 
-    def _exact(self, start: int, end: int | None, *, even: bool = False) -> LossCell:
+    def _make_cell(self, start: int, end: int | None, *, padded: bool = False) -> LossCell:
         span = Span(rate=self._rate, start=start, end=end)
-        return LossCell(span=span, sequences=self.complete, even=even)
+        return LossCell(span=span, sequences=self.all_sequences, padded=padded)
 
 
-def _horizon(sequences: Sequences, tau: int | None) -> int:
-    """The loss from which on nothing changes: every sequence is allowed, or the cap is reached."""
+def _find_horizon(sequences: Sequences, tau: int | None) -> int:
+    """Find the smallest loss that allows every sequence, or the cap if that is smaller."""
     return sequences.widest if tau is None else min(sequences.widest, tau)

@@ -29,7 +29,7 @@ from shortlist.profile import Levels, Picks
 class PNFJoint(Mechanism):
     """Choose the sequence s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
-    Claim  epsilon-DP when one person raises each count by 0 or 1; never a larger expected loss than Joint.
+    Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
     Proof  pnf_joint.proof.md.
     Cost   that of Joint, and a further sum over the profile when few sequences have a small loss.
 
@@ -51,7 +51,7 @@ class PNFJoint(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises; rho is what any epsilon-DP mechanism has."""
+        """What one draw promises. Every epsilon-DP mechanism has this rho."""
         return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _error_bound(self, d: int, failure: Fraction) -> int | None:
@@ -62,7 +62,7 @@ class PNFJoint(Mechanism):
 
 
 class ThinnedMixture:
-    """PNF-Joint's law on given levels: Joint's sequences, thinned out."""
+    """PNF-Joint's law on given levels: rejection sampling from Joint's sequences."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._rate = rate
@@ -84,9 +84,9 @@ class ThinnedMixture:
     @cached_property
     def crowds(self) -> list[LossCrowd]:
         """All sequences, in crowds of consecutive losses."""
-        sequences = self._joint.complete
+        sequences = self._joint.all_sequences
         edges = sorted({0, *self._joint.edges(), sequences.widest + 1})
-        return _peopled(self._rate, sequences, [(first, after - 1) for first, after in pairwise(edges)])
+        return _make_crowds(self._rate, sequences, [(first, after - 1) for first, after in pairwise(edges)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,15 +105,15 @@ class LossCrowd:
         return highest if self.first == self.last else highest.union(exp_minus(self.rate * self.last))
 
     def split(self) -> list[LossCrowd] | None:
-        """Two halves, but for those without members."""
+        """Return two halves, or the one half that has members, or None for a single loss."""
         if self.first == self.last:
             return None
         middle = (self.first + self.last) // 2
-        return _peopled(self.rate, self.sequences, [(self.first, middle), (middle + 1, self.last)])
+        return _make_crowds(self.rate, self.sequences, [(self.first, middle), (middle + 1, self.last)])
 
 
-def _peopled(rate: Fraction, sequences: Sequences, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
-    """The crowds for ranges of losses, leaving out the empty ones."""
+def _make_crowds(rate: Fraction, sequences: Sequences, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
+    """Make a crowd for each range of losses that some sequence has."""
     crowds = []
     for first, last in ranges:
         members = sequences.number(last) - sequences.number(first - 1)

@@ -16,13 +16,13 @@ _COLUMNS = 1 << 11
 
 
 class Sequences:
-    """The sequences of k distinct items, told apart by their loss L(s) = max_j (h_(j) − h[s_j]).
+    """The sequences of k distinct items, grouped by their loss L(s) = max_j (h_(j) − h[s_j]).
 
-    Position j of a sequence with loss at most r may hold any of C_{r,j} items, those with count h_(j) − r or more;
-    the sets are nested, so C_{r,j} − (j − 1) of them are left when the earlier positions are taken, and
+    In a sequence with loss at most r, position j holds one of the C_{r,j} items with count h_(j) − r or more. The sets
+    of allowed items are nested. So C_{r,j} − (j − 1) items are left for position j after the earlier positions, and
     N_r = ∏_j (C_{r,j} − (j − 1)) sequences have loss at most r. N_r never falls as r grows.
 
-    Losses up to `reach` can be asked about; the profile must show its levels down to `reach` below h_(k).
+    Only losses up to `reach` are supported. The profile must have all levels down to `reach` below h_(k).
 
     >>> sequences = Sequences(Profile.of(np.array([5, 3, 3, 0])), k=2, reach=5)
     >>> [sequences.number(r) for r in range(6)]
@@ -33,20 +33,20 @@ class Sequences:
         self.profile = profile
         self.k = k
         self.top = profile.top(k)
-        self.widest = int(self.top[0] - profile.values[-1]) if profile.complete else EVERY_LEVEL
-        """The largest loss of any sequence; unknown, and more than the reach, if the profile stops early."""
+        self.widest = int(self.top[0] - profile.values[-1]) if profile.is_complete else EVERY_LEVEL
+        """The largest loss of any sequence. If the profile stops early, it is unknown and above the reach."""
         self._earlier = np.arange(k, dtype=np.float64)
-        self._lookup = _lookup(profile, self.top, min(reach, self.widest))
+        self._lookup = _choose_lookup(profile, self.top, min(reach, self.widest))
         self._known: dict[int | None, int] = {}
 
     def allowed(self, r: int | None) -> IntArray:
-        """C_{r,j} for every j; for no r, as if every item were allowed everywhere."""
+        """Return C_{r,j} for every j. Without r, every item is allowed at every position."""
         if r is None:
             return np.full(self.k, self.profile.d)
         return self._lookup.row(r).astype(np.int64)
 
     def number(self, r: int | None) -> int:
-        """N_r, exactly; 0 for a negative loss, N_∞ for no r."""
+        """Return N_r exactly: 0 for a negative loss, and N_∞ without r."""
         if r is not None and r < 0:
             return 0
         if r not in self._known:
@@ -54,7 +54,7 @@ class Sequences:
         return self._known[r]
 
     def numbers(self, losses: IntArray) -> Scaled:
-        """N_r for rising losses r, as floats with a proven error."""
+        """Compute N_r for rising losses r, as floats with a proven error."""
         free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
         if not len(free):  # N_r is 1 for all of them
             return product([np.ones((1, len(losses)))])
@@ -62,18 +62,18 @@ class Sequences:
         return parts[0] if len(parts) == 1 else concatenate(parts)
 
     def all_numbers(self) -> Scaled:
-        """N_∞ likewise, as an array of one."""
+        """Compute N_∞ in the same way, as an array of one."""
         left = self.profile.d - self._earlier[:, None]
-        group = _group(self.profile.d)
+        group = _count_safe_factors(self.profile.d)
         return product(left[start : start + group] for start in range(0, self.k, group))
 
     def loss(self, positions: IntArray) -> int:
-        """L(s) of the sequence whose items stand at these positions in falling order of count."""
+        """Return L(s) of the sequence with the items at these positions in falling order of count."""
         return int(np.max(self.top - self.profile.picks(positions).levels))
 
     def _numbers(self, free: IntArray, losses: IntArray) -> Scaled:
         # Matrices that fit into the processor's cache.
-        group = max(1, min(_group(self.profile.d), _CACHED // len(losses)))
+        group = max(1, min(_count_safe_factors(self.profile.d), _CACHED // len(losses)))
         return product(self._factors(free[start : start + group], losses) for start in range(0, len(free), group))
 
     def _factors(self, positions: IntArray, losses: IntArray) -> FloatArray:
@@ -83,16 +83,16 @@ class Sequences:
         return factors
 
 
-def _group(largest: int) -> int:
-    """How many factors, none above `largest`, surely multiply to less than 2^1000."""
+def _count_safe_factors(largest: int) -> int:
+    """Return how many factors of at most `largest` certainly multiply to less than 2^1000."""
     return 1000 // largest.bit_length()
 
 
-def _lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Search:
+def _choose_lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Search:
     """Choose how to find C_{r,j} for losses r up to `reach`.
 
-    Gaps between levels wider than the reach are shortened to reach + 1 first: no count within reach of another level
-    changes by that, and the table stays short.
+    Gaps between levels that are wider than the reach are shortened to reach + 1 first. This changes no C_{r,j} with
+    r up to the reach, and it keeps the table short.
     """
     rising = profile.values[::-1]
     last = len(rising) - int(np.searchsorted(rising, top[-1] - reach))
@@ -118,11 +118,11 @@ class _Table:
         self._starts = starts
 
     def row(self, r: int) -> FloatArray:
-        """C_{r,j} for every j."""
+        """Return C_{r,j} for every j."""
         return self._table[self._starts + r]
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
-        """C_{r,j}, a row for each j asked for and a column for each loss."""
+        """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
         first, width = int(losses[0]), len(losses)
         if int(losses[-1]) - first != width - 1:
             return np.take(self._table, self._starts[positions, None] + losses)
@@ -143,9 +143,9 @@ class _Search:
         self._top = top
 
     def row(self, r: int) -> FloatArray:
-        """C_{r,j} for every j."""
+        """Return C_{r,j} for every j."""
         return self._ends[np.searchsorted(self._rising, r - self._top, side="right") - 1]
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
-        """C_{r,j}, a row for each j asked for and a column for each loss."""
+        """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
         return self._ends[np.searchsorted(self._rising, losses - self._top[positions, None], side="right") - 1]

@@ -21,7 +21,7 @@ _MOST_ROUNDS = 1000
 _COARSER = 6
 _NEAR = 3e-4
 _SAFE = 1 - 1e-4
-"""How far below the root of a straight line the search aims, so that the first try is likely to be proven."""
+"""The search aims this far below the root of a straight line, so that the first try is likely to be proven."""
 
 
 class Calibration(StrEnum):
@@ -64,14 +64,14 @@ def _invert_published(k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _search(k: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Fraction:
-    """Search for the largest ε′ whose bound is at most δ; return 0 if none is found above `least`.
+    """Search for the largest ε′ whose bound is at most δ. Return 0 if the search finds nothing above `least`.
 
     ln(bound) is almost a straight line in ln ε′. A coarse grid gives its slope, and a fine one the proof.
     """
     log_delta = log_of(delta)
 
-    def excess(share: Fraction, cells: int) -> float:
-        bound = bound_delta(k, epsilon, share, cells=cells, unlikely=-log_delta)
+    def excess(round_epsilon: Fraction, cells: int) -> float:
+        bound = bound_delta(k, epsilon, round_epsilon, cells=cells, unlikely=-log_delta)
         gap = log_of(bound) - log_delta
         return min(gap, 0.0) if bound <= delta else max(gap, 5e-324)  # rationals decide the sign
 
@@ -79,22 +79,22 @@ def _search(k: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Frac
     coarse = cells // _COARSER
     if excess(least, coarse) > 0:
         return Fraction(0)
-    share, slope = _find_root(lambda share: excess(share, coarse), least)
+    round_epsilon, slope = _find_root(lambda round_epsilon: excess(round_epsilon, coarse), least)
     best, before = Fraction(0), None
     for _ in range(8):
-        gap = excess(share, cells)
-        best = share if gap <= 0 else best
+        gap = excess(round_epsilon, cells)
+        best = round_epsilon if gap <= 0 else best
         if before is not None:
-            slope = max((gap - before[1]) / math.log(share / before[0]), 1.0)
+            slope = max((gap - before[1]) / math.log(round_epsilon / before[0]), 1.0)
             if -_NEAR * slope < gap <= 0:
                 break
-        before = share, gap
-        share = _scale(share, math.exp(min(max(-gap / slope, -0.1), 0.1)) * _SAFE)
+        before = round_epsilon, gap
+        round_epsilon = _scale(round_epsilon, math.exp(min(max(-gap / slope, -0.1), 0.1)) * _SAFE)
     return best
 
 
 def _find_root(excess: Callable[[Fraction], float], low: Fraction) -> tuple[Fraction, float]:
-    """Find about where an excess becomes positive, within 1 %, and its slope there as a function of ln ε′.
+    """Find where an excess becomes positive, within 1 %, and its slope there as a function of ln ε′.
 
     Rounds  The bound grows to 1 with ε′, and δ < 1. So a factor that squares itself ends above the root, and
             halving its logarithm ends.
@@ -108,7 +108,7 @@ def _find_root(excess: Callable[[Fraction], float], low: Fraction) -> tuple[Frac
     return low, (excess(high) - excess(low)) / math.log(high / low)
 
 
-def _scale(share: Fraction, factor: float) -> Fraction:
+def _scale(round_epsilon: Fraction, factor: float) -> Fraction:
     """Multiply ε′ and cut it off after nine digits."""
     with working_precision(_PRECISION):
-        return round_down(ball(share * Fraction(factor)))
+        return round_down(ball(round_epsilon * Fraction(factor)))

@@ -7,14 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
-from shortlist.exact.bits import Bits
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
-from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.peeling import SuccessiveDraws
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability
-from shortlist.profile import Levels, Picks
+from shortlist.profile import Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +22,8 @@ class CDPPeel(Mechanism):
 
     Claim  (epsilon, delta)-DP and (k ε′²/8)-zCDP when one person raises each count by 0 or 1.
     Proof  cdp_peel.proof.md, Theorems 1 to 3.
-    Cost   one pass over the profile, then O(k) for each draw where counts are close; a pass over the levels within
-           reach for each item where they are far apart.
+    Cost   one pass over the profile, then O(k) for each draw if counts are close. If they are far apart, a pass
+           over the levels within reach for each item.
 
     >>> mechanism = CDPPeel(k=100, epsilon=1, delta="1e-6")
     >>> float(mechanism.round_epsilon), float(mechanism.guarantee.rho)
@@ -67,14 +66,14 @@ class CDPPeel(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises. It has no delta where ε′ is ε/k."""
-        share = self.round_epsilon
-        delta = self.delta if share > self.epsilon / self.k else Fraction(0)
-        return Guarantee(epsilon=self.epsilon, delta=delta, rho=self.k * share**2 / 8, neighbours=self.neighbours)
+        """What one draw promises. It has no delta if ε′ is ε/k."""
+        delta = self.delta if self.round_epsilon > self.epsilon / self.k else Fraction(0)
+        rho = self.k * self.round_epsilon**2 / 8
+        return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
     @property
     def round_rate(self) -> Fraction:
-        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
         return self.round_epsilon / self.neighbours.sensitivity
 
     def _error_bound(self, d: int, failure: Fraction) -> int | None:
@@ -82,17 +81,3 @@ class CDPPeel(Mechanism):
 
     def _prepare(self, levels: Levels) -> SuccessiveDraws:
         return SuccessiveDraws(levels, k=self.k, rate=self.round_rate)
-
-
-class SuccessiveDraws:
-    """CDP-Peel's law on given levels: every proposal is taken."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
-
-    def draw(self, bits: Bits) -> Picks:
-        """Choose k items."""
-        peel = Peel(self._peeling, bits)
-        for _ in range(self._peeling.k):
-            peel.take(*peel.propose())
-        return peel.picks()

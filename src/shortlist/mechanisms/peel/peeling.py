@@ -1,8 +1,8 @@
-"""Items taken one by one: the exponential mechanism over the items that are left, round after round.
+"""Peeling: rounds of the exponential mechanism, each over the items that earlier rounds have left.
 
-A proposal is an item with probability ∝ e^(rate · count) among those that are left. Proposals are drawn in batches:
-a sequence of independent draws, from which items taken in the meantime are skipped, is a sequence of independent draws
-from what is left, since skipping conditions each draw on nothing but not being taken.
+A round proposes an item that is left, with probability ∝ e^(rate · count). Proposals are drawn in batches of
+independent draws. A later round skips the items of a batch that have been taken meanwhile. This is rejection sampling:
+the draws that are not skipped are independent draws among the items left.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import powers
-from shortlist.exact.uniform import Uniform, below, below_each, leading_words
-from shortlist.mechanisms.peel.ranges import LevelRange, all_left
+from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
+from shortlist.mechanisms.peel.ranges import LevelRange, cover_all_left
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _OUT_OF_REACH_BITS = 64
@@ -30,11 +30,29 @@ _LIKELY = 0.5
 _CERTAIN = 2.0**-48
 
 
-class Slope:
+class SuccessiveDraws:
+    """The law of k rounds on given levels. Each round takes the first item that it proposes."""
+
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._peeling = PeelLevels(levels, k=k, rate=rate)
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose k items."""
+        run = PeelRun(self._peeling, bits)
+        for _ in range(self._peeling.k):
+            run.take(*self._run_round(run, bits))
+        return run.picks()
+
+    def _run_round(self, run: PeelRun, bits: Bits) -> tuple[int, int]:
+        """Choose an item that is left, by its level and its position."""
+        return run.propose()
+
+
+class LevelWeights:
     """The levels of a profile with their weights e^(−rate · (largest count − count)).
 
-    A level is out of reach of another that is more than `depth` above it: all items that are out of reach of the best
-    one left weigh less than 2^-63 of that one, so a table without them is off by that at most.
+    A level is out of reach of every level that is more than `depth` above it. All items out of reach of the best item
+    left weigh less, together, than 2^-63 of that item. So a table without them is off by at most that much.
     """
 
     def __init__(self, profile: Profile, rate: Fraction, *, k: int, depth: int) -> None:
@@ -43,7 +61,7 @@ class Slope:
         self._lowest_top = int(profile.ends.searchsorted(k))
         lowest = max(0, int(profile.values[self._lowest_top]) - depth)
         values = profile.values[: np.searchsorted(-profile.values, -lowest, side="right")]
-        # A wider gap stays out of reach when it is shortened to this; no other weight changes.
+        # A wider gap is shortened to this. Levels beyond it stay out of reach, and no other weight changes.
         gaps = np.minimum(values[:-1] - values[1:], min(depth + 1, EVERY_LEVEL))
         offsets = np.concatenate([[0], np.cumsum(gaps)])
         self._powers = powers(rate, offsets)
@@ -52,7 +70,7 @@ class Slope:
         """For each level, the first one out of its reach."""
 
     def within_reach(self, top: int) -> FloatArray:
-        """The weights of a level and of those within its reach, up to a common factor."""
+        """Return the weights of a level and of those within its reach, up to a common factor."""
         reach = slice(top, self.ends[top])
         exponents = self._powers.exponent[reach]
         weights: FloatArray = np.ldexp(self._powers.mantissa[reach], (exponents - exponents[0]).astype(np.int32))
@@ -60,11 +78,11 @@ class Slope:
 
     @cached_property
     def totals(self) -> list[float]:
-        """For each level that can be the best one left, more than Σ c over all items on it and below, with c = 1 on it.
+        """An upper bound of Σ c over the items of a level and below, for each level that can be the best one left.
 
-        From one level to that above, Σ c shrinks by the ratio of their weights and grows by the items of the latter.
-        No step is off by more than 2n + 6 roundings, n being those of a weight; what is below 2^-1022 of the best may
-        vanish, and is far less than they allow for.
+        The weight c of an item is relative to the level: its own items have c = 1. The sum of a level is its number of
+        items, plus the sum of the level below times the ratio of the two weights. If a weight is off by n roundings, a
+        step is off by at most 2n + 6. Weights below 2^-1022 of the best may become 0. The bound allows for far more.
         """
         last = self._lowest_top
         weights = self.within_reach(last)
@@ -79,10 +97,10 @@ class Slope:
         return totals[::-1]
 
     def enclose_totals(self) -> tuple[FloatArray, FloatArray]:
-        """Bounds for Σ c over the items left when the j-th round begins with the best items left, for every j.
+        """Bound Σ c from below and above for every round j, if each earlier round has taken the best item left.
 
-        If i items of the best level are taken, Σ c is that of the whole level and all below, less i. No total in
-        `totals` exceeds the truth by more than the roundings of all steps, allowed for twice and taken once more.
+        If i items of the best level are taken, Σ c is i less than the sum of the whole level and those below. A number
+        in `totals` exceeds the true sum by at most twice the roundings of all steps. The slack is three times them.
         """
         steps = self._lowest_top + 1
         reach = len(self.within_reach(self._lowest_top))
@@ -96,17 +114,17 @@ class Slope:
 
     @property
     def roundings(self) -> int:
-        """How many roundings each weight is off by."""
+        """The number of roundings in each weight."""
         return self._powers.roundings
 
     @staticmethod
     def error(roundings: int) -> float:
-        """By how much of itself a number may be off after some roundings."""
+        """Return the largest relative error of a number after some roundings."""
         return 1.02 * roundings * 2.0**-53
 
 
-class Peeling:
-    """Levels that are ready to be peeled at a rate."""
+class PeelLevels:
+    """Levels with their weights at a rate, prepared for many runs."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self.rate = rate
@@ -114,24 +132,24 @@ class Peeling:
         self._levels = levels
         bits = math.log2(levels.d) + _OUT_OF_REACH_BITS
         self._depth = min(EVERY_LEVEL, int(Fraction(bits * math.log(2)) / rate) + 1)
-        self.shown = Slope(levels.above(k, self._depth), rate, k=k, depth=self._depth)
+        self.shown = LevelWeights(levels.above(k, self._depth), rate, k=k, depth=self._depth)
 
     @cached_property
-    def complete(self) -> Slope:
-        """All levels, for the rare draws that those within reach cannot decide."""
-        if self.shown.profile.complete:
+    def complete(self) -> LevelWeights:
+        """All levels, for the rare draws that the levels within reach cannot decide."""
+        if self.shown.profile.is_complete:
             return self.shown
-        return Slope(self._levels.above(self.k, EVERY_LEVEL), self.rate, k=self.k, depth=self._depth)
+        return LevelWeights(self._levels.above(self.k, EVERY_LEVEL), self.rate, k=self.k, depth=self._depth)
 
 
-class Peel:
-    """One run: which items are left, and proposals among them."""
+class PeelRun:
+    """The state of one run: the items left, and proposals among them."""
 
-    def __init__(self, peeling: Peeling, bits: Bits) -> None:
+    def __init__(self, peeling: PeelLevels, bits: Bits) -> None:
         self._peeling = peeling
         self._bits = bits
-        self._slope = peeling.shown
-        self._left = self._slope.profile.sizes.copy()
+        self._level_weights = peeling.shown
+        self._left = self._level_weights.profile.sizes.copy()
         self._top = 0
         self._weights: FloatArray | None = None
         self._taken: dict[int, None] = {}
@@ -140,16 +158,16 @@ class Peel:
     def propose(self) -> tuple[int, int]:
         """Draw an item that is left: its level, and its position among all items in falling order of count.
 
-        Rounds  Two at most, as the first item of a new batch is left.
+        Rounds  At most two, because the first item of a new batch is left.
         """
         while True:
             for level, position in self._batch:
                 if position not in self._taken:
                     return level, position
-            self._batch = self._drawn()
+            self._batch = self._draw_batch()
 
     def take(self, level: int, position: int) -> None:
-        """Put an item on the list; it is not proposed again."""
+        """Put an item on the list, so that it is not proposed again."""
         self._taken[position] = None
         self._left[level] -= 1
         while self._top < len(self._left) - 1 and not self._left[self._top]:
@@ -157,89 +175,89 @@ class Peel:
             self._weights = None
 
     def loss(self, level: int) -> int:
-        """How far a level is below the best one left."""
-        values = self._slope.profile.values
+        """Return how many votes a level is below the best one left."""
+        values = self._level_weights.profile.values
         return int(values[self._top]) - int(values[level])
 
     def picks(self) -> Picks:
-        """The items on the list, first taken first."""
-        return self._slope.profile.picks(np.fromiter(self._taken, dtype=np.int64))
+        """Return the items on the list, in the order in which they were taken."""
+        return self._level_weights.profile.picks(np.fromiter(self._taken, dtype=np.int64))
 
     def sums(self) -> tuple[arb, arb]:
         """Enclose Σ c and Σ c² over the items left, where c = e^(−rate · loss).
 
-        Weights w are off by n roundings each, Σ left · w over m levels by n + 1 + m, its quotient by w_0 by 2n + 2 + m;
-        likewise the second sum by 4n + 5 + m. Items out of reach add less than 2^-63 to either.
+        A weight w is off by n roundings, the sum of left · w over m levels by n + 1 + m, and its quotient by w_0 by
+        2n + 2 + m. In the same way the second sum is off by 4n + 5 + m. Items out of reach add less than 2^-63 to each.
         """
-        weights, weighted = self._within_reach()
+        weights, weighted = self._weigh_within_reach()
         first = float(weighted.sum() / weights[0])
         second = float((weighted * weights).sum() / weights[0] ** 2)
-        error = Slope.error(4 * self._slope.roundings + len(weights) + 8)
+        error = LevelWeights.error(4 * self._level_weights.roundings + len(weights) + 8)
         return arb(first, first * error + _OMITTED), arb(second, second * error + _OMITTED)
 
     def left(self) -> LevelRange:
-        """All items that are left, with exact weights."""
-        if self._slope is not self._peeling.complete:
-            seen, self._slope = self._left, self._peeling.complete
-            self._left = self._slope.profile.sizes.copy()
+        """Return all items that are left, with exact weights."""
+        if self._level_weights is not self._peeling.complete:
+            seen, self._level_weights = self._left, self._peeling.complete
+            self._left = self._level_weights.profile.sizes.copy()
             self._left[: len(seen)] = seen
-        return all_left(self._slope.profile.values, self._left, self._peeling.rate)
+        return cover_all_left(self._level_weights.profile.values, self._left, self._peeling.rate)
 
-    def _drawn(self) -> Iterator[tuple[int, int]]:
-        """Draw a batch of items from what is left now: one item if that is likely on the best level, else many.
+    def _draw_batch(self) -> Iterator[tuple[int, int]]:
+        """Draw a batch of independent items among those left: only one, if it is likely to be on the best level.
 
-        Levels lie along [0, 1) from the best downwards. What has been taken below the best level only makes its share
-        larger, so that a number below left / total is on it.
+        The levels divide [0, 1) in order, the best first. The total also counts items that have been
+        taken. So the best level covers at least [0, left / total), and a number in that range is on it.
         """
         top, first = self._top, None
-        share = self._left[top] / self._slope.totals[top]
+        share = self._left[top] / self._level_weights.totals[top]
         if share > _LIKELY:
             first = Uniform(self._bits)
             if first.approximate() < share - _CERTAIN:
-                return iter([self._item_on(top)])
+                return iter([self._draw_item(top)])
         wanted = self._peeling.k - len(self._taken)
-        levels = self._levels(min(wanted + wanted // 2 + 8, _LARGEST_BATCH), first)
-        positions = self._positions(levels, below_each(self._left[levels], self._bits))
+        levels = self._draw_levels(min(wanted + wanted // 2 + 8, _LARGEST_BATCH), first)
+        positions = self._find_positions(levels, draw_below_each(self._left[levels], self._bits))
         return zip(levels.tolist(), positions.tolist(), strict=True)
 
-    def _item_on(self, level: int) -> tuple[int, int]:
+    def _draw_item(self, level: int) -> tuple[int, int]:
         """Draw an item that is left on a level."""
-        size, left = int(self._slope.profile.sizes[level]), int(self._left[level])
-        rank = below(left, self._bits)
+        size, left = int(self._level_weights.profile.sizes[level]), int(self._left[level])
+        rank = draw_below(left, self._bits)
         if left == size:
-            return level, int(self._slope.profile.ends[level]) - size + rank
-        return level, int(self._positions(np.array([level]), np.array([rank]))[0])
+            return level, int(self._level_weights.profile.ends[level]) - size + rank
+        return level, int(self._find_positions(np.array([level]), np.array([rank]))[0])
 
-    def _levels(self, count: int, first: Uniform | None) -> IntArray:
-        """Draw levels, each with probability ∝ the weight of the items left on it; the first by a given number."""
-        weights, weighted = self._within_reach()
-        error, omitted = Slope.error(self._slope.roundings + 1), _OMITTED * float(weights[0])
-        words = leading_words(count, self._bits)
+    def _draw_levels(self, count: int, first: Uniform | None) -> IntArray:
+        """Draw levels, each with probability ∝ the weight of the items left on it. `first` decides the first one."""
+        weights, weighted = self._weigh_within_reach()
+        error, omitted = LevelWeights.error(self._level_weights.roundings + 1), _OMITTED * float(weights[0])
+        words = draw_words(count, self._bits)
         if first is not None:
             words[0] = first.numerator
         levels = Table(weighted, error=error, omitted=omitted).locate_each(words)
         doubtful = np.flatnonzero(levels < 0)
         levels += self._top
         for index in doubtful.tolist():
-            levels[index] = self._exact_level(Uniform(self._bits, int(words[index])))
+            levels[index] = self._find_level(Uniform(self._bits, int(words[index])))
         return levels
 
-    def _within_reach(self) -> tuple[FloatArray, FloatArray]:
-        """The weights of items within reach of the best one left, by level; and of all those left on a level."""
+    def _weigh_within_reach(self) -> tuple[FloatArray, FloatArray]:
+        """Return the weight of one item, and of all items left, for every level within reach of the best one left."""
         if self._weights is None:
-            self._weights = self._slope.within_reach(self._top)
+            self._weights = self._level_weights.within_reach(self._top)
         return self._weights, self._left[self._top : self._top + len(self._weights)] * self._weights
 
-    def _exact_level(self, number: Uniform) -> int:
+    def _find_level(self, number: Uniform) -> int:
         return quantile(number, [self.left()]).level()
 
-    def _positions(self, levels: IntArray, ranks: IntArray) -> IntArray:
-        """The positions of items given by their ranks among the items left in their levels.
+    def _find_positions(self, levels: IntArray, ranks: IntArray) -> IntArray:
+        """Find the positions of items, given their ranks among the items left in their levels.
 
         If t_0 < t_1 < … are the positions taken, t_i − i items are left before t_i. So the item with q items left
         before it is at position q + #{i : t_i − i ≤ q}.
         """
-        profile = self._slope.profile
+        profile = self._level_weights.profile
         starts = profile.ends[levels] - profile.sizes[levels]
         taken = np.sort(np.fromiter(self._taken, dtype=np.int64, count=len(self._taken)))
         before = starts - taken.searchsorted(starts) + ranks

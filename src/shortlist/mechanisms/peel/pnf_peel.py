@@ -12,11 +12,11 @@ from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.peeling import PeelRun, SuccessiveDraws
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
-from shortlist.profile import Levels, Picks
+from shortlist.profile import Levels
 
 _PRECISION = 128
 
@@ -53,7 +53,7 @@ class PNFPeel(Mechanism):
 
     @property
     def round_rate(self) -> Fraction:
-        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
         return self.epsilon / (self.k * self.neighbours.sensitivity)
 
     def _error_bound(self, d: int, failure: Fraction) -> int | None:
@@ -63,33 +63,23 @@ class PNFPeel(Mechanism):
         return ThinnedDraws(levels, k=self.k, rate=self.round_rate)
 
 
-class ThinnedDraws:
-    """PNF-Peel's law on given levels: the proposals of the exponential mechanism, thinned out."""
+class ThinnedDraws(SuccessiveDraws):
+    """PNF-Peel's law on given levels: a round is rejection sampling from the exponential mechanism."""
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = Peeling(levels, k=k, rate=rate)
-
-    def draw(self, bits: Bits) -> Picks:
-        """Choose k items."""
-        peel = Peel(self._peeling, bits)
-        for _ in range(self._peeling.k):
-            peel.take(*self._chosen(peel, bits))
-        return peel.picks()
-
-    def _chosen(self, peel: Peel, bits: Bits) -> tuple[int, int]:
-        """One round: propose until a proposal is kept."""
+    def _run_round(self, run: PeelRun, bits: Bits) -> tuple[int, int]:
+        """Propose items until one is accepted."""
         height = Uniform(bits)
         while True:
-            level, position = peel.propose()
-            # The best one left is always kept: then x* = 1, where S is infinite.
-            if not (loss := peel.loss(level)) or self._keeps(peel, height, Uniform(bits), self._peeling.rate * loss):
+            level, position = run.propose()
+            # The best item left is always accepted: then x* = 1, where S is infinite.
+            if not (loss := run.loss(level)) or self._accepts(run, height, Uniform(bits), self._peeling.rate * loss):
                 return level, position
 
-    def _keeps(self, peel: Peel, height: Uniform, coin: Uniform, x: Fraction) -> bool:
-        first, second = peel.sums()
-        surely = int(float(first.lower() * 0.999))  # less by far more than a float can round up
-        if accept_by_integers(height, coin, surely.bit_length() - 1):
+    def _accepts(self, run: PeelRun, height: Uniform, coin: Uniform, x: Fraction) -> bool:
+        first, second = run.sums()
+        lower = int(float(first.lower() * 0.999))  # the factor is far below what a float can round up
+        if accept_by_integers(height, coin, lower.bit_length() - 1):
             return True
         with working_precision(_PRECISION):
             quick = accept_by_sums(height, coin, exp_minus(x), first, second)
-        return accept_by_balls(height, coin, x, [peel.left()]) if quick is None else quick
+        return accept_by_balls(height, coin, x, [run.left()]) if quick is None else quick

@@ -1,4 +1,4 @@
-"""What is left of the levels, with exact weights, in ranges that can be told apart as far as a decision needs."""
+"""Ranges of levels with exact weights. A decision splits a range only if it needs to."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from shortlist.array_types import IntArray
 from shortlist.exact.balls import exp_minus
 
 
-def all_left(values: IntArray, left: IntArray, rate: Fraction) -> LevelRange:
-    """One range of all levels that have items left."""
+def cover_all_left(values: IntArray, left: IntArray, rate: Fraction) -> LevelRange:
+    """Make one range of all levels that have items left."""
     indices = np.flatnonzero(left)
     ends = np.concatenate([[0], np.cumsum(left[indices])])
     return LevelRange(rate=rate, indices=indices, values=values[indices], ends=ends, first=0, last=len(indices) - 1)
@@ -23,8 +23,8 @@ def all_left(values: IntArray, left: IntArray, rate: Fraction) -> LevelRange:
 class LevelRange:
     """The items left on the levels from the `first` to the `last` of those that have any.
 
-    An item weighs e^(−rate · loss), its loss being how far its count is below the best one left. As a cell of a choice
-    the range weighs what its items weigh together; as a crowd of permute-and-flip it is its items.
+    The weight of an item is e^(−rate · loss). Its loss is how many votes it is below the best item left. A range is
+    both a `Cell`, with the sum of the weights of its items, and a `Crowd`, with its items as members.
     """
 
     rate: Fraction
@@ -35,25 +35,25 @@ class LevelRange:
     last: int
 
     def level(self) -> int:
-        """The place of the first level among all levels."""
+        """Return the index of the first level among all levels."""
         return int(self.indices[self.first])
 
     @property
     def members(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return int(self.ends[self.last + 1] - self.ends[self.first])
 
     def decay(self) -> arb:
-        """Enclose e^(−rate · loss) for all of them."""
+        """Enclose e^(−rate · loss) of every item."""
         best = self._decay(self.first)
         return best if self.first == self.last else best.union(self._decay(self.last))
 
     def weight(self) -> arb:
-        """Enclose the weight of all of them together."""
+        """Enclose the sum of the weights."""
         return self.members * self.decay()
 
     def split(self) -> tuple[LevelRange, LevelRange] | None:
-        """Two halves, unless there is only one level."""
+        """Return two halves, or None if there is only one level."""
         if self.first == self.last:
             return None
         middle = (self.first + self.last) // 2

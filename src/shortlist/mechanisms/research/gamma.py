@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.array_types import FloatArray
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.mechanisms.research.noise import OneShot, uniform_floats
-from shortlist.privacy import Guarantee
+from shortlist.mechanisms.research.noise import Noise, NoisyMechanism, draw_uniform_floats
 from shortlist.privacy.numbers import Real
-from shortlist.privacy.zcdp import rho_of_pure
-from shortlist.profile import Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gamma(Mechanism):
+class Gamma(NoisyMechanism):
     """Choose the k largest counts after noise of density proportional to e^(−ε max|z|) on all of them together.
 
-    Claim  epsilon-DP when one person changes each count by at most 1, for real numbers; floats only come near it.
+    Claim  epsilon-DP when one person changes each count by at most 1, if the noise is a real number. Floats only
+           approximate it.
     Proof  gamma.proof.md.
-    Cost   O(d), less where many items have the same count; the noise grows with d, whatever k is.
+    Cost   O(d), less if many items have the same count. The noise grows with d, and not with k.
 
     >>> float(Gamma(k=10, epsilon=1, neighbours="replace").guarantee.rho)
     0.462117158
@@ -30,34 +27,26 @@ class Gamma(Mechanism):
 
     name: ClassVar[str] = "gamma"
     summary: ClassVar[str] = "the k largest counts after noise of one common radius"
-    when: ClassVar[str] = "you do research: noise in floating point, refused for a secure release"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
     colour: ClassVar[str] = "#636363"
-    research: ClassVar[bool] = True
 
     if TYPE_CHECKING:
 
         def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What one draw promises; rho is what any epsilon-DP mechanism has."""
-        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
-
-    def _prepare(self, levels: Levels) -> OneShot:
-        shape, scale = levels.d + 1, float(1 / self.epsilon)
+    def _make_noise(self, d: int) -> Noise:
+        shape, scale = d + 1, float(1 / self.epsilon)
 
         def noise(tails: FloatArray, bits: Bits) -> FloatArray:
-            return scale * gamma_float(shape, bits) * (1 - 2 * tails)
+            return scale * draw_gamma(shape, bits) * (1 - 2 * tails)
 
-        return OneShot(levels, k=self.k, noise=noise)
+        return noise
 
 
-def gamma_float(shape: float, bits: Bits) -> float:
+def draw_gamma(shape: float, bits: Bits) -> float:
     """Draw from the Gamma distribution of scale 1 and a shape of at least 1 (Marsaglia and Tsang 2000)."""
     centre = shape - 1 / 3
     while True:
-        first, second, third = uniform_floats(3, bits).tolist()
+        first, second, third = draw_uniform_floats(3, bits).tolist()
         normal = math.sqrt(-2 * math.log(first)) * math.cos(2 * math.pi * second)
         root = 1 + normal / math.sqrt(9 * centre)
         if root > 0 and math.log(third) < normal**2 / 2 + centre * (1 - root**3 + 3 * math.log(root)):

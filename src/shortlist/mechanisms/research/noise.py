@@ -1,22 +1,49 @@
-"""Noise on all counts in one shot, in floating point: the k largest noisy counts, from the profile.
+"""The k largest noisy counts in floating point, from the profile.
 
-Noise is given as a function of its upper tail: the chance of more noise than that. Of a level with n items only the
-k largest noises matter, so only the k smallest of n uniform tails are drawn there.
+A noise is a function of its upper tail, the probability of a larger noise. On a level with n items only the k largest
+noises matter. So only the k smallest of n uniform tails are drawn.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import distinct_below, leading_words
+from shortlist.exact.uniform import draw_distinct_below, draw_words
+from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.privacy import Guarantee
+from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
 Noise = Callable[[FloatArray, Bits], FloatArray]
-"""What turns upper tails into noise; anything that all counts share is drawn from the bits."""
+"""A function from upper tails to noise. It draws from the bits what all counts share."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyMechanism(Mechanism):
+    """A mechanism that chooses the k largest noisy counts, in floating point."""
+
+    when: ClassVar[str] = "you do research: it computes in floating point, and makes no secure release"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+    research: ClassVar[bool] = True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises. Every epsilon-DP mechanism has this rho."""
+        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+
+    def _prepare(self, levels: Levels) -> OneShot:
+        return OneShot(levels, k=self.k, noise=self._make_noise(levels.d))
+
+    @abstractmethod
+    def _make_noise(self, d: int) -> Noise:
+        """Return the noise on the counts of d items."""
 
 
 class OneShot:
@@ -29,33 +56,33 @@ class OneShot:
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
-        levels, tails = self._tails(bits)
+        levels, tails = self._draw_tails(bits)
         noisy = self._profile.values[levels] + self._noise(tails, bits)
         largest = np.argpartition(noisy, len(noisy) - self._k)[len(noisy) - self._k :]
-        chosen = levels[largest[np.argsort(-noisy[largest])]]
-        return Picks(levels=self._profile.values[chosen], ranks=self._ranks(chosen, bits))
+        picked = levels[largest[np.argsort(-noisy[largest])]]
+        return Picks(levels=self._profile.values[picked], ranks=self._draw_ranks(picked, bits))
 
-    def _tails(self, bits: Bits) -> tuple[IntArray, FloatArray]:
+    def _draw_tails(self, bits: Bits) -> tuple[IntArray, FloatArray]:
         """Draw the k smallest of as many uniform numbers as a level has items, for every level."""
         sizes = self._profile.sizes
         small, large = np.flatnonzero(sizes <= self._k), np.flatnonzero(sizes > self._k)
-        levels, tails = [np.repeat(small, sizes[small])], [uniform_floats(int(sizes[small].sum()), bits)]
+        levels, tails = [np.repeat(small, sizes[small])], [draw_uniform_floats(int(sizes[small].sum()), bits)]
         for level in large.tolist():
             # Rényi: the gaps between ordered exponentials are independent exponentials, the i-th of n of mean 1/(n−i).
-            gaps = -np.log(uniform_floats(self._k, bits)) / (sizes[level] - np.arange(self._k))
+            gaps = -np.log(draw_uniform_floats(self._k, bits)) / (sizes[level] - np.arange(self._k))
             levels.append(np.full(self._k, level))
             tails.append(np.minimum(-np.expm1(-np.cumsum(gaps)), 1 - 2.0**-53))
         return np.concatenate(levels), np.concatenate(tails)
 
-    def _ranks(self, levels: IntArray, bits: Bits) -> IntArray:
-        """Draw distinct uniform ranks inside each level: noise knows no item from another."""
+    def _draw_ranks(self, levels: IntArray, bits: Bits) -> IntArray:
+        """Draw distinct uniform ranks inside each level, because the noise of all its items has the same law."""
         ranks = np.empty_like(levels)
         for level in np.unique(levels).tolist():
             asked = np.flatnonzero(levels == level)
-            ranks[asked] = distinct_below(np.full(len(asked), self._profile.sizes[level]), bits)
+            ranks[asked] = draw_distinct_below(np.full(len(asked), self._profile.sizes[level]), bits)
         return ranks
 
 
-def uniform_floats(count: int, bits: Bits) -> FloatArray:
+def draw_uniform_floats(count: int, bits: Bits) -> FloatArray:
     """Draw uniform floats strictly between 0 and 1, odd multiples of 2^-53."""
-    return ((leading_words(count, bits) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+    return ((draw_words(count, bits) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52

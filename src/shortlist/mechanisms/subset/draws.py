@@ -5,8 +5,8 @@ P(S) ∝ q^(x + y − g). It is the law of this procedure: draw a size n and two
 q^(−g) (1 − q)² q^(X + Y) C(r(X) + m(Y), r(X)), then draw S uniformly among the sets of n items with losses of at most X
 and Y. The proof is in subset.proof.md.
 
-Pairs are taken in blocks, as losses are in Joint: a block has the weight as if each of its pairs allowed what the
-last one does, and a set drawn from it is kept with the probability that makes up for that.
+Pairs are drawn in blocks, as losses are in Joint. In the weight of a block, every pair counts as many sets as the last
+one allows. Rejection sampling corrects this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
-from shortlist.exact.uniform import Uniform, distinct_below
+from shortlist.exact.uniform import Uniform, draw_distinct_below
 from shortlist.mechanisms.spans import count_bits, draw_reaches
 from shortlist.mechanisms.subset.grid import Grid, SetCell
 from shortlist.mechanisms.subset.sets import Sets
@@ -42,7 +42,7 @@ class SetMixture:
         self._rate = rate
         self._all_bits = count_set_bits(levels.d, sizes)
         self._reach = find_reach(self._all_bits, rate)
-        self._shown = self._profile(self._reach)
+        self._shown = self._read_profile(self._reach)
         families = [Sets(self._shown, n, self._reach) for n in sizes]
         self._widest = max(sets.gap for sets in families)
         self._grids = [
@@ -53,17 +53,17 @@ class SetMixture:
         self._table, self._ends = self._tabulate()
 
     def draw(self, bits: Bits) -> Picks:
-        """Choose a set of items; they come in random order."""
+        """Choose a set of items, in random order."""
         while True:
             cell = self._choose(Uniform(bits))
             positions = _draw_positions(cell, bits)
-            if self._keeps(cell, np.sort(positions), bits):
-                shuffled = positions[distinct_below(np.full(len(positions), len(positions)), bits)]
+            if self._accepts(cell, np.sort(positions), bits):
+                shuffled = positions[draw_distinct_below(np.full(len(positions), len(positions)), bits)]
                 return replace(cell.sets.profile.picks(shuffled), unordered=True)
 
     def cells(self) -> list[SetCell]:
         """Cover all pairs of losses of all sizes with exact weights: the blocks of the table, and then the rest."""
-        complete = [Sets(self.complete, n, EVERY_LEVEL) for n in self._sizes]
+        complete = [Sets(self.complete_profile, n, EVERY_LEVEL) for n in self._sizes]
         tabulated = {grid.sets.n: grid for grid in self._grids}
         pairs = [(sets, tabulated[sets.n]) for sets in complete if sets.n in tabulated]
         listed = [cell for sets, grid in pairs for cell in grid.cells(sets)]
@@ -82,25 +82,25 @@ class SetMixture:
         return [*listed, *rest, *others]
 
     @property
-    def doubt(self) -> float:
-        """The largest probability that one choice among the blocks needs more than floats."""
-        return self._table.doubt
+    def escalation_bound(self) -> float:
+        """An upper bound of the probability that floats cannot choose a block."""
+        return self._table.escalation_bound
 
     @cached_property
-    def complete(self) -> Profile:
-        """All levels, for the rare draws that what was tabulated cannot decide."""
-        return self._profile(EVERY_LEVEL)
+    def complete_profile(self) -> Profile:
+        """All levels, for the rare draws that the table cannot decide."""
+        return self._read_profile(EVERY_LEVEL)
 
-    def _profile(self, depth: int) -> Profile:
-        # One item more than the largest set: its count says by how much the set of the top items leads.
+    def _read_profile(self, depth: int) -> Profile:
+        # One item more than the largest set. Its count shows by how much the top set leads.
         return self._levels.above(min(self._sizes[-1] + 1, self._levels.d), depth)
 
     def _tabulate(self) -> tuple[Table, IntArray]:
-        """Tabulate all blocks, and say where the blocks of each size end in the table."""
+        """Tabulate all blocks, and return where the blocks of each size end in the table."""
         parts = [grid.weights() for grid in self._grids]
         left_out = np.concatenate([grid.left_out() for grid in self._grids])
         if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
-            # Pairs with an upper or a lower loss beyond the reach, and the sizes without a place in the table.
+            # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
         return Weights(concatenate(parts), left_out).table(), np.cumsum([len(part.mantissa) for part in parts])
 
@@ -109,20 +109,20 @@ class SetMixture:
         index = self._table.locate(number)
         if index is None:
             return quantile(number, self.cells())
-        place = int(np.searchsorted(self._ends, index, side="right"))
-        grid = self._grids[place]
-        row, column = divmod(index - (int(self._ends[place - 1]) if place else 0), len(grid.columns) - 1)
+        table = int(np.searchsorted(self._ends, index, side="right"))
+        grid = self._grids[table]
+        row, column = divmod(index - (int(self._ends[table - 1]) if table else 0), len(grid.columns) - 1)
         return SetCell(
             rate=self._rate,
             sets=grid.sets,
             offset=grid.offset,
             rows=(int(grid.rows[row]), int(grid.rows[row + 1])),
             columns=(int(grid.columns[column]), int(grid.columns[column + 1])),
-            even=True,
+            padded=True,
         )
 
-    def _keeps(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
-        """Draw a pair of losses of a block, and say whether it allows the set at some positions."""
+    def _accepts(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
+        """Draw a pair of losses of a block, and return whether it allows the set at these positions."""
         if cell.rows[1] - cell.rows[0] == cell.columns[1] - cell.columns[0] == 1:
             return True
         pairs = zip(cell.spans(), cell.sets.losses(positions), strict=True)
@@ -136,7 +136,7 @@ def _draw_positions(cell: SetCell, bits: Bits) -> IntArray:
     forced = cell.sets.n - places
     if not places:
         return np.arange(forced)
-    return np.concatenate([np.arange(forced), forced + distinct_below(np.full(places, allowed), bits)])
+    return np.concatenate([np.arange(forced), forced + draw_distinct_below(np.full(places, allowed), bits)])
 
 
 def count_set_bits(d: int, sizes: range) -> float:
@@ -151,6 +151,6 @@ def count_set_bits(d: int, sizes: range) -> float:
 
 
 def find_reach(all_bits: float, rate: Fraction) -> int:
-    """A loss such that all sets together, times q^loss, weigh less than 2^-64 of the best set alone."""
+    """Find a loss such that the number of all sets times q^loss is below 2^-64, the best set having weight 1."""
     nats = math.ceil((all_bits + _REACH_BITS) * math.log(2))
     return min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)

@@ -17,15 +17,15 @@ from shortlist.exact.scaled import Scaled, concatenate, power, powers
 from shortlist.mechanisms.spans import Span, count_bits, lengths
 from shortlist.mechanisms.subset.sets import Sets, Steps, count_sets
 
-# None of these can change a probability; they trade the time of preparing for that of drawing.
+# These constants never change a probability. They trade the time of preparing for the time of drawing.
 _LEFT_OUT_BITS = 56
 """A block of less than 2^-56 of the whole is left out of the table."""
 _COARSE = 24
-"""Into how many ranges each of the two losses is cut to see where the weight is."""
+"""The number of ranges of each loss in a coarse first pass, which finds the blocks that carry the weight."""
 _FEW_PAIRS = 1 << 11
 """Below this many pairs, computing all of them is faster than a coarse first pass."""
 _MOST_PAIRS = 1 << 15
-"""Beyond this many pairs, blocks of several are made, and draws may be rejected."""
+"""For more pairs than this, a block holds several, and a draw from it may be rejected."""
 _STEEP_BITS = 2
 """In a block, the number of sets grows by less than 2^3 along either loss."""
 
@@ -51,7 +51,7 @@ class Grid:
         return int(np.diff(self.rows).max()) == int(np.diff(self.columns).max()) == 1
 
     def weights(self, *, lowest: bool = False) -> Scaled:
-        """The weights of all blocks, row after row; with `lowest`, as if each pair allowed what the first one does."""
+        """Compute the weights of all blocks, row after row. With `lowest`, a pair counts the sets of the first one."""
         rows, columns = (_weigh(self._rate, *axis) for axis in ((self._upper, self.rows), (self._lower, self.columns)))
         high, wide = (edges[:-1] if lowest else edges[1:] - 1 for edges in (self.rows, self.columns))
         numbers = count_sets(self._upper.sizes[high], self._lower.sizes[wide])
@@ -72,7 +72,7 @@ class Grid:
     def cells(self, complete: Sets) -> list[SetCell]:
         """The blocks in the order of `weights`, with exact weights."""
         return [
-            SetCell(rate=self._rate, sets=complete, offset=self.offset, rows=rows, columns=columns, even=True)
+            SetCell(rate=self._rate, sets=complete, offset=self.offset, rows=rows, columns=columns, padded=True)
             for rows in pairwise(self.rows.tolist())
             for columns in pairwise(self.columns.tolist())
         ]
@@ -99,7 +99,7 @@ class Grid:
 class SetCell:
     """The pairs of losses on some steps of r and m, with their exact weight.
 
-    The weight of an `even` cell is as if each of its pairs allowed what the last one does. The weight of any other
+    In the weight of a `padded` cell, every pair counts as many sets as the last one allows. The weight of any other
     cell is bounded from below by its first pair and from above by its last.
     """
 
@@ -108,7 +108,7 @@ class SetCell:
     offset: int
     rows: tuple[int, int]
     columns: tuple[int, int]
-    even: bool = False
+    padded: bool = False
 
     def spans(self) -> tuple[Span, Span]:
         """The ranges of the upper and of the lower loss."""
@@ -118,24 +118,24 @@ class SetCell:
         return Span(rate=self.rate, start=start, end=end), Span(rate=self.rate, start=begin, end=stop)
 
     def most(self) -> int:
-        """How many sets the last pair allows."""
+        """Count the sets that the last pair allows."""
         return self.sets.number(self.rows[1] - 1, self.columns[1] - 1)
 
     def least(self) -> int:
-        """How many sets the first pair allows."""
+        """Count the sets that the first pair allows."""
         return self.sets.number(self.rows[0], self.columns[0])
 
     def weight(self) -> arb:
         """Enclose the weight."""
         upper, lower = self.spans()
         number = arb(self.most())
-        if not self.even:
+        if not self.padded:
             number = number.union(arb(self.least()))
         return exp_minus(self.rate * self.offset) * upper.weight() * lower.weight() * number
 
     def split(self) -> tuple[SetCell, SetCell] | None:
-        """Two halves, unless all pairs in the cell allow the same sets."""
-        if self.even or self.least() == self.most():
+        """Return two halves, or None if all pairs in the cell allow the same sets."""
+        if self.padded or self.least() == self.most():
             return None
         (first, after), (left, right) = self.rows, self.columns
         if after - first >= right - left:
@@ -150,7 +150,7 @@ def _find_core(upper: Steps, lower: Steps, rate: Fraction) -> tuple[tuple[int, i
 
     With N sets allowed by the last pair of a block and (a, c) its first pair, the block weighs at most N q^(a+c). All
     sets together weigh at least N q^(a+c) for N and (a, c) of any single pair. Exponents of two are enough to
-    compare them; three bits make up for that, and for floats as far as `count_bits` is off.
+    compare them. Three bits allow for this, and for the error of `count_bits`.
     """
     top, bottom, left, right = 0, len(upper), 0, len(lower)
     outside: list[FloatArray] = [np.empty(0)]
@@ -162,9 +162,9 @@ def _find_core(upper: Steps, lower: Steps, rate: Fraction) -> tuple[tuple[int, i
         sure = exponents - costs[0][rows[1:] - 1, None] - costs[1][columns[1:] - 1]
         heavy = most > sure.max() - _LEFT_OUT_BITS
         high, wide = np.flatnonzero(heavy.any(axis=1)), np.flatnonzero(heavy.any(axis=0))
-        kept = np.ix_(range(high[0], high[-1] + 1), range(wide[0], wide[-1] + 1))
+        core = np.ix_(range(high[0], high[-1] + 1), range(wide[0], wide[-1] + 1))
         dropped = np.ones(most.shape, dtype=bool)
-        dropped[kept] = False
+        dropped[core] = False
         outside.append(most[dropped])
         top, bottom = int(rows[high[0]]), int(rows[high[-1] + 1])
         left, right = int(columns[wide[0]]), int(columns[wide[-1] + 1])
@@ -186,24 +186,24 @@ def _divide(upper: Steps, lower: Steps, core: tuple[int, int, int, int]) -> tupl
         return rows, columns
     down = count_sets(upper.sizes[top:bottom], lower.sizes[right - 1 : right]).exponent[:, 0]
     across = count_sets(upper.sizes[bottom - 1 : bottom], lower.sizes[left:right]).exponent[0]
-    return np.append(rows[_edges(down)], bottom), np.append(columns[_edges(across)], right)
+    return np.append(rows[_find_edges(down)], bottom), np.append(columns[_find_edges(across)], right)
 
 
-def _edges(exponents: IntArray) -> IntArray:
-    """Where blocks begin, such that exponents differ by `_STEEP_BITS` at most inside a block."""
-    return np.array(list(_greedy(exponents.tolist())))
+def _find_edges(exponents: IntArray) -> IntArray:
+    """Find where blocks begin, such that exponents inside a block differ by at most `_STEEP_BITS`."""
+    return np.array(list(_find_starts(exponents.tolist())))
 
 
-def _greedy(exponents: list[int]) -> Iterator[int]:
+def _find_starts(exponents: list[int]) -> Iterator[int]:
     limit = -math.inf
-    for place, exponent in enumerate(exponents):
+    for index, exponent in enumerate(exponents):
         if exponent > limit:
             limit = exponent + _STEEP_BITS
-            yield place
+            yield index
 
 
 def _weigh(rate: Fraction, steps: Steps, edges: IntArray) -> Scaled:
-    """q^a − q^b for consecutive ranges of steps; q^a for a last one that never ends."""
+    """Compute q^a − q^b for consecutive ranges of steps, and q^a for a last range without an end."""
     starts = steps.starts[edges[:-1]]
     ends = steps.starts[edges[1:-1]]
     last = steps.bounds(int(edges[-2]), int(edges[-1]))[1]

@@ -15,12 +15,12 @@ from shortlist.profile import Profile
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Steps:
-    """A number that grows with a loss in steps: it is `sizes[i]` from the loss `starts[i]` to the next start."""
+    """A number that grows with a loss, in steps. It is `sizes[i]` from the loss `starts[i]` to the next start."""
 
     starts: IntArray
     sizes: IntArray
     end: int | None
-    """Where the last step ends; None if it never does."""
+    """Where the last step ends, or None if it never ends."""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -37,24 +37,24 @@ class Steps:
 
     def cut(self, reach: int) -> Steps:
         """The steps that begin below `reach`."""
-        kept = int(np.searchsorted(self.starts, reach))
+        end = int(np.searchsorted(self.starts, reach))
         return (
             self
-            if kept == len(self)
-            else Steps(starts=self.starts[:kept], sizes=self.sizes[:kept], end=int(self.starts[kept]))
+            if end == len(self)
+            else Steps(starts=self.starts[:end], sizes=self.sizes[:end], end=int(self.starts[end]))
         )
 
 
 class Sets:
-    """The sets S of n items, told apart by two losses.
+    """The sets S of n items, grouped by two losses.
 
     The upper loss is how many votes the best item outside S has above h_(n+1) (above 0, if nothing is outside). The
     lower loss is how many votes the worst item inside S has below h_(n). Neither is negative, and
 
         (largest count outside) − (smallest count inside) = upper loss + lower loss − gap,    gap = h_(n) − h_(n+1).
 
-    An upper loss of at most x forces all items with more than h_(n+1) + x votes into S; let r(x) places be left then.
-    A lower loss of at most y allows the items with h_(n) − y votes or more; let n + m(y) items have them. So
+    An upper loss of at most x forces all items with more than h_(n+1) + x votes into S. Let r(x) places be left.
+    A lower loss of at most y allows the items with h_(n) − y votes or more. Let n + m(y) be their number. So
     C(r(x) + m(y), r(x)) sets have losses of at most x and y. Both r and m grow in steps.
 
     >>> sets = Sets(Profile.of(np.array([5, 3, 3, 0])), n=2, reach=100)
@@ -82,7 +82,7 @@ class Sets:
         self.lower = Steps(
             starts=self.lowest - profile.values[last:],
             sizes=profile.ends[last:] - n,
-            end=None if profile.complete else self.gap + reach,
+            end=None if profile.is_complete else self.gap + reach,
         )
 
     def without_leader(self) -> Sets | None:
@@ -117,7 +117,7 @@ def count_sets(places: IntArray, spare: IntArray) -> Scaled:
     """C(r + m, r) for all r in a rising array and all m in another, a row for each r, with a proven error.
 
     C(r + m, r) is the product of (m + t)/t over t ≤ r. Each factor is rounded twice, by its division and by the
-    multiplication; the running products are scaled before they leave the range of floats.
+    multiplication. The running products are scaled before they leave the range of floats.
 
     >>> count_sets(np.array([0, 2]), np.array([1, 3])).align(0)
     array([[ 1.,  1.],

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism, read_size
+from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.subset.draws import SetMixture
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote
+from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.profile import Levels
 
 
@@ -35,7 +35,7 @@ class Subset(Mechanism):
 
     name: ClassVar[str] = "subset"
     summary: ClassVar[str] = "one draw among all sets of k items, without their order"
-    when: ClassVar[str] = "the order of the items does not matter: far fewer votes are needed then"
+    when: ClassVar[str] = "the order of the items does not matter: fewer votes are needed then"
     rho_in_words: ClassVar[str] = "ε²/8"
     bound_in_words: ClassVar[str] = "an item left out has at most {bound} votes more than any listed item"
     colour: ClassVar[str] = "#999999"
@@ -62,7 +62,7 @@ class Subset(Mechanism):
         Mechanism.__post_init__(self)
         if self.at_least is None:
             return
-        smallest = read_size(self.at_least, name="at_least")
+        smallest = read_whole(self.at_least, name="at_least")
         if smallest > self.k:
             raise ParameterError(
                 "{at_least} must be at most {k}, which is {largest}",

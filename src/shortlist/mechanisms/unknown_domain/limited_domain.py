@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, ClassVar
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, exp_minus, working_precision
 from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.counts.calibrated import read_cap
-from shortlist.mechanisms.mechanism import Prepared, read_size
+from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
 from shortlist.mechanisms.unknown_domain.observed import NothingToChoose, UnknownDomain
 from shortlist.mechanisms.unknown_domain.stopped_peel import Stop, StoppedPeel
 from shortlist.privacy import Neighbours
-from shortlist.privacy.numbers import Real, quote
+from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.profile import Profile
 
 _FEWEST = 1000
@@ -69,8 +68,8 @@ class LimitedDomain(UnknownDomain):
     def __post_init__(self) -> None:
         UnknownDomain.__post_init__(self)
         if self.votes_per_person is not None:
-            self._read(votes_per_person=read_cap(self.votes_per_person))
-        candidates = max(_TIMES * self.k, _FEWEST) if self.k_bar is None else read_size(self.k_bar, name="k_bar")
+            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
+        candidates = max(_TIMES * self.k, _FEWEST) if self.k_bar is None else read_whole(self.k_bar, name="k_bar")
         if candidates < self.k:
             raise ParameterError(
                 "{k_bar} must be at least {k}, which is {least}",

@@ -16,11 +16,10 @@ from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
-from shortlist.exact.uniform import Uniform, below
-from shortlist.mechanisms.mechanism import read_size
+from shortlist.exact.uniform import Uniform, draw_below
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
-from shortlist.privacy.numbers import Real, quote
+from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.profile import Picks, Profile
 
 
@@ -71,7 +70,7 @@ class Stable(UnknownDomain):
                 )
             self._read(k=given[1], at_least=given[0])
         UnknownDomain.__post_init__(self)
-        smallest = (self.k + 1) // 2 if self.at_least is None else read_size(self.at_least, name="at_least")
+        smallest = (self.k + 1) // 2 if self.at_least is None else read_whole(self.at_least, name="at_least")
         if smallest > self.k:
             raise ParameterError(
                 "{at_least} must be at most {k}, which is {largest}",
@@ -140,7 +139,7 @@ class StableSets:
         """Choose a set of items, or none."""
         cell = quantile(Uniform(bits), self._cells)
         fitting = np.flatnonzero(self.gaps == cell.gap)
-        size = self._sizes[int(fitting[below(len(fitting), bits)])]
+        size = self._sizes[int(fitting[draw_below(len(fitting), bits)])]
         noisy = cell.gap + self._law.draw(1, bits)[0]
         released = size if cell.gap > 0 and noisy >= self._threshold else 0
         picks = self._observed.picks(np.arange(released))

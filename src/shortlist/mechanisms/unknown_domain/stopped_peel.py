@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms.peel.peeling import Peel, Peeling
+from shortlist.mechanisms.peel.peeling import PeelLevels, PeelRun
 from shortlist.profile import Picks, Profile
 
 
@@ -33,11 +33,11 @@ class StoppedPeel:
         self._stop = stop
         # After all candidates, only the stop is left.
         self._rounds = min(k, candidates.d + 1)
-        self._peeling = Peeling(self.candidates, k=self._rounds, rate=rate)
+        self._peeling = PeelLevels(self.candidates, k=self._rounds, rate=rate)
 
     def draw(self, bits: Bits) -> Picks:
         """Choose up to k items."""
-        peel = Peel(self._peeling, bits)
+        peel = PeelRun(self._peeling, bits)
         for _ in range(self._rounds):
             level, position = peel.propose()
             if self._first_stop <= position < self._first_stop + self._stop.copies:

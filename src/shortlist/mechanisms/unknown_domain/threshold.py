@@ -12,11 +12,11 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import shortfall, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
-from shortlist.mechanisms.counts.calibrated import choose_noise, read_cap
+from shortlist.mechanisms.counts.calibrated import choose_noise
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
-from shortlist.privacy.numbers import Real, quote
+from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.privacy.zcdp import rho_from, round_down
 from shortlist.profile import Picks, Profile
 
@@ -69,7 +69,7 @@ class Threshold(UnknownDomain):
 
     def __post_init__(self) -> None:
         UnknownDomain.__post_init__(self)
-        self._read(votes_per_person=read_cap(self.votes_per_person))
+        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
         self._read(
             noise=min(NoiseLaw, key=lambda each: self._find(each)[1]) if self.noise is None else self._read_law()
         )

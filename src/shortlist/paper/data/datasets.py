@@ -1,4 +1,4 @@
-"""The six data sets of the paper: their sizes, where they come from, and what stands in for those not at hand."""
+"""The six data sets of the paper: their sizes, where they come from, and the stand-ins for missing files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DATASETS = {
             inside="archive",
             authors_file="games.csv",
             source="https://www.kaggle.com/datasets/tamber/steam-video-games",
-            read=formats.games,
+            read=formats.read_games,
             wide_gaps=False,
             largest=4_841,
             hundredth=214,
@@ -68,7 +68,7 @@ DATASETS = {
             inside="archive",
             authors_file="books.csv",
             source="https://www.kaggle.com/datasets/jealousleopard/goodreadsbooks",
-            read=formats.books,
+            read=formats.read_books,
             wide_gaps=True,
             largest=4_597_666,
             hundredth=335_477,
@@ -83,7 +83,7 @@ DATASETS = {
             inside="OnlineNewsPopularity",
             authors_file="news.csv",
             source="https://archive.ics.uci.edu/dataset/332",
-            read=formats.news,
+            read=formats.read_news,
             wide_gaps=True,
             largest=843_300,
             hundredth=74_100,
@@ -98,7 +98,7 @@ DATASETS = {
             inside="dataverse_files",
             authors_file="tweets.csv",
             source="https://doi.org/10.7910/DVN/JBXKFD",
-            read=formats.tweets,
+            read=formats.read_tweets,
             wide_gaps=True,
             largest=600_000,
             hundredth=55_000,
@@ -113,7 +113,7 @@ DATASETS = {
             inside="ml-25m",
             authors_file="movies.csv",
             source="https://grouplens.org/datasets/movielens/25m/",
-            read=formats.movies,
+            read=formats.read_movies,
             wide_gaps=True,
             largest=81_491,
             hundredth=38_000,
@@ -128,7 +128,7 @@ DATASETS = {
             inside="amazon",
             authors_file="foods.csv",
             source="https://jmcauley.ucsd.edu/data/amazon/",
-            read=formats.food,
+            read=formats.read_food,
             wide_gaps=False,
             largest=11_500,
             hundredth=2_300,
@@ -141,7 +141,7 @@ DATASETS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """The counts of a data set in falling order, and the file they come from; none for a stand-in."""
+    """The counts of a data set in falling order, and the file they come from. A stand-in has no file."""
 
     dataset: DataSet
     counts: IntArray
@@ -187,7 +187,7 @@ def choose_datasets(names: Sequence[str]) -> tuple[DataSet, ...]:
 
 
 def find_folder(given: Path | None) -> Path | None:
-    """The folder that was given, or else the one that the environment names."""
+    """Return the folder that was given, or else the one that the environment names."""
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
     if folder is not None and not folder.is_dir():
@@ -201,7 +201,7 @@ def find_folder(given: Path | None) -> Path | None:
 
 
 def require_folder(given: Path | None) -> Path | None:
-    """The same folder, which must hold a data set: one without any was named by mistake."""
+    """Return the same folder. Refuse one without a data set, because it was probably named by mistake."""
     folder = find_folder(given)
     if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(
@@ -243,7 +243,7 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
             least=dataset.least,
         )
         return Histogram(dataset=dataset, counts=counts, origin=None)
-    counts = formats.counts_vector(path) if path.suffix == ".npy" else dataset.read(path)
+    counts = formats.read_vector(path) if path.suffix == ".npy" else dataset.read(path)
     if len(counts) != dataset.d:
         raise DataError(
             "{file} must hold the {size:,} items of the paper's {name}",

@@ -18,43 +18,43 @@ from shortlist.errors import DataError
 from shortlist.privacy.numbers import quote
 
 
-def games(path: Path) -> IntArray:
+def read_games(path: Path) -> IntArray:
     """Purchases per game: `steam-200k.csv`, without a header: user, game, behaviour, hours, 0."""
     return _occurrences(path, (row[1] for row in _rows(path, columns=3) if row[2] == "purchase"))
 
 
-def books(path: Path) -> IntArray:
+def read_books(path: Path) -> IntArray:
     """Ratings per book: `books.csv` of Goodreads.
 
     Some lines hold one comma too many. The published experiments read the column by its position all the same, and
     drop the first book. This function does the same: otherwise the histogram would not be theirs.
     """
-    return _column(path, "ratings_count")[1:]
+    return _read_column(path, "ratings_count")[1:]
 
 
-def news(path: Path) -> IntArray:
+def read_news(path: Path) -> IntArray:
     """Shares per article: `OnlineNewsPopularity.csv`, whose column names begin with a space."""
-    return _column(path, "shares")
+    return _read_column(path, "shares")
 
 
-def tweets(path: Path) -> IntArray:
+def read_tweets(path: Path) -> IntArray:
     """Likes per tweet: `tweets.csv`, whose texts may run over several lines."""
-    return _column(path, "number_of_likes")
+    return _read_column(path, "number_of_likes")
 
 
-def movies(path: Path) -> IntArray:
+def read_movies(path: Path) -> IntArray:
     """Ratings per movie: `ratings.csv` of MovieLens: userId, movieId, rating, timestamp."""
     rows = _rows(path, columns=4)
     next(rows, None)
     return _occurrences(path, (row[1] for row in rows))
 
 
-def food(path: Path) -> IntArray:
+def read_food(path: Path) -> IntArray:
     """Ratings per product: `ratings_Grocery_and_Gourmet_Food.csv`, without a header: user, item, rating, time."""
     return _occurrences(path, (row[1] for row in _rows(path, columns=4)))
 
 
-def counts_vector(path: Path) -> IntArray:
+def read_vector(path: Path) -> IntArray:
     """A plain vector of counts, as NumPy saves it."""
     try:
         counts = np.load(path, allow_pickle=False)
@@ -75,7 +75,7 @@ def _occurrences(path: Path, items: Iterable[str]) -> IntArray:
     return _check(path, np.fromiter(Counter(items).values(), dtype=np.int64))
 
 
-def _column(path: Path, name: str) -> IntArray:
+def _read_column(path: Path, name: str) -> IntArray:
     """Read a column of whole numbers by the position that the header gives it."""
     rows = _rows(path, columns=1)
     header = [column.strip() for column in next(rows, [])]

@@ -1,4 +1,4 @@
-"""A synthetic histogram in place of a data set that is not at hand: right in size, invented in its details."""
+"""A synthetic histogram for a data set that is missing. Its size is right, and its details are invented."""
 
 from __future__ import annotations
 

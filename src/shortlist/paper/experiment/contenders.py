@@ -36,7 +36,7 @@ class Maker(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The parameters of one selection; beta is None for a mechanism that has none."""
+    """The parameters of one selection; beta is None for a mechanism without beta."""
 
     k: int
     epsilon: float
@@ -56,7 +56,7 @@ class Contender:
 
     @property
     def name(self) -> str:
-        """What tables and commands call it.
+        """The name in tables and commands.
 
         >>> Contender(law="joint", maker=Maker.RELEASED).name, Contender(law="joint", maker=Maker.OURS).name
         ('released-joint', 'joint')
@@ -65,7 +65,7 @@ class Contender:
 
     @property
     def label(self) -> str:
-        """What figures and pages call it.
+        """The name in figures and pages.
 
         >>> Contender(law="joint", maker=Maker.RELEASED).label, Contender(law="joint", maker=Maker.OURS).label
         ('Joint (released)', 'joint (ours)')
@@ -84,12 +84,12 @@ class Contender:
 
     @property
     def is_unordered(self) -> bool:
-        """Whether its lists have no order; they are compared as if sorted by their counts."""
+        """Whether its lists have no order. They are compared as if sorted by their counts."""
         return self.law == "subset"
 
     @property
     def has_time(self) -> bool:
-        """Whether its time is measured; Laplace and Gamma are compared by their errors only."""
+        """Whether its time is measured. Laplace and Gamma are compared by their errors only."""
         return self.law not in ("laplace", "gamma")
 
     @property
@@ -102,14 +102,14 @@ class Contender:
         return self.maker is not Maker.RELEASED or self.law == "fastjoint"
 
     def parameters(self, setting: Setting) -> dict[str, Any]:
-        """What the program is given besides k and epsilon."""
+        """The parameters of the program besides k and epsilon."""
         if self.has_beta:
             return {"beta": setting.beta}
         wants_delta = self.law == "cdp-peel" or (self.maker is Maker.OURS and _needs_delta(self.law))
         return {"delta": DELTA} if wants_delta else {}
 
     def own(self, setting: Setting) -> Setting:
-        """A setting as the program sees it: without beta, where it has none.
+        """Return a setting without beta, if the program has no beta.
 
         >>> Contender(law="joint", maker=Maker.OURS).own(Setting(k=3, epsilon=1.0, beta=0.5))
         Setting(k=3, epsilon=1.0, beta=None)

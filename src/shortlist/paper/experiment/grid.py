@@ -1,4 +1,4 @@
-"""What is measured: every cell of the paper's grid, how many lists for its errors and how many rounds for its time."""
+"""The cells of the paper's grid, the number of lists for errors, and the number of rounds for times."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cell:
     setting: Setting
 
     def seed(self, run: int, trial: int) -> int:
-        """A seed for each trial, from the seed of the run; it depends on nothing else that is measured."""
+        """Return a seed for each trial. It follows from the seed of the run and the cell."""
         at = self.setting
         text = f"{run} {self.dataset} {self.contender} k={at.k} epsilon={at.epsilon!r} beta={at.beta!r}"
         return (int.from_bytes(hashlib.sha256(text.encode()).digest()[:6]) << 32) + trial
@@ -93,12 +93,12 @@ class Grid:
         return [cell for cell in cells if self._is_timed(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
 
     def memory_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
-        """The cells whose memory is measured once: FastJoint and Joint at three k, where one list is not too slow."""
+        """The cells whose memory is measured once: FastJoint and Joint at three k at which one list is fast enough."""
         cells = self.time_cells(contenders, sizes)
         return [cell for cell in cells if _has_memory(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
 
     def wants_round(self, rounds: int, spent: float) -> bool:
-        """Whether a cell with so many rounds and so many seconds is timed once more.
+        """Return whether a cell is timed once more after this many rounds and seconds.
 
         >>> grid = Grid(datasets=("games",), rounds=20, seconds=30)
         >>> [grid.wants_round(rounds, spent) for rounds, spent in ((19, 5), (20, 5), (3, 90), (4, 90))]
@@ -107,7 +107,7 @@ class Grid:
         return rounds < self.rounds and (rounds < FEWEST_ROUNDS or spent < self.seconds)
 
     def settings(self) -> Iterator[Setting]:
-        """Every setting of the sweeps; the default, which is in each sweep, may come more than once."""
+        """List every setting of the sweeps. The default is in each sweep, so it may be there more than once."""
         return (setting for name in SWEEPS if name in self.vary for setting in SWEEPS[name])
 
     def _cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
@@ -128,7 +128,7 @@ class Grid:
 
 
 def list_programs(*, released: bool) -> dict[str, Contender]:
-    """The programs that can run: the released ones only where their folder was given."""
+    """List the programs that can run. The released ones need their folder."""
     return {name: each for name, each in CONTENDERS.items() if released or each.maker is not Maker.RELEASED}
 
 

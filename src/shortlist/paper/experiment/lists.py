@@ -1,4 +1,4 @@
-"""Many lists of one law, for the errors: what depends on the data and on k is computed once.
+"""Many lists of one law, for their errors. Everything that depends only on the data and on k is computed once.
 
 The laws are those of the published algorithms. Joint and FastJoint draw their subset from cumulative weights instead of
 by Gumbel noise, and PNF-Peel draws the largest noise of each group of equal counts instead of every noise. A test
@@ -17,11 +17,11 @@ from shortlist.exact.bits import SeededBits
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.contenders import Contender, Maker, Setting
 from shortlist.paper.published import PUBLISHED
-from shortlist.paper.published.fastjoint import Groups, count_table, group_items, truncation
+from shortlist.paper.published.fastjoint import Groups, compute_truncation, count_table, group_items
+from shortlist.paper.published.fastjoint import compute_log_sizes as log_sizes_of_groups
 from shortlist.paper.published.fastjoint import draw_sequence as draw_from_groups
-from shortlist.paper.published.fastjoint import log_subset_sizes as log_sizes_of_groups
+from shortlist.paper.published.joint import compute_log_sizes as log_sizes_of_places
 from shortlist.paper.published.joint import draw_sequence as draw_from_order
-from shortlist.paper.published.joint import log_subset_sizes as log_sizes_of_places
 from shortlist.paper.released.process import Released
 from shortlist.selection.from_counts import prepare
 
@@ -56,8 +56,8 @@ def draw_lists(
     return np.array([falling[items] for items in lists]), np.array([len(each) - len(np.unique(each)) for each in lists])
 
 
-def tail_probability(histogram: Histogram, setting: Setting) -> tuple[int, float]:
-    """Compute τ and ln Pr[loss ≥ τ] of FastJoint, from its subset sizes; −inf where no list has the loss."""
+def compute_tail(histogram: Histogram, setting: Setting) -> tuple[int, float]:
+    """Compute τ and ln Pr[loss ≥ τ] of FastJoint, from its subset sizes. It is −inf if no list has the loss."""
     tau, _, log_sizes = _fastjoint_sizes(histogram, setting)
     log_weights = log_sizes - setting.epsilon / 2 * np.arange(len(log_sizes))[:, None]
     return tau, _log_sum(log_weights[-1]) - _log_sum(log_weights)
@@ -107,7 +107,7 @@ def _pnf_peel(contender: Contender, histogram: Histogram, setting: Setting) -> _
 
 
 def _program(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
-    """The published program itself, where one list takes O(d)."""
+    """Run the published program itself, if one list takes O(d)."""
     program, parameters = PUBLISHED[contender.law], contender.parameters(setting)
     return lambda rng: program(histogram.counts, setting.k, setting.epsilon, rng=rng, **parameters)
 
@@ -137,7 +137,7 @@ _JOINT_SIZES = _Sizes()
 
 def _fastjoint_sizes(histogram: Histogram, setting: Setting) -> tuple[int, Groups, FloatArray]:
     assert setting.beta is not None
-    tau = truncation(len(histogram.counts), setting.k, setting.epsilon, setting.beta)
+    tau = compute_truncation(len(histogram.counts), setting.k, setting.epsilon, setting.beta)
     groups = group_items(histogram.counts, setting.k)
     return tau, groups, log_sizes_of_groups(count_table(groups, tau))
 

@@ -1,4 +1,4 @@
-"""What a trial was measured with: the machine, its load, and the version of the code."""
+"""The machine of a trial, its load, and the version of the code."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MEASURED = (
 )
 
 
-def machine() -> str:
-    """Describe this machine in one line; never whose machine it is."""
+def describe_machine() -> str:
+    """Describe this machine in one line, without the name of its owner."""
     parts = [
         f"{_processor()}, {os.cpu_count()} cores",
         f"{platform.system()} {platform.machine()}",
@@ -36,8 +36,8 @@ def machine() -> str:
     return "; ".join(parts)
 
 
-def load() -> float | None:
-    """How many processes wanted to run in the last minute, where the system says so."""
+def measure_load() -> float | None:
+    """Measure how many processes wanted to run in the last minute, if the system tells."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
@@ -45,7 +45,7 @@ def load() -> float | None:
 
 
 @cache
-def code_version() -> str:
+def hash_code() -> str:
     """Hash the code that a measurement depends on: two trials with the same version ran the same code."""
     root = Path(str(files("shortlist")))
     digest = hashlib.sha256()
@@ -58,8 +58,8 @@ def code_version() -> str:
 
 
 @cache
-def commit() -> str:
-    """The commit of the working copy that the code comes from, or nothing for an installed package."""
+def find_commit() -> str:
+    """Find the commit of the working copy that the code comes from. An installed package has none."""
     try:
         done = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=10"],

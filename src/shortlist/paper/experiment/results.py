@@ -32,7 +32,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """The times of a cell in seconds, one entry a round; the lists that were timed have errors as well."""
+    """The times of a cell in seconds, one entry a round; the timed lists have errors, too."""
 
     rounds: IntArray
     wall: FloatArray
@@ -48,7 +48,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataInfo:
-    """What is known of a data set: its size, the hash of its counts, and whether it is a stand-in."""
+    """A data set in the results: its size, the hash of its counts, and whether it is a stand-in."""
 
     d: int
     fingerprint: str
@@ -106,7 +106,7 @@ class Results:
         return self.tables.data[dataset].d
 
     def key(self, dataset: str, contender: str, setting: Setting) -> Key:
-        """The key of a program at a setting of a sweep; beta is dropped where the program has none."""
+        """The key of a program at a setting of a sweep; beta is dropped if the program has no beta."""
         return dataset, contender, CONTENDERS[contender].own(setting)
 
     def errors_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Errors]]:

@@ -1,4 +1,4 @@
-"""The run: errors in batches, memory once, times in rounds of all programs; every trial is kept as it is made."""
+"""The run: errors in batches, memory once, times in rounds of all programs; every trial is stored at once."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from shortlist.array_types import IntArray
 from shortlist.paper.data.datasets import Histogram, choose_datasets, load, require_folder
 from shortlist.paper.experiment.contenders import CONTENDERS, Contender, Setting
 from shortlist.paper.experiment.grid import DEFAULT, Cell, Grid, list_programs
-from shortlist.paper.experiment.lists import draw_lists, tail_probability
-from shortlist.paper.experiment.machine import load as machine_load
+from shortlist.paper.experiment.lists import compute_tail, draw_lists
+from shortlist.paper.experiment.machine import measure_load as machine_load
 from shortlist.paper.experiment.results import Results, read_results
 from shortlist.paper.experiment.store import Store
-from shortlist.paper.experiment.timing import peak_memory, time_list
+from shortlist.paper.experiment.timing import measure_memory, time_list
 from shortlist.paper.released.process import Released
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a step of the run is; `done` and `total` are in the unit of the step."""
+    """The progress of a step. `done` and `total` are in the unit of the step."""
 
     step: str
     done: float
@@ -38,13 +38,13 @@ Watch = Callable[[Progress], None]
 
 
 def load_all(grid: Grid, data: Path | None) -> list[Histogram]:
-    """Read the data sets of a grid from a folder; what is not there is a stand-in."""
+    """Read the data sets of a grid from a folder. A missing one is replaced by a stand-in."""
     folder = require_folder(data)
     return [load(each, folder) for each in choose_datasets(grid.datasets)]
 
 
 class Run:
-    """One run over a grid: it measures what the store does not hold yet."""
+    """One run over a grid. It measures the trials that the store does not have yet."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Run:
         self._failed: set[Cell] = set()
 
     def measure(self) -> Results:
-        """Measure everything that is missing. Interrupted, all trials so far are kept."""
+        """Measure everything that is missing. After an interrupt, the store has all trials so far."""
         try:
             self._draw_errors()
             self._measure_memory()
@@ -83,11 +83,11 @@ class Run:
                 histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
                 seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
                 counts, repeats = draw_lists(contender, histogram, cell.setting, seeds, self._released)
-                linf, l1 = errors(histogram.counts, counts)
+                linf, l1 = compute_errors(histogram.counts, counts)
                 rows = zip(trials, linf.tolist(), l1.tolist(), repeats.tolist(), strict=True)
                 self._store.add("errors", cell, rows)
                 if cell.contender == "published-fastjoint" and not trials.start:
-                    self._store.add("tails", cell, [(0, *tail_probability(histogram, cell.setting))])
+                    self._store.add("tails", cell, [(0, *compute_tail(histogram, cell.setting))])
         self._show("errors", len(missing), len(missing), "")
 
     def _measure_memory(self) -> None:
@@ -98,12 +98,12 @@ class Run:
             self._show("memory", done, len(missing), str(cell))
             with self._record_failure(cell):
                 at, histogram = CONTENDERS[cell.contender], self._histograms[cell.dataset]
-                peak = peak_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
+                peak = measure_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
                 self._store.add("memory", cell, [(0, peak)])
         self._show("memory", len(missing), len(missing), "")
 
     def _time_rounds(self) -> None:
-        """Time all programs at all settings in turn, round after round: a change of the machine's load meets all."""
+        """Time all programs at all settings in turn, round after round. A change of the load affects all of them."""
         self._warm_up()
         cells = self._grid.time_cells(self._contenders, self._sizes)
         held = read_results(self._store).times
@@ -122,13 +122,13 @@ class Run:
     def _time(self, cell: Cell, trial: int) -> float:
         histogram, seed = self._histograms[cell.dataset], cell.seed(self._grid.seed, trial)
         timed = time_list(CONTENDERS[cell.contender], histogram, cell.setting, seed, self._released)
-        linf, l1 = errors(histogram.counts, timed.counts[None, :])
+        linf, l1 = compute_errors(histogram.counts, timed.counts[None, :])
         row = (trial, timed.wall, timed.cpu, timed.before_cpu, int(linf[0]), int(l1[0]), timed.repeats, machine_load())
         self._store.add("times", cell, [row])
         return timed.wall
 
     def _warm_up(self) -> None:
-        """Draw once with every program, so that no first round pays for imports."""
+        """Draw once with every program, so that no first round includes the time of imports."""
         smallest = min(self._histograms.values(), key=lambda each: len(each.counts))
         for contender in self._contenders.values():
             # A program that fails here fails again in its cells, and is reported there.
@@ -139,7 +139,7 @@ class Run:
 
     @contextmanager
     def _record_failure(self, cell: Cell) -> Iterator[None]:
-        """Keep the reason when a cell fails: one broken cell must not cost the others."""
+        """Store the reason if a cell fails, and go on with the other cells."""
         self._store.clear_failure(cell)
         try:
             yield
@@ -181,7 +181,7 @@ class Plan:
 
     @property
     def left(self) -> float:
-        """About how many seconds of rounds are left, estimated anew every second."""
+        """The estimated seconds of rounds that are left, updated every second."""
         if monotonic() - self._estimated > 1:
             self._estimate, self._estimated = self._estimate_left(), monotonic()
         return self._estimate
@@ -212,10 +212,10 @@ class Plan:
         return seconds
 
 
-def errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:
+def compute_errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:
     """The ℓ∞ and the ℓ1 distance between the counts of each list and the largest counts, position by position.
 
-    >>> [each.tolist() for each in errors(np.array([9, 5, 4, 1]), np.array([[5, 9, 1]]))]
+    >>> [each.tolist() for each in compute_errors(np.array([9, 5, 4, 1]), np.array([[5, 9, 1]]))]
     [[4], [11]]
     """
     distances = np.abs(falling[: chosen_counts.shape[1]] - chosen_counts)

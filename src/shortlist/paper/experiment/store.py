@@ -1,4 +1,4 @@
-"""The results folder: one row for each trial in an SQLite file, written as it is measured, and who measured it."""
+"""The results folder: one row for each trial in an SQLite file, written as it is measured, and how it was measured."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_BETA = 0.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """Who measured a trial: when, by which command, code, release and machine, with which released programs."""
+    """How a trial was measured: when, and by which command, code, version, machine and released programs."""
 
     started: str
     command: str
@@ -65,7 +65,7 @@ class Store:
             raise _not_ours(self.path, "another schema")
 
     def begin(self, info: RunInfo, histograms: Sequence[Histogram], seed: int) -> None:
-        """Note who measures from now on, and that the data and the seed are those of the earlier trials."""
+        """Start a run. Refuse other data or another seed than those of the earlier trials."""
         for each in histograms:
             row = (each.dataset.name, len(each.counts), each.fingerprint, int(each.origin is None), seed)
             found = self._file.execute("SELECT * FROM data WHERE dataset = ?", row[:1]).fetchone()
@@ -83,7 +83,7 @@ class Store:
         self._file.commit()
 
     def add(self, table: str, cell: Cell, trials: Iterable[tuple[object, ...]]) -> None:
-        """Keep trials of a cell; the first entry of each is its number. They reach the disk within a second."""
+        """Store trials of a cell. The first entry of each is its number. They reach the disk within a second."""
         at = cell.setting
         key = (cell.dataset, cell.contender, at.k, at.epsilon, NO_BETA if at.beta is None else at.beta)
         rows = [(*key, *trial, self._run) for trial in trials]
@@ -94,7 +94,7 @@ class Store:
             self.flush()
 
     def clear_failure(self, cell: Cell) -> None:
-        """Forget an earlier failure of a cell, which is about to be tried again."""
+        """Remove an earlier failure of a cell before it is tried again."""
         at = cell.setting
         self._file.execute(
             "DELETE FROM failures WHERE dataset = ? AND contender = ? AND k = ? AND epsilon = ? AND beta = ?",
@@ -110,26 +110,29 @@ class Store:
         self._file.commit()
 
     def select(self, query: str) -> Iterator[tuple[object, ...]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
         return iter(self._file.execute(query))
 
     def flush(self) -> None:
-        """Bring all trials to the disk."""
+        """Write all trials to the disk."""
         self._file.commit()
         self._written = monotonic()
 
     def close(self) -> None:
-        """Bring all trials to the disk and close the file."""
+        """Write all trials to the disk and close the file."""
         self._file.commit()
         self._file.close()
 
 
 @contextmanager
 def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
-    """Open the results of a folder; without `new`, there must be some."""
+    """Open the results of a folder. Without `new`, the folder must have results."""
     if not new and not (folder / FILE).is_file():
         raise OutputError(
-            "{output} must be a folder with results", "{folder} has none", hint="run without report-only", folder=folder
+            "{output} must be a folder with results",
+            "{folder} has no results",
+            hint="run without {report_only}",
+            folder=folder,
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +152,7 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Keep a second run out of a folder, where the system has a way to."""
+    """Lock a folder against a second run, on systems with file locks."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         try:
@@ -164,7 +167,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def count_trials(folder: Path) -> int:
-    """How many trials a folder holds."""
+    """Count the trials in a folder."""
     if not (folder / FILE).exists():
         return 0
     with open_store(folder, new=False) as store:

@@ -1,4 +1,4 @@
-"""One timed list of a program, and the memory that one list takes.
+"""Time one list of a program, and measure the memory of one list.
 
 Ours are timed as a user calls them: `top_k` with nothing prepared. They draw from a seeded stream so that a run can be
 repeated; the operating system's randomness costs the same within a few per cent.
@@ -60,10 +60,10 @@ def time_list(
     return Timed(counts=chosen, repeats=repeats, wall=wall, cpu=spent, before_cpu=before)
 
 
-def peak_memory(
+def measure_memory(
     contender: Contender, histogram: Histogram, setting: Setting, seed: int, released: Released | None = None
 ) -> int:
-    """The most bytes that one list takes at once, besides the counts."""
+    """Measure the peak memory of one list in bytes, besides the counts."""
     if contender.maker is Maker.RELEASED:
         assert released is not None
         return int(released.run("memory", contender.law, histogram, **_request(setting, seed))["bytes"])
@@ -101,7 +101,7 @@ def _draw(contender: Contender, counts: IntArray, setting: Setting, seed: int) -
 
 
 def _joint(counts: IntArray, setting: Setting, rng: np.random.Generator) -> tuple[IntArray, float]:
-    """The published Joint in its two steps; a test says that it is the same draw."""
+    """The published Joint in its two steps; a test checks that it is the same draw."""
     histogram, k, epsilon = read_arguments(counts, setting.k, setting.epsilon)
     order = np.argsort(-histogram, kind="stable")
     decreasing = histogram[order]

@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from shortlist.paper.published.inputs import read_arguments, read_fraction
-from shortlist.paper.published.ranking import best
+from shortlist.paper.published.ranking import find_best
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ def cdp_peel(counts: ArrayLike, k: int, epsilon: float, *, delta: float = DELTA,
     """
     histogram, k, epsilon = read_arguments(counts, k, epsilon)
     share = round_epsilon(k, epsilon, delta)
-    return best(share * histogram + rng.gumbel(size=len(histogram)), k)
+    return find_best(share * histogram + rng.gumbel(size=len(histogram)), k)
 
 
 def round_epsilon(k: int, epsilon: float, delta: float = DELTA) -> float:

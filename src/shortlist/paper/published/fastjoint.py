@@ -34,16 +34,16 @@ def fastjoint(counts: ArrayLike, k: int, epsilon: float, *, beta: float = BETA, 
     Cost   O(d + kτ) time and space.
     """
     histogram, k, epsilon = read_arguments(counts, k, epsilon)
-    tau = truncation(len(histogram), k, epsilon, beta)
+    tau = compute_truncation(len(histogram), k, epsilon, beta)
     groups = group_items(histogram, k)
     r, i = draw_subset(groups, epsilon, tau, rng)
     return draw_sequence(groups, tau, r, i, rng)
 
 
-def truncation(d: int, k: int, epsilon: float, beta: float = BETA) -> int:
+def compute_truncation(d: int, k: int, epsilon: float, beta: float = BETA) -> int:
     """Compute τ = ⌈(2/ε)·ln(d!/(d−k)!/β)⌉, which a loss passes with probability at most β.
 
-    >>> truncation(5155, 100, 1)
+    >>> compute_truncation(5155, 100, 1)
     1722
     """
     log_sequences = math.fsum(math.log(d - taken) for taken in range(k))
@@ -75,8 +75,8 @@ def group_items(histogram: IntArray, k: int) -> Groups:
 
 def draw_subset(groups: Groups, epsilon: float, tau: int, rng: np.random.Generator) -> tuple[int, int]:
     """Draw (r, i) with weight |S̄_{r,i}|·exp(−εr/2): Algorithm 1."""
-    log_sizes = log_subset_sizes(count_table(groups, tau))
-    return noisy_subset(log_sizes, epsilon, rng)
+    log_sizes = compute_log_sizes(count_table(groups, tau))
+    return draw_noisy_subset(log_sizes, epsilon, rng)
 
 
 def count_table(groups: Groups, tau: int) -> IntArray:
@@ -99,10 +99,10 @@ def count_table(groups: Groups, tau: int) -> IntArray:
     return table
 
 
-def log_subset_sizes(table: IntArray) -> NDArray[np.float64]:
+def compute_log_sizes(table: IntArray) -> NDArray[np.float64]:
     """Compute ln|S̄_{r,i}| from the C̄_{r,j} by prefix and suffix sums; −inf where the subset is empty.
 
-    >>> np.exp(log_subset_sizes(np.array([[1, 2], [2, 2], [2, 3], [3, 3]]))).round()
+    >>> np.exp(compute_log_sizes(np.array([[1, 2], [2, 2], [2, 3], [3, 3]]))).round()
     array([[1., 0.],
            [1., 0.],
            [0., 2.],
@@ -121,7 +121,7 @@ def log_subset_sizes(table: IntArray) -> NDArray[np.float64]:
     return prefix + reaching + suffix
 
 
-def noisy_subset(log_sizes: NDArray[np.float64], epsilon: float, rng: np.random.Generator) -> tuple[int, int]:
+def draw_noisy_subset(log_sizes: NDArray[np.float64], epsilon: float, rng: np.random.Generator) -> tuple[int, int]:
     """Draw (r, i) by the largest of the log weights with Gumbel noise (Fact 3.4)."""
     rows, k = log_sizes.shape
     noisy = log_sizes - epsilon / 2 * np.arange(rows)[:, None] + rng.gumbel(size=log_sizes.shape)

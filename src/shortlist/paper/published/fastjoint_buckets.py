@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.paper.published.fastjoint import BETA, log_subset_sizes, noisy_subset, truncation
+from shortlist.paper.published.fastjoint import BETA, compute_log_sizes, compute_truncation, draw_noisy_subset
 from shortlist.paper.published.inputs import read_arguments
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ def fastjoint_buckets(
     Cost   one sort of the counts, then O(kτ log(k + τ)) without d.
     """
     histogram, k, epsilon = read_arguments(counts, k, epsilon)
-    tau = truncation(len(histogram), k, epsilon, beta)
+    tau = compute_truncation(len(histogram), k, epsilon, beta)
     buckets = Buckets(histogram, k, tau)
-    r, i = noisy_subset(log_subset_sizes(buckets.count_table()), epsilon, rng)
+    r, i = draw_noisy_subset(compute_log_sizes(buckets.count_table()), epsilon, rng)
     return buckets.draw_sequence(r, i, rng)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shortlist.paper.published.inputs import read_arguments
-from shortlist.paper.published.ranking import best
+from shortlist.paper.published.ranking import find_best
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,4 +28,4 @@ def gamma(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator
     histogram, k, epsilon = read_arguments(counts, k, epsilon)
     d = len(histogram)
     radius = rng.gamma(shape=d + 1, scale=1 / epsilon)
-    return best(histogram + radius * rng.uniform(-1, 1, size=d), k)
+    return find_best(histogram + radius * rng.uniform(-1, 1, size=d), k)

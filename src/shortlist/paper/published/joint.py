@@ -42,21 +42,21 @@ def joint(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator
 def draw_subset(decreasing: IntArray, k: int, epsilon: float, rng: np.random.Generator) -> tuple[int, int]:
     """Draw (i, j) with weight |U_{i,j}|·exp(−ε(h_i − h_j)/2): the subset step, most of the time."""
     losses = decreasing[:k, None] - decreasing[None, :]
-    noisy = log_subset_sizes(decreasing, k) - epsilon / 2 * losses
+    noisy = compute_log_sizes(decreasing, k) - epsilon / 2 * losses
     noisy += rng.gumbel(size=noisy.shape)
     i, j = divmod(int(noisy.argmax()), len(decreasing))
     return i, j
 
 
-def log_subset_sizes(decreasing: IntArray, k: int) -> NDArray[np.float64]:
+def compute_log_sizes(decreasing: IntArray, k: int) -> NDArray[np.float64]:
     """Compute the k × d matrix of ln|U_{i,j}| from the merged differences; −inf where the subset is empty.
 
-    >>> np.exp(log_subset_sizes(np.array([5, 4, 2]), k=2)).round()
+    >>> np.exp(compute_log_sizes(np.array([5, 4, 2]), k=2)).round()
     array([[1., 1., 2.],
            [0., 0., 2.]])
     """
     d = len(decreasing)
-    merged = merged_differences(decreasing, k)
+    merged = merge_differences(decreasing, k)
     rows, columns = np.divmod(merged, d)
     # Row 0 is the last to have a candidate: before its first entry some position cannot be filled at all.
     start = int(np.flatnonzero(merged == 0)[0])
@@ -76,10 +76,10 @@ def log_subset_sizes(decreasing: IntArray, k: int) -> NDArray[np.float64]:
     return matrix.reshape(k, d)
 
 
-def merged_differences(decreasing: IntArray, k: int) -> IntArray:
+def merge_differences(decreasing: IntArray, k: int) -> IntArray:
     """Order the places (i, j), as i·d + j, by h_i − h_j, then by falling i, then by rising j.
 
-    >>> merged_differences(np.array([5, 4, 4]), k=2)
+    >>> merge_differences(np.array([5, 4, 4]), k=2)
     array([3, 4, 5, 0, 1, 2])
     """
     d = len(decreasing)

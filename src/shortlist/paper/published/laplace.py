@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shortlist.paper.published.inputs import read_arguments
-from shortlist.paper.published.ranking import best
+from shortlist.paper.published.ranking import find_best
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,4 +26,4 @@ def laplace(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generat
     Cost   O(d): one noise per item and a partial sort.
     """
     histogram, k, epsilon = read_arguments(counts, k, epsilon)
-    return best(histogram + rng.laplace(scale=k / epsilon, size=len(histogram)), k)
+    return find_best(histogram + rng.laplace(scale=k / epsilon, size=len(histogram)), k)

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from shortlist.array_types import IntArray
 
 
-def best(noisy: NDArray[np.float64], k: int) -> IntArray:
+def find_best(noisy: NDArray[np.float64], k: int) -> IntArray:
     """Name the k largest entries, best first.
 
-    >>> best(np.array([0.5, 2.5, 1.5]), 2)
+    >>> find_best(np.array([0.5, 2.5, 1.5]), 2)
     array([1, 2])
     """
     chosen = np.argpartition(noisy, len(noisy) - k)[len(noisy) - k :]

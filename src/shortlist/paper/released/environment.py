@@ -16,8 +16,8 @@ from shortlist.errors import OutputError
 VARIABLE = "SHORTLIST_RELEASED_PYTHON"
 
 
-def numpy_version() -> str:
-    """The NumPy of the environment: that of the paper's time, where this Python has it."""
+def choose_numpy() -> str:
+    """Choose the NumPy of the environment: that of the paper's time, if this Python has it."""
     return "1.26.4" if sys.version_info < (3, 13) else "2.1.3"
 
 
@@ -26,7 +26,7 @@ def find_python() -> Path:
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
-    folder = _cache() / "shortlist" / f"released-numpy-{numpy_version()}-py{sys.version_info[0]}{sys.version_info[1]}"
+    folder = _cache() / "shortlist" / f"released-numpy-{choose_numpy()}-py{sys.version_info[0]}{sys.version_info[1]}"
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not (folder / "ready").exists():
         _make(folder, python)
@@ -36,7 +36,7 @@ def find_python() -> Path:
 def _make(folder: Path, python: Path) -> None:
     steps = (
         [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"numpy=={numpy_version()}"],
+        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"numpy=={choose_numpy()}"],
     )
     for step in steps:
         try:
@@ -53,7 +53,7 @@ def _cannot_make(folder: Path, reason: str) -> OutputError:
         "the released programs need an environment with NumPy {version}",
         "{folder} could not be made ({reason})",
         hint="make one yourself and name its interpreter in {variable}",
-        version=numpy_version(),
+        version=choose_numpy(),
         folder=folder,
         reason=reason,
         variable=VARIABLE,

@@ -74,7 +74,7 @@ def hash_program(path: Path) -> str:
 
 
 def _find(folder: Path, name: str, address: str) -> Path:
-    for place in _folders(folder, _DEPTH):
+    for place in _list_folders(folder, _DEPTH):
         if (place / name).is_file():
             return place
     raise DataError(
@@ -87,7 +87,7 @@ def _find(folder: Path, name: str, address: str) -> Path:
     )
 
 
-def _folders(folder: Path, depth: int) -> Iterator[Path]:
+def _list_folders(folder: Path, depth: int) -> Iterator[Path]:
     """The folder, then those below it, nearest first."""
     level = [folder]
     for _ in range(depth + 1):

@@ -1,4 +1,4 @@
-"""What a run leaves behind: the figures, the verdict, and the report that holds both."""
+"""Write the results of a run: the figures, the verdict, and the report with both."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.figures.others import draw_gaps, draw_speed_ups, draw_without_step
 from shortlist.paper.report.figures.style import AXES, save
 from shortlist.paper.report.figures.sweeps import draw_sweep
-from shortlist.paper.report.page import page
-from shortlist.paper.report.verdict import SIDES, Finding, tally, verdict
+from shortlist.paper.report.page import write_page
+from shortlist.paper.report.verdict import SIDES, Finding, count_verdicts, judge_claims
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
     """Write `figures/*.png`, `figures/*.svg`, `verdict.md` and `report.html`; return the verdict."""
-    findings = verdict(results)
+    findings = judge_claims(results)
     drawn = folder / "figures"
     try:
         drawn.mkdir(parents=True, exist_ok=True)
@@ -31,15 +31,15 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
         raise OutputError(
             "{folder} must be a folder, and cannot be one ({reason})", folder=drawn, reason=type(error).__name__
         ) from None
-    for name, figure in all_figures(results, histograms):
+    for name, figure in draw_all(results, histograms):
         for kind in ("png", "svg"):
             write_whole(drawn / f"{name}.{kind}", partial(save, figure, kind=kind), force=True)
-    _write(folder / "verdict.md", verdict_table(findings))
-    _write(folder / "report.html", page(results, histograms, findings))
+    _write(folder / "verdict.md", write_verdict(findings))
+    _write(folder / "report.html", write_page(results, histograms, findings))
     return findings
 
 
-def all_figures(results: Results, histograms: Sequence[Histogram]) -> Iterator[tuple[str, Figure]]:
+def draw_all(results: Results, histograms: Sequence[Histogram]) -> Iterator[tuple[str, Figure]]:
     """Every figure for which there are results, with the name of its file."""
     for vary in AXES:
         if results.has_sweep(vary):
@@ -53,12 +53,12 @@ def all_figures(results: Results, histograms: Sequence[Histogram]) -> Iterator[t
         yield "gaps", draw_gaps(histograms)
 
 
-def verdict_table(findings: Sequence[Finding]) -> str:
+def write_verdict(findings: Sequence[Finding]) -> str:
     """The tally and the verdicts as tables in Markdown."""
     sides = [side for side in SIDES if findings and side.title in findings[0].judgements]
     lines = []
     for side in sides:
-        counts = ", ".join(f"{count} {holding}" for holding, count in tally(findings, side).items() if count)
+        counts = ", ".join(f"{count} {holding}" for holding, count in count_verdicts(findings, side).items() if count)
         lines.append(f"- {side.title}: {counts}")
     heads = [f"{side.title} | measured" for side in sides]
     lines += ["", f"| claim of the paper | {' | '.join(heads)} | rule |", "|---" * (2 + 2 * len(sides)) + "|"]

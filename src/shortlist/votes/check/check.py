@@ -67,6 +67,8 @@ def check(
     )
     with register_engine(workspace.connection.interrupt):
         family = _fill(workspace, table, opened.read_rows(columns.choose), numbered)
+    # From here on, no macro of a database file that was read can have the name of a function.
+    workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
         return _describe(workspace, table, numbered, family, show_values)

@@ -65,10 +65,16 @@ def count_reader(workspace: Workspace, reader: Any, domain: Domain, columns: Vot
     if pa.types.is_null(declared):
         return np.zeros(domain.d, dtype=np.int64)
     check_comparable(find_family(declared), domain, columns)
-    check_persons(pa.types.is_nested(choose_exact_type(reader.schema.field(1).type)), columns)
+    check_persons(_is_plain(reader.schema.field(1).type), columns)
     start()
     keys = key_table(domain, choose_exact_type(declared), find_family(declared))
     return count_batches(workspace, reader, keys, columns.voters, d=domain.d)
+
+
+def _is_plain(kind: Any) -> bool:
+    types = import_optional("pyarrow.types")
+    exact = choose_exact_type(kind)
+    return not (types.is_nested(exact) or types.is_interval(exact))
 
 
 def count_batches(
@@ -93,7 +99,7 @@ def observe_reader(workspace: Workspace, reader: Any, columns: VoteColumns, star
     if pa.types.is_null(declared):
         return ObservedTally([], lambda counts, ranks: [])
     check_observable(find_family(declared), columns)
-    check_persons(pa.types.is_nested(choose_exact_type(reader.schema.field(1).type)), columns)
+    check_persons(_is_plain(reader.schema.field(1).type), columns)
     start()
     return observe_batches(workspace, reader, find_family(declared), columns.voters)
 
@@ -139,22 +145,29 @@ def cast_exactly(reader: Any) -> Any:
     """Bring batches to types that DuckDB holds without loss."""
     pa = import_optional("pyarrow")
     item, other = (field.type for field in reader.schema)
-    # Persons whose time of day differs by a nanosecond are different persons.
-    person = pa.int64() if other == pa.time64("ns") else choose_exact_type(other)
-    schema = pa.schema([("i", choose_exact_type(item)), ("o", person)])
+    # DuckDB has days and microseconds, and persons who differ by less are different persons.
+    finer = other in (pa.time64("ns"), pa.date64())
+    schema = pa.schema([("i", choose_exact_type(item)), ("o", pa.int64() if finer else choose_exact_type(other))])
+    item_kind, person_kind = schema.types
+    units = {pa.time64("ns"): 1000, pa.date64(): 86_400_000}.get(item)
 
     def cast(batch: Any) -> Any:
         items, others = batch.columns
-        items = _whole_microseconds(items) if item == pa.time64("ns") else items.cast(schema.field(0).type, safe=False)
-        return pa.RecordBatch.from_arrays([items, others.cast(person, safe=False)], schema=schema)
+        if units is not None:
+            items = _divide_exactly(items, units, item_kind)
+        columns = [items.cast(item_kind, safe=False), others.cast(person_kind, safe=False)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, map(cast, reader))
 
 
-def _whole_microseconds(times: Any) -> Any:
-    """Times of day in microseconds, and gaps in place of those that would be rounded."""
+def _divide_exactly(times: Any, units: int, kind: Any) -> Any:
+    """Dates or times in coarser units, and gaps in place of those that would be rounded or do not fit."""
     pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     ticks = times.cast(pa.int64())
-    whole = compute.divide(ticks, 1000)
-    exact = compute.equal(compute.multiply(whole, 1000), ticks)
-    return compute.if_else(exact, whole, pa.scalar(None, pa.int64())).cast(pa.time64("us"))
+    whole = compute.divide(ticks, units)
+    low, high = (pa.scalar(limit, pa.int64()) for limit in (-(1 << kind.bit_width - 1), (1 << kind.bit_width - 1) - 1))
+    fits = compute.and_(compute.greater_equal(whole, low), compute.less_equal(whole, high))
+    exact = compute.and_(fits, compute.equal(compute.multiply(whole, units), ticks))
+    held = pa.int32() if kind.bit_width == 32 else pa.int64()
+    return compute.if_else(exact, whole, pa.scalar(None, pa.int64())).cast(held).cast(kind)

@@ -18,18 +18,19 @@ from shortlist.errors import DataError
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
 from shortlist.votes.engines.arrow import count_batches, observe_batches, type_reader
 from shortlist.votes.engines.counted import LocalTally
+from shortlist.votes.engines.counting import number_rows
 from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.engines.table import Rows, Start, Table, Tally
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import NAME, Domain
-from shortlist.votes.items.item_keys import write_item
+from shortlist.votes.items.item_keys import write_item, write_items
 from shortlist.votes.items.item_types import Family, choose_exact_type, find_family
 from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.persons import PERSON_TEXT, write_person
+from shortlist.votes.persons import write_person, write_persons
 from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.workspace import Workspace
 
@@ -124,15 +125,14 @@ def count_columns(
     pa = import_optional("pyarrow")
     item, other = _open_pair(items, others)
     if item.typed is None:
-        every = np.arange(domain.d)
-        keys = pa.table({"key": every, "row": every})
+        keys = number_rows(domain.d)
     else:
         family = find_family(item.typed.type)
         if pa.types.is_null(item.typed.type) or not can_match(domain.family, family):
             return np.zeros(domain.d, dtype=np.int64)
         keys = key_table(domain, choose_exact_type(item.typed.type), family)
     kind = pa.int64() if item.typed is None else item.typed.type
-    reader = _open_batches(_number_items(item, domain), kind, other, counted=isinstance(voters, CountColumn))
+    reader = _open_batches(_number_items(item, domain), kind, other, voters)
     return count_batches(workspace, reader, keys, voters, d=domain.d)
 
 
@@ -145,13 +145,11 @@ def observe_columns(workspace: Workspace, items: Any, others: Any, voters: Perso
     pa = import_optional("pyarrow")
     item, other = _open_pair(items, others)
     family = Family.OTHER if item.typed is None else find_family(item.typed.type)
-    if family in (Family.FLOAT, Family.OTHER):
-        item, kind = Column(values=item.to_list() if item.codes is None else item.values, codes=item.codes), pa.binary()
-        family = Family.OTHER
-    else:
-        kind = item.typed.type
-    reader = _open_batches(_write_items(item), kind, other, counted=isinstance(voters, CountColumn))
-    return observe_batches(workspace, reader, family, voters)
+    # A cap keeps votes by a hash of the item, too, and one value may decide the type of the column.
+    if item.typed is not None and (family == Family.FLOAT or _has_cap(voters)):
+        item, family = Column(typed=write_items(item.typed)), Family.OTHER
+    kind = pa.binary() if item.typed is None else item.typed.type
+    return observe_batches(workspace, _open_batches(_write_items(item), kind, other, voters), family, voters)
 
 
 def _open_pair(items: Any, others: Any) -> tuple[Column, Column]:
@@ -161,9 +159,16 @@ def _open_pair(items: Any, others: Any) -> tuple[Column, Column]:
     return _type_text(item), other
 
 
-def _open_batches(items: Iterator[Any], kind: Any, other: Column, *, counted: bool) -> Any:
+def _has_cap(voters: PersonColumn | CountColumn) -> bool:
+    return isinstance(voters, PersonColumn) and voters.cap is not None
+
+
+def _open_batches(items: Iterator[Any], kind: Any, other: Column, voters: PersonColumn | CountColumn) -> Any:
     """Read items of one type with their persons or counts, as a reader of Arrow batches."""
-    pa = import_optional("pyarrow")
+    pa, counted = import_optional("pyarrow"), isinstance(voters, CountColumn)
+    if _has_cap(voters) and other.typed is not None:
+        # A cap keeps votes by a hash of the person, and one value may decide the type of the column.
+        other = Column(typed=write_persons(other.typed))
     untyped = pa.int64() if counted else pa.large_binary()
     schema = pa.schema([("item", kind), ("other", untyped if other.typed is None else other.typed.type)])
     pairs = zip(items, _write_others(other, counted=counted), strict=True)
@@ -282,9 +287,7 @@ def _write(values: Any, *, counted: bool) -> Any:
         return pa.array([_NO_COUNT if bad else each for each, bad in zip(found, wrong, strict=True)], pa.int64())
     text = _as_text(values)
     if text is not None:  # faster, and the same bytes
-        start, between = (pa.scalar(each, pa.large_binary()) for each in (PERSON_TEXT, b""))
-        join = import_optional("pyarrow.compute").binary_join_element_wise
-        return join(start, _combine(text).cast(pa.large_binary()), between)
+        return write_persons(_combine(text))
     return pa.array([None if is_missing(each) else write_person(each) for each in values], pa.large_binary())
 
 

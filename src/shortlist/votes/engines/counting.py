@@ -14,6 +14,7 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError, DataError
 from shortlist.votes.columns import CountColumn, PersonColumn
+from shortlist.votes.libraries import import_optional
 
 _TEXT = re.compile(r"VARCHAR|JSON|ENUM\(.*", re.DOTALL)
 _WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
@@ -51,6 +52,12 @@ def count_pairs(pairs: Any, *, d: int, cap: int | None) -> IntArray:
         kept = pairs.distinct().project(f'"row", {turn}').filter(f"turn <= {cap}")
         counted = kept.aggregate('"row", system.main.count(*) AS votes', '"row"')
     return scatter_counts(counted.fetchnumpy(), d=d)
+
+
+def number_rows(d: int) -> Any:
+    """Keys for votes whose items are row numbers already."""
+    every = np.arange(d)
+    return import_optional("pyarrow").table({"key": every, "row": every})
 
 
 def take_counts(given: Any, *, d: int) -> IntArray:

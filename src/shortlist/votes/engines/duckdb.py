@@ -13,7 +13,7 @@ from shortlist.votes.columns import VoteColumns
 from shortlist.votes.engines.arrow import count_reader, observe_reader, type_reader
 from shortlist.votes.engines.counted import LocalTally
 from shortlist.votes.engines.counting import count_matches
-from shortlist.votes.engines.duckdb_columns import has_nested_voters, take_plain_columns
+from shortlist.votes.engines.duckdb_columns import has_plain_persons, take_plain_columns
 from shortlist.votes.engines.observed import ObservedTally, count_groups, keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, TypedRows, check_comparable, check_persons
 from shortlist.votes.files.files import open_files
@@ -58,7 +58,7 @@ class DuckDBTable(Table):
                 return LocalTally(domain, count_reader(self._workspace, open_stream(plain), domain, columns, start))
             kept = _find_item_type(plain)
             check_comparable(find_family(kept), domain, columns)
-            check_persons(has_nested_voters(plain), columns)
+            check_persons(has_plain_persons(plain), columns)
             start()
             counts = count_matches(self._connection, plain, key_table(domain, kept), columns.voters, d=domain.d)
         source.check_unchanged()
@@ -73,7 +73,7 @@ class DuckDBTable(Table):
                 return observe_reader(self._workspace, open_stream(plain), columns, start)
             family = find_family(_find_item_type(plain))
             check_observable(family, columns)
-            check_persons(has_nested_voters(plain), columns)
+            check_persons(has_plain_persons(plain), columns)
             start()
             moved = self._connection is not self._workspace.connection
             tally = keep_groups(self._workspace, count_groups(plain, columns.voters), family, moved=moved)
@@ -106,7 +106,7 @@ def open_relation(workspace: Workspace, relation: Any, name: str) -> DuckDBTable
     return DuckDBTable(workspace, None, partial(_take_columns, relation, name=name, origin=Origin.FRAME))
 
 
-def open_duckdb_query(workspace: Workspace, query: Query, name: str) -> DuckDBTable:
+def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: Origin = Origin.ANSWER) -> DuckDBTable:
     """The answer to a query on a file, which the workspace opens, or on a connection of the user."""
     connection = query.database
     if isinstance(query.database, str | os.PathLike):
@@ -116,7 +116,7 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str) -> DuckDBTa
             connection.execute(f"ATTACH {quote_text(str(path))} AS {attached} (READ_ONLY)")
             connection.execute(f"USE {attached}")
     relation = _ask(connection, query.sql)
-    return DuckDBTable(workspace, connection, partial(_take_columns, relation, name=name, origin=Origin.ANSWER))
+    return DuckDBTable(workspace, connection, partial(_take_columns, relation, name=name, origin=origin))
 
 
 def open_stream(relation: Any) -> Any:
@@ -135,8 +135,8 @@ def _ask(connection: Any, sql: str) -> Any:
                 return connection.sql(strip_query(sql))
             said = "it is not one SELECT"
         except (engine.ParserException, engine.CatalogException, engine.BinderException) as error:
-            said = str(error).splitlines()[0]
-    raise refuse_sql(said)
+            said = str(error)
+    raise refuse_sql(said, sql)
 
 
 def _take_columns(relation: Any, choose: Choose, *, name: str, origin: Origin) -> Source:

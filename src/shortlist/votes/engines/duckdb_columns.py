@@ -7,8 +7,8 @@ from typing import Any
 
 _TEXT_IN_ARROW = re.compile(r"UUID|JSON|UHUGEINT|BIGNUM|ENUM\(.*", re.DOTALL)
 _NEVER_ITEMS = re.compile(r"BIT|TIME WITH TIME ZONE|TIME_NS|INTERVAL|VARIANT|GEOMETRY.*")
-_NESTED = re.compile(r"^(STRUCT|MAP|UNION|VARIANT)\b|\]$")
-_WIDE = ("HUGEINT", "UHUGEINT", "BIGNUM")
+_NEVER_PERSONS = re.compile(r"^(STRUCT|MAP|UNION|VARIANT|GEOMETRY|INTERVAL)\b|\]$")
+_PERSONS_AS_TEXT = re.compile(r"U?HUGEINT|BIGNUM|BIT|TIME WITH TIME ZONE|ENUM\(.*", re.DOTALL)
 
 
 def take_plain_columns(relation: Any) -> Any:
@@ -21,9 +21,9 @@ def take_plain_columns(relation: Any) -> Any:
     return relation.project(f"{_item_expression(item)} AS item{other}")
 
 
-def has_nested_voters(plain: Any) -> bool:
-    """Whether the column `other` holds lists or structures."""
-    return bool(_NESTED.search(str(plain.types[1])))
+def has_plain_persons(plain: Any) -> bool:
+    """Whether the values of the column `other` can be persons."""
+    return not _NEVER_PERSONS.search(str(plain.types[1]))
 
 
 def _item_expression(kind: str) -> str:
@@ -38,9 +38,7 @@ def _item_expression(kind: str) -> str:
 
 
 def _other_expression(kind: str) -> str:
-    if kind in _WIDE:
-        return "CAST(#2 AS VARCHAR)"
-    return 'CAST(#2 AS VARCHAR) COLLATE "binary"' if kind.startswith("ENUM(") else _uncollate(kind, "#2")
+    return 'CAST(#2 AS VARCHAR) COLLATE "binary"' if _PERSONS_AS_TEXT.fullmatch(kind) else _uncollate(kind, "#2")
 
 
 def _uncollate(kind: str, column: str) -> str:

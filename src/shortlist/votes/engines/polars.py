@@ -51,7 +51,7 @@ class PolarsTable(Table):
                 return ObservedTally([], lambda counts, ranks: [])
             lazy, declared = _take_values(lazy)
             check_observable(find_family(declared), columns)
-            check_persons(schema["other"].is_nested(), columns)
+            check_persons(not schema["other"].is_nested(), columns)
             start()
             if isinstance(columns.voters, CountColumn):
                 reader = lazy.collect(engine="streaming").to_arrow().to_reader()
@@ -89,7 +89,7 @@ class PolarsTable(Table):
             return np.zeros(domain.d, dtype=np.int64)
         lazy, declared = _take_values(lazy)
         check_comparable(find_family(declared), domain, columns)
-        check_persons(schema["other"].is_nested(), columns)
+        check_persons(not schema["other"].is_nested(), columns)
         start()
         if isinstance(columns.voters, CountColumn):
             reader = lazy.collect(engine="streaming").to_arrow().to_reader()

@@ -15,18 +15,22 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, VoteColumns
 from shortlist.votes.engines.counted import LocalTally, RemoteTally
+from shortlist.votes.engines.counting import take_counts
 from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.engines.postgres_session import Session
 from shortlist.votes.engines.postgres_types import Column, write_keys
-from shortlist.votes.engines.rows import count_rows, observe_rows
+from shortlist.votes.engines.rows import observe_rows
 from shortlist.votes.engines.table import Batch, Rows, Start, Table, Tally, check_comparable
 from shortlist.votes.header import Choose
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
+from shortlist.votes.items.python_values import is_missing, read_count
+from shortlist.votes.libraries import import_optional
 from shortlist.votes.queries import READABLE
 from shortlist.votes.sql import invent_name
 from shortlist.votes.workspace.failures import translate_errors
+from shortlist.votes.workspace.workspace import Workspace
 
 _PRESENT = {
     "numeric": "BETWEEN -1e38 AND 1e38 AND scale(trim_scale({item})) <= 38",
@@ -47,7 +51,7 @@ class PostgresTable(Table):
         (item,) = session.open_view(self._given.sql, choose)
         with translate_errors(self._name, hint=READABLE), session.stoppable():
             session.execute("SET TRANSACTION READ ONLY")
-            rows = session.fetch(f"SELECT DISTINCT {item.expression} FROM {session.view}")
+            rows = session.fetch(f"SELECT DISTINCT {item.value} FROM {session.view} AS v")
         return arrow_column((row[0] for row in rows), what=self._name)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
@@ -81,10 +85,6 @@ class PostgresTable(Table):
 
     def _count(self, session: Session, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         item, other = session.open_view(self._given.sql, columns.choose)
-        if isinstance(columns.voters, CountColumn):
-            start()
-            rows = self._read(session, [item, other])
-            return LocalTally(domain, count_rows(self._workspace, rows, domain, columns.voters))
         check_comparable(item.family, domain, columns)
         start()
         keys, counts = f"pg_temp.{invent_name()}", f"pg_temp.{invent_name()}"
@@ -94,7 +94,16 @@ class PostgresTable(Table):
             session.execute(f"ANALYZE {keys}")
             session.execute(f'CREATE TABLE {counts} ("row" bigint, votes bigint)')
             session.execute("SET TRANSACTION READ ONLY")
-            session.execute(_write_counting(session.view, item, other, keys, counts, domain.d, columns.voters.cap))
+            matched = f"FROM {session.view} AS v JOIN {keys} AS k ON {item.value} = k.key WHERE {other.is_present}"
+            if isinstance(columns.voters, CountColumn):
+                rows = session.fetch(f'SELECT k."row", {other.count} {matched}')
+                return LocalTally(domain, _take_counts(self._workspace, rows, d=domain.d))
+            counted = _write_counting(other.person, matched, columns.voters.cap)
+            every = f'generate_series(0::bigint, {domain.d - 1}) AS n ("row")'
+            session.execute(
+                f'INSERT INTO {counts} SELECT "row", coalesce(votes, 0) FROM {every} '
+                f'LEFT JOIN ({counted}) AS counted USING ("row")'
+            )
             levels = session.fetch(f"SELECT votes, count(*) FROM {counts} GROUP BY votes")
         return RemoteTally(domain, levels, lambda values, ranks: _find_ranked(session, counts, '"row"', values, ranks))
 
@@ -102,51 +111,52 @@ class PostgresTable(Table):
         item, other = session.open_view(self._given.sql, columns.choose)
         check_observable(item.family, columns)
         start()
-        if isinstance(columns.voters, CountColumn):
-            return observe_rows(self._workspace, self._read(session, [item, other]), columns.voters)
         counts = f"pg_temp.{invent_name()}"
+        # Equal decimals with other numbers of digits are one item.
+        value = f"trim_scale({item.value})" if item.kind == "numeric" else item.value
+        condition = _PRESENT.get(item.kind, "IS NOT NULL").format(item=item.value)
+        voted = f"FROM {session.view} AS v WHERE {item.value} {condition} AND {other.is_present}"
         with translate_errors(self._name, hint=READABLE), session.stoppable():
+            if isinstance(columns.voters, CountColumn):
+                session.execute("SET TRANSACTION READ ONLY")
+                rows = session.fetch(f"SELECT {value}, coalesce({other.count}, -1) {voted}")
+                return observe_rows(self._workspace, [tuple(zip(*rows, strict=True))] if rows else [], columns.voters)
             session.execute(f"CREATE TABLE {counts} (item {item.key_type}, votes bigint)")
             session.execute("SET TRANSACTION READ ONLY")
-            session.execute(_write_grouping(session.view, item, other, counts, columns.voters.cap))
+            grouped = _write_grouping(value, other.person, voted, columns.voters.cap)
+            session.execute(f"INSERT INTO {counts} {grouped}")
             levels = session.fetch(f"SELECT votes, count(*) FROM {counts} GROUP BY votes")
         return ObservedTally(levels, lambda values, ranks: _find_ranked(session, counts, "item", values, ranks))
 
 
-def _write_grouping(view: str, item: Column, other: Column, counts: str, cap: int | None) -> str:
-    """The statement that fills the table of groups."""
-    nothing = f" AND v.{other.name} <> 'NaN'" if other.is_float else ""
-    # Equal decimals with other numbers of digits are one item.
-    value = f"trim_scale({item.write('v')})" if item.kind == "numeric" else item.write("v")
-    condition = _PRESENT.get(item.kind, "IS NOT NULL").format(item=item.write("v"))
-    voted = f"FROM {view} AS v WHERE {item.write('v')} {condition} AND v.{other.name} IS NOT NULL{nothing}"
-    counted = f"SELECT {value} AS item, count(DISTINCT v.{other.name}) AS votes {voted} GROUP BY 1"
-    if cap is not None:
-        pairs = f"SELECT DISTINCT {value} AS item, v.{other.name} AS person {voted}"
-        hashed = "hashtextextended(person::text || ' ' || item::text, 0)"
-        turn = f"row_number() OVER (PARTITION BY person ORDER BY {hashed}, item)"
-        turns = f"SELECT item, {turn} AS turn FROM ({pairs}) AS pairs"
-        counted = f"SELECT item, count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY item"
-    return f"INSERT INTO {counts} {counted}"
+def _write_grouping(value: str, person: str, voted: str, cap: int | None) -> str:
+    """The query that counts persons for each item."""
+    if cap is None:
+        return f"SELECT {value} AS item, count(DISTINCT {person}) AS votes {voted} GROUP BY 1"
+    pairs = f"SELECT DISTINCT {value} AS item, {person} AS person {voted}"
+    hashed = "hashtextextended(person::text || ' ' || item::text, 0)"
+    turn = f"row_number() OVER (PARTITION BY person ORDER BY {hashed}, item)"
+    turns = f"SELECT item, {turn} AS turn FROM ({pairs}) AS pairs"
+    return f"SELECT item, count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY item"
 
 
-def _write_counting(view: str, item: Column, other: Column, keys: str, counts: str, d: int, cap: int | None) -> str:
-    """The statement that fills the table of counts."""
-    nothing = f" AND v.{other.name} <> 'NaN'" if other.is_float else ""
-    matched = (
-        f"FROM {view} AS v JOIN {keys} AS k ON {item.write('v')} = k.key WHERE v.{other.name} IS NOT NULL{nothing}"
-    )
-    counted = f'SELECT k."row", count(DISTINCT v.{other.name}) AS votes {matched} GROUP BY k."row"'
-    if cap is not None:
-        pairs = f'SELECT DISTINCT k."row", v.{other.name} AS person {matched}'
-        hashed = "hashtextextended(person::text || ' ' || \"row\", 0)"
-        turn = f'row_number() OVER (PARTITION BY person ORDER BY {hashed}, "row")'
-        turns = f'SELECT "row", {turn} AS turn FROM ({pairs}) AS pairs'
-        counted = f'SELECT "row", count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY "row"'
-    return (
-        f'INSERT INTO {counts} SELECT "row", coalesce(votes, 0) FROM generate_series(0::bigint, {d - 1}) AS n ("row") '
-        f'LEFT JOIN ({counted}) AS counted USING ("row")'
-    )
+def _write_counting(person: str, matched: str, cap: int | None) -> str:
+    """The query that counts persons for each row."""
+    if cap is None:
+        return f'SELECT k."row", count(DISTINCT {person}) AS votes {matched} GROUP BY k."row"'
+    pairs = f'SELECT DISTINCT k."row", {person} AS person {matched}'
+    hashed = "hashtextextended(person::text || ' ' || \"row\", 0)"
+    turn = f'row_number() OVER (PARTITION BY person ORDER BY {hashed}, "row")'
+    turns = f'SELECT "row", {turn} AS turn FROM ({pairs}) AS pairs'
+    return f'SELECT "row", count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY "row"'
+
+
+def _take_counts(workspace: Workspace, rows: list[tuple[int, Any]], *, d: int) -> IntArray:
+    """Take the counts of matched rows."""
+    pa = import_optional("pyarrow")
+    places = pa.array([row for row, _ in rows], pa.int64())
+    votes = pa.array([None if is_missing(each) else read_count(each) for _, each in rows], pa.int64())
+    return take_counts(workspace.connection.from_arrow(pa.table({"row": places, "votes": votes})), d=d)
 
 
 def _find_ranked(

@@ -46,7 +46,8 @@ class Session:
         said = None
         with translate_errors("the query", hint=READABLE):
             self._connection.rollback()
-            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            # Temporary objects are written even where a role reads only.
+            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE")
             for setting in ("timezone = 'UTC'", "datestyle = 'ISO'", "client_encoding = 'UTF8'"):
                 self.execute(f"SET LOCAL {setting}")
             try:
@@ -54,9 +55,9 @@ class Session:
             except psycopg.Error as error:
                 if not (error.sqlstate or "").startswith(_WRONG_SQL):
                     raise
-                said = str(error).splitlines()[0]
+                said = str(error)
         if said is not None:
-            raise refuse_sql(said)
+            raise refuse_sql(said, sql)
         with translate_errors("the query", hint=READABLE):
             # The view is bound already; functions and operators that others made have no part in our statements.
             self.execute("SET LOCAL search_path = pg_catalog, pg_temp")
@@ -83,8 +84,9 @@ class Session:
 
     def fetch_batches(self, *columns: Column) -> Iterator[tuple[Any, ...]]:
         """Fetch columns of the view in batches."""
+        values = ", ".join(column.value for column in columns)
         with self._connection.cursor(invent_name()) as cursor:
-            cursor.execute(f"SELECT {', '.join(column.expression for column in columns)} FROM {self.view}".encode())
+            cursor.execute(f"SELECT {values} FROM {self.view} AS v".encode())
             while rows := cursor.fetchmany(_BATCH):
                 yield tuple(zip(*rows, strict=True))
 

@@ -42,7 +42,7 @@ class Column:
     """A column of a view."""
 
     name: str
-    """Its quoted name."""
+    """Its quoted name in the view `v`."""
     kind: str
     """The name of its type, `text` for all that is written as text."""
 
@@ -57,18 +57,32 @@ class Column:
         return 'text COLLATE "C"' if self.kind == "text" else self.kind
 
     @property
-    def expression(self) -> str:
-        """The SQL of its values."""
+    def value(self) -> str:
+        """The SQL of its values; text is compared by its bytes."""
         return f'({self.name}::text COLLATE "C")' if self.kind == "text" else self.name
 
     @property
-    def is_float(self) -> bool:
-        """Whether its values may be NaN."""
-        return self.kind in ("float4", "float8", "numeric")
+    def person(self) -> str:
+        """The SQL of its values as persons: equal persons have equal texts, and the other way round."""
+        if self.kind == "numeric":
+            return f"trim_scale({self.name})"
+        if self.kind in ("float4", "float8"):
+            return f"(CASE WHEN {self.name} = 0 THEN 0 ELSE {self.name} END)"
+        return self.name if self.kind in _FAMILIES else f'({self.name}::text COLLATE "C")'
 
-    def write(self, table: str) -> str:
-        """The SQL of its values in a table, to be compared with keys."""
-        return f'({table}.{self.name}::text COLLATE "C")' if self.kind == "text" else f"{table}.{self.name}"
+    @property
+    def count(self) -> str:
+        """The SQL of its values as numbers, NULL where they are none."""
+        if self.family in (Family.INTEGER, Family.DECIMAL, Family.FLOAT):
+            return f"{self.name}::numeric"
+        digits = f"CASE WHEN {self.value} ~ '^[+]?[0-9]{{1,19}}$' THEN {self.value}::numeric END"
+        return digits if self.kind == "text" else "NULL::numeric"
+
+    @property
+    def is_present(self) -> str:
+        """The SQL that says whether a value is neither NULL nor NaN."""
+        nothing = f" AND {self.name} <> 'NaN'" if self.kind in ("float4", "float8", "numeric") else ""
+        return f"{self.name} IS NOT NULL{nothing}"
 
 
 def describe_columns(connection: Any, view: str) -> dict[str, Column]:
@@ -81,7 +95,7 @@ def describe_columns(connection: Any, view: str) -> dict[str, Column]:
         "WHERE a.attrelid = %s::regclass AND a.attnum > 0 ORDER BY a.attnum",
         (view,),
     ).fetchall()
-    return {name: Column(name=quote_name(name), kind=kind) for name, kind in rows}
+    return {name: Column(name=f"v.{quote_name(name)}", kind=kind) for name, kind in rows}
 
 
 def write_keys(domain: Domain, column: Column) -> bytes:

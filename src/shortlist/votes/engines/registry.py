@@ -10,7 +10,7 @@ from typing import Any
 from shortlist.votes.engines.arrow import ArrowTable, exports_arrow
 from shortlist.votes.engines.columns import ColumnsTable
 from shortlist.votes.engines.duckdb import open_duckdb_query, open_file_table, open_relation
-from shortlist.votes.engines.ibis import IbisTable
+from shortlist.votes.engines.ibis import open_ibis
 from shortlist.votes.engines.polars import PolarsTable
 from shortlist.votes.engines.postgres import PostgresTable
 from shortlist.votes.engines.spark import SparkTable
@@ -32,7 +32,7 @@ _FRAMES: dict[str, Callable[[Workspace, Any, str], Table]] = {
     "pandas": ColumnsTable,
     "polars": PolarsTable,
     "duckdb": open_relation,
-    "ibis": IbisTable,
+    "ibis": open_ibis,
     "pyspark": SparkTable,
 }
 _DATABASES: dict[str, Callable[[Workspace, Query, str], Table]] = {

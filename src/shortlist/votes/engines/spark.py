@@ -24,7 +24,7 @@ from shortlist.votes.libraries import import_optional
 from shortlist.votes.workspace.failures import translate_errors
 
 _HINT = "is the Spark session still running, and does the table read without an error there?"
-_NESTED = ("array", "map", "struct", "variant")
+_NEVER_PERSONS = ("array", "map", "struct", "variant", "interval", "geo")
 _PRESENT = {
     Family.TEXT: "IS NOT NULL AND is_valid_utf8(item)",
     Family.DATE: "BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'",
@@ -54,7 +54,7 @@ class SparkTable(Table):
                 return LocalTally(domain, count_reader(self._workspace, reader, domain, columns, start))
             voted = _drop_gaps(plain)
             keys = _make_keys(plain, domain, columns)
-            check_persons(dict(plain.dtypes)["other"].startswith(_NESTED), columns)
+            check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
             start()
             matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
             rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
@@ -70,7 +70,7 @@ class SparkTable(Table):
             plain = self._select(columns.choose, "item", "other")
             family = find_family(_find_arrow_type(plain))
             check_observable(family, columns)
-            check_persons(dict(plain.dtypes)["other"].startswith(_NESTED), columns)
+            check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
             start()
             if isinstance(columns.voters, CountColumn):
                 return observe_reader(self._workspace, plain.toArrow().to_reader(), columns, start)

@@ -21,6 +21,8 @@ _BATCH = 1 << 16
 class SqliteTable(RowsTable):
     """The answer to a query on an SQLite file or connection."""
 
+    origin = Origin.ANSWER
+
     def read_batches(self, choose: Choose) -> Generator[Batch, None, None]:
         """The chosen columns in batches of Python values."""
         given = self._given.database
@@ -35,7 +37,7 @@ class SqliteTable(RowsTable):
         # On lines of its own, so that a comment at the end of the query ends there.
         table = f"(\n{strip_query(self._given.sql)}\n)"
         names = _read_names(connection, table)
-        chosen = choose(Header(columns=names, origin=Origin.ANSWER))
+        chosen = choose(Header(columns=names, origin=self.origin))
         # By position: a name may have lost a part in brackets, and SQLite takes an unknown name for a text.
         places, answered = ", ".join(f"c{place}" for place in range(len(names))), invent_name()
         # A plus sign makes an expression of a column: no converter of the connection is applied.
@@ -66,11 +68,11 @@ def _read_names(connection: sqlite3.Connection, table: str) -> list[str]:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
                 raise
-            said = str(error).splitlines()[0]
+            said = str(error)
         if said is None:
             cursor.execute(f"SELECT * FROM {table} LIMIT 0")
             found = [each[0] for each in cursor.description]
     if said is not None:
-        raise refuse_sql(said)
+        raise refuse_sql(said, table)
     # SQLite tells columns with one name apart by a number.
     return [base if (base := re.sub(r":\d+$", "", each)) in found else each for each in found]

@@ -98,12 +98,12 @@ def check_comparable(among: Family, domain: Domain, columns: VoteColumns) -> Non
         )
 
 
-def check_persons(nested: bool, columns: VoteColumns) -> None:
-    """Refuse persons that are lists or structures, whose parts each engine compares and hashes in its own way."""
-    if nested and not isinstance(columns.voters, CountColumn):
+def check_persons(plain: bool, columns: VoteColumns) -> None:
+    """Refuse persons whose type each engine compares and hashes in its own way. That depends on types alone."""
+    if not plain and not isinstance(columns.voters, CountColumn):
         raise DataError(
             "column {column!r} of the votes must hold persons as plain values",
-            "it holds lists or structures",
+            "it holds lists, structures or intervals",
             hint="make one text of their parts",
             column=columns.voters.name,
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shortlist.paper.report.verdict import CLAIMS, SIDES, Holding, tally, verdict
+from shortlist.paper.report.verdict import CLAIMS, SIDES, Holding, count_verdicts, judge_claims
 
 REAL = ("games", "books", "news")
 ANEW = "written anew here"
@@ -53,7 +53,9 @@ def judged(invented):
     """Judge one claim on made-up results."""
 
     def judge(name, *data, side=ANEW, **curves):
-        [finding] = [each for each in verdict(invented(*(data or REAL), **curves)) if NAMES[name] in each.claim.text]
+        [finding] = [
+            each for each in judge_claims(invented(*(data or REAL), **curves)) if NAMES[name] in each.claim.text
+        ]
         return finding.judgements[side]
 
     return judge
@@ -68,19 +70,19 @@ def test_every_claim_has_a_name_here():
 def test_results_like_the_papers_confirm_it(invented):
     """Nothing that is as published is contradicted, on either side."""
     results = invented(*REAL, "food", seconds=as_in_the_paper, error=as_accurate, part=without_the_jump, released=True)
-    findings = verdict(results)
+    findings = judge_claims(results)
     assert list(findings[0].judgements) == [side.title for side in SIDES]
     for side in SIDES:
         found = {each.claim.text: each.judgements[side.title] for each in findings}
         contradicted = {text[:40]: each for text, each in found.items() if each.holding in (Holding.NO, Holding.PART)}
         # CDP-Peel cannot be both better on games for all ε and worse from k = 100 on, where ε is 1.
         assert set(contradicted) <= {next(claim.text[:40] for claim in CLAIMS if NAMES["games"] in claim.text)}
-        assert sum(tally(findings, side).values()) == len(CLAIMS)
+        assert sum(count_verdicts(findings, side).values()) == len(CLAIMS)
 
 
 def test_without_the_released_programs_there_is_one_side(invented):
     """Their column is absent."""
-    assert list(verdict(invented("games"))[0].judgements) == [ANEW]
+    assert list(judge_claims(invented("games"))[0].judgements) == [ANEW]
 
 
 def test_ten_times_at_every_k(judged):
@@ -178,7 +180,7 @@ def test_the_bounds_are_judged_by_numbers(judged, invented):
     assert judged("tail").holding is Holding.YES
     results = invented("games")
     results.tables.tails.update(dict.fromkeys(results.tables.tails, (1000, -0.5)))
-    assert {each.judgements[ANEW].holding for each in verdict(results) if NAMES["tail"] in each.claim.text} == {
+    assert {each.judgements[ANEW].holding for each in judge_claims(results) if NAMES["tail"] in each.claim.text} == {
         Holding.NO
     }
 

@@ -14,13 +14,13 @@ from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.figures.style import (
     AXES,
     add_legend,
+    choose_look,
     draw_line,
     finish,
-    look,
     make_panels,
     use_whole_decades,
 )
-from shortlist.paper.report.verdict.compare import ratios
+from shortlist.paper.report.verdict.compare import compute_ratios
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def draw_speed_ups(results: Results) -> Figure:
 def draw_speed_up(panel: Axes, results: Results, dataset: str) -> None:
     """Draw one panel of `draw_speed_ups`, with lines at 10 and 100 times."""
     for one, other, before_sequence, style in _SPEED_UPS:
-        found = ratios(results, dataset, one, other, before_sequence=before_sequence)
+        found = compute_ratios(results, dataset, one, other, before_sequence=before_sequence)
         if found:
             step = " without its sequence step" if before_sequence else ""
             label = f"{CONTENDERS[one].label}{step} over {CONTENDERS[other].label}"
@@ -84,7 +84,7 @@ def draw_without_step_panel(panel: Axes, results: Results, dataset: str, vary: s
         cells = results.times_along(dataset, name, vary)
         if cells:
             rows = [cell.before_cpu if before else cell.cpu for _, cell in cells]
-            line = {**look(CONTENDERS[name]), "label": CONTENDERS[name].label + suffix}
+            line = {**choose_look(CONTENDERS[name]), "label": CONTENDERS[name].label + suffix}
             if before:
                 line |= {"color": "#D55E00", "marker": "X"}
             draw_line(panel, [getattr(at, vary) for at, _ in cells], rows, **line)

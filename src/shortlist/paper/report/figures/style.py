@@ -1,4 +1,4 @@
-"""How lines and panels look: colours that colour-blind readers tell apart, a marker for each law, axes, legends."""
+"""The style of figures: colours that colour-blind readers can distinguish, a marker for each law, axes, legends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AXES = {"k": "k", "epsilon": "ε", "beta": "β"}
 
 
-def look(contender: Contender) -> dict[str, Any]:
+def choose_look(contender: Contender) -> dict[str, Any]:
     """How a program's line looks, and what the legend calls it."""
     mechanism = MECHANISMS[contender.law]
     ours = contender.maker is Maker.OURS
@@ -57,7 +57,7 @@ def finish(panel: Axes, *, title: str, vary: str, measure: str, log: bool = True
 
 
 def use_whole_decades(panel: Axes) -> None:
-    """Let the axis end at powers of ten, with a little air below: ticks then need no minor labels."""
+    """Let the axis end at powers of ten, with some space below, so that ticks need no minor labels."""
     low, high = np.log10(panel.dataLim.intervaly)
     if not np.isfinite([low, high]).all():
         return
@@ -72,7 +72,7 @@ def make_panels(rows: int, columns: int, *, title: str = "", legend: float = 0.0
     """
     head = 0.4 if title else 0.05
     width, height = 4.0 * columns, 3.2 * rows + legend + head
-    figure = drawing().Figure(figsize=(width, height))
+    figure = use_matplotlib().Figure(figsize=(width, height))
     panels = figure.subplots(rows, columns, squeeze=False)
     figure.subplots_adjust(
         left=0.75 / width,
@@ -100,7 +100,7 @@ def add_legend(figure: Figure, panels: Sequence[Axes], columns: int = 5) -> Figu
     return figure
 
 
-def drawing() -> Any:
+def use_matplotlib() -> Any:
     """Matplotlib's figures, without a window and without global state."""
     try:
         from matplotlib import figure

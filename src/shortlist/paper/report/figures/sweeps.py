@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.paper.experiment.contenders import CONTENDERS, PAPER_LAWS, Maker
 from shortlist.paper.experiment.results import Results
-from shortlist.paper.report.figures.style import AXES, add_legend, draw_line, finish, look, make_panels
+from shortlist.paper.report.figures.style import AXES, add_legend, choose_look, draw_line, finish, make_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,21 +33,24 @@ def draw_sweep(results: Results, dataset: str, vary: str) -> Figure:
 
 def draw_panel(panel: Axes, results: Results, dataset: str, vary: str, measure: str, row: str) -> None:
     """Draw one measure of the programs of a row along a sweep."""
-    for name in programs(results, row, measure):
+    for name in list_programs(results, row, measure):
         if measure == "time":
             cells = [(at, cell.cpu) for at, cell in results.times_along(dataset, name, vary)]
         else:
             cells = [(at, getattr(cell, measure) + 1) for at, cell in results.errors_along(dataset, name, vary)]
         if cells:
             draw_line(
-                panel, [getattr(at, vary) for at, _ in cells], [values for _, values in cells], **_look(name, row)
+                panel,
+                [getattr(at, vary) for at, _ in cells],
+                [values for _, values in cells],
+                **_choose_look(name, row),
             )
     # Errors hardly change with β, and a log axis would show noise as slabs.
     log = measure == "time" or vary != "beta"
     finish(panel, title=f"{results.title(dataset)}: {ROWS[row]}", vary=vary, measure=MEASURES[measure], log=log)
 
 
-def programs(results: Results, row: str, measure: str) -> Sequence[str]:
+def list_programs(results: Results, row: str, measure: str) -> Sequence[str]:
     """The programs of a row: for the paper's methods the released ones, where they have this measure."""
     if row == "ours":
         return [name for name in results.contenders if CONTENDERS[name].maker is Maker.OURS]
@@ -73,9 +76,9 @@ def share_scale(one: Axes, other: Axes) -> None:
     other.set_ylim(low, high)
 
 
-def _look(name: str, row: str) -> dict[str, Any]:
+def _choose_look(name: str, row: str) -> dict[str, Any]:
     """In the first row a method has one name, whoever wrote the program of a measure."""
-    line = look(CONTENDERS[name])
+    line = choose_look(CONTENDERS[name])
     return line if row == "ours" else {**line, "label": CONTENDERS[name].spelling}
 
 

@@ -34,27 +34,27 @@ __all__ = ["page"]
 _FIXED = {"k": "ε = 1, β = 2⁻¹⁰", "epsilon": "k = 100, β = 2⁻¹⁰", "beta": "k = 100, ε = 1"}
 
 
-def page(results: Results, histograms: Sequence[Histogram], findings: Sequence[Finding]) -> str:
+def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequence[Finding]) -> str:
     """Write the report as HTML that needs nothing else: style, script and figures are inside."""
     here = files("shortlist.paper.report.page")
-    extra = tables.today(results)
+    extra = tables.write_today(results)
     return Template((here / "page.html").read_text(encoding="utf-8")).substitute(
         style=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "page.js").read_text(encoding="utf-8"),
         summary=_summary(results),
-        tally=tables.tallies(findings),
+        tally=tables.write_tallies(findings),
         chance=f"1 in {1 / ALPHA:,.0f}",
-        verdict=tables.verdict(findings),
+        verdict=tables.write_verdict(findings),
         released=describe_released(results),
-        beside=tables.beside(results),
+        beside=tables.compare_programs(results),
         today=f"<h2>What to use today</h2>{extra}" if extra else "",
-        figures="\n".join(_sections(results, histograms)),
-        deviations=tables.deviations(),
+        figures="\n".join(_write_sections(results, histograms)),
+        deviations=tables.write_deviations(),
         threats="".join(f"<li>{escape(each)}</li>" for each in THREATS),
-        errata=tables.errata(),
-        cells="\n".join(tables.cells(results, name) for name in results.datasets),
-        failures=tables.failures(results),
-        provenance=_provenance(results),
+        errata=tables.write_errata(),
+        cells="\n".join(tables.write_cells(results, name) for name in results.datasets),
+        failures=tables.write_failures(results),
+        provenance=_write_provenance(results),
         date=date.today().isoformat(),
     )
 
@@ -79,21 +79,23 @@ def _summary(results: Results) -> str:
     return "\n".join(f"<p>{line}</p>" for line in lines)
 
 
-def _sections(results: Results, histograms: Sequence[Histogram]) -> Iterator[str]:
+def _write_sections(results: Results, histograms: Sequence[Histogram]) -> Iterator[str]:
     """One section for each figure of the paper, with panels for each data set."""
     for vary in AXES:
         if results.has_sweep(vary):
-            body = "".join(_sweep(results, dataset, vary) for dataset in results.datasets)
+            body = "".join(_write_sweep(results, dataset, vary) for dataset in results.datasets)
             yield _section(f"Against {AXES[vary]}", f"{FIGURES[vary]} of the paper. {_FIXED[vary]}.", body)
     if results.times:
         speed = (
-            _panel(partial(others.draw_speed_up, results=results, dataset=name), f"speed-up on {results.title(name)}")
+            _draw_panel(
+                partial(others.draw_speed_up, results=results, dataset=name), f"speed-up on {results.title(name)}"
+            )
             for name in results.datasets
         )
         note = "Figure 1 of the paper, first column, as ratios. Lines at 10 and 100 times."
         yield _section("How many times as fast FastJoint is as Joint", note, _grid(speed))
         steps = (
-            _panel(
+            _draw_panel(
                 partial(others.draw_without_step_panel, results=results, dataset=name, vary=vary),
                 f"Joint without its sequence step against {AXES[vary]} on {results.title(name)}",
             )
@@ -103,15 +105,16 @@ def _sections(results: Results, histograms: Sequence[Histogram]) -> Iterator[str
         )
         yield _section("Joint without its sequence step", "Figure 7 of the paper.", _grid(steps))
     gaps = (
-        _panel(partial(others.draw_gap, histogram=each), f"gaps of {each.title}", legend=False) for each in histograms
+        _draw_panel(partial(others.draw_gap, histogram=each), f"gaps of {each.title}", legend=False)
+        for each in histograms
     )
     yield _section("Gaps between the top 300 scores", "Figure 4 of the paper.", _grid(gaps))
 
 
-def _sweep(results: Results, dataset: str, vary: str) -> str:
+def _write_sweep(results: Results, dataset: str, vary: str) -> str:
     """Six panels of a data set, and a caption with the number of trials."""
     panels = (
-        _panel(
+        _draw_panel(
             partial(draw_panel, results=results, dataset=dataset, vary=vary, measure=measure, row=row),
             f"{name} against {AXES[vary]} on {results.title(dataset)}, {ROWS[row]}",
         )
@@ -130,7 +133,7 @@ def _grid(panels: Iterator[str]) -> str:
     return f'<div class="panels">{"".join(panels)}</div>'
 
 
-def _panel(draw: Callable[[Axes], None], caption: str, *, legend: bool = True) -> str:
+def _draw_panel(draw: Callable[[Axes], None], caption: str, *, legend: bool = True) -> str:
     """Draw one panel by itself: side by side on a desk, one below the other on a phone, large when touched."""
     figure, panels = make_panels(1, 1, legend=0.95 if legend else 0.0)
     draw(panels[0])
@@ -143,7 +146,7 @@ def _panel(draw: Callable[[Axes], None], caption: str, *, legend: bool = True) -
     return f'<button type="button" class="zoom" title="show larger">{image}</button>'
 
 
-def _provenance(results: Results) -> str:
+def _write_provenance(results: Results) -> str:
     """Commands, versions, machines, load and the hashes of data and programs."""
     found = results.tables
     loads = [cell.load for cell in results.times.values()]

@@ -1,4 +1,4 @@
-"""What a reviewer asks: where this differs from the paper, what may mislead, and what the paper has wrong."""
+"""Notes for reviewers: differences from the paper, threats to validity, and errors of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the released programs do that the paper does not say, and whether their lists follow the published laws."""
+"""Differences between the released programs and the paper, and a test of their lists against the published laws."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.paper.experiment.contenders import CONTENDERS, Maker
 from shortlist.paper.experiment.results import Results
-from shortlist.paper.report.page.tables import Entry, plain, sortable
+from shortlist.paper.report.page.tables import Entry, write_number, write_sortable
 from shortlist.paper.report.verdict.statistics import ALPHA, rank_test, reject
 
 ABSENT = (
@@ -56,7 +56,7 @@ def _repeats(results: Results) -> str:
         share = (f"{lists} of {total}", lists / total)
         rows.append([(title, title), (str(k), k), (f"{epsilon:g}", epsilon), share, (str(most), most)])
     heads = ("data set", "k", "ε", "lists with a repeat", "most repeats in one list")
-    return said + sortable(heads, rows)
+    return said + write_sortable(heads, rows)
 
 
 def _agreement(results: Results) -> str:
@@ -78,5 +78,5 @@ def _agreement(results: Results) -> str:
     return (
         f"<p>The lists of the released Joint, PNF-Peel and CDP-Peel that were timed have errors as well. Compared with "
         f"those drawn from the same laws at {len(chances)} settings by rank tests of ℓ1, at a chance of {ALPHA:g} of "
-        f"any false alarm, they {found}; the smallest chance of one comparison is {plain(smallest)}.</p>"
+        f"any false alarm, they {found}; the smallest chance of one comparison is {write_number(smallest)}.</p>"
     )

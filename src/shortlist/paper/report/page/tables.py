@@ -11,7 +11,7 @@ from shortlist.paper.experiment.contenders import CONTENDERS, PAPER_LAWS, TODAY,
 from shortlist.paper.experiment.grid import DEFAULT
 from shortlist.paper.experiment.results import Key, Results
 from shortlist.paper.report.page.notes import DEVIATIONS, ERRATA
-from shortlist.paper.report.verdict import SIDES, Finding, Holding, Side, tally
+from shortlist.paper.report.verdict import SIDES, Finding, Holding, Side, count_verdicts
 
 Entry = tuple[str, float | str]
 """What a field shows, and what it is sorted by."""
@@ -25,12 +25,12 @@ _BADGES = {
 }
 
 
-def tallies(findings: Sequence[Finding]) -> str:
+def write_tallies(findings: Sequence[Finding]) -> str:
     """How many claims got each verdict, for each side."""
     sides = _sides(findings)
     rows = []
     for holding in Holding:
-        counts = [tally(findings, side)[holding] for side in sides]
+        counts = [count_verdicts(findings, side)[holding] for side in sides]
         if any(counts):
             numbers = "".join(f'<td class="number">{count}</td>' for count in counts)
             rows.append(f"<td>{_badge(holding)}</td>{numbers}")
@@ -38,8 +38,8 @@ def tallies(findings: Sequence[Finding]) -> str:
     return _table("tally", (f"<th>{head}</th>" for head in heads), rows)
 
 
-def verdict(findings: Sequence[Finding]) -> str:
-    """The claims: a table on a desk, cards on a phone."""
+def write_verdict(findings: Sequence[Finding]) -> str:
+    """Write the claims: a table on a wide screen, cards on a phone."""
     sides = _sides(findings)
     heads = ["Claim of the paper", *(side.title.capitalize() for side in sides), "How it is judged"]
     rows = []
@@ -55,7 +55,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     return _table("cards", (f"<th>{escape(head)}</th>" for head in heads), rows)
 
 
-def beside(results: Results) -> str:
+def compare_programs(results: Results) -> str:
     """Ours beside the released and the published program of the same law, at the default setting."""
     heads = ("data set", "law", "released, ms", "published, ms", "ours, ms", "ℓ∞ published", "ℓ∞ ours")
     rows: list[list[Entry]] = []
@@ -68,11 +68,11 @@ def beside(results: Results) -> str:
                 entries = [_number(None if each is None else 1e3 * each) for each in times]
                 title = results.title(dataset)
                 rows.append([(title, title), (law, law), *entries, *map(_number, losses)])
-    return sortable(heads, rows) if rows else "<p>The default setting was not timed.</p>"
+    return write_sortable(heads, rows) if rows else "<p>The default setting was not timed.</p>"
 
 
-def today(results: Results) -> str:
-    """What this package offers beyond the paper's laws, beside CDP-Peel and Joint; empty where there is none."""
+def write_today(results: Results) -> str:
+    """What this package offers beyond the paper's laws, beside CDP-Peel and Joint. It is empty without results."""
     extra = [name for name in results.contenders if name in TODAY]
     if not extra:
         return ""
@@ -85,20 +85,20 @@ def today(results: Results) -> str:
                 title = results.title(dataset)
                 numbers = (None if time is None else 1e3 * time, *(float(np.median(x)) for x in (found.linf, found.l1)))
                 rows.append([(title, title), (name, name), *map(_number, numbers)])
-    return sortable(heads, rows)
+    return write_sortable(heads, rows)
 
 
-def cells(results: Results, dataset: str) -> str:
-    """Every cell of a data set, folded away until it is asked for."""
+def write_cells(results: Results, dataset: str) -> str:
+    """Write every cell of a data set, in a section that can be opened."""
     heads = ["program", "k", "ε", "β", "lists", "ℓ∞", "quartiles", "ℓ1", "quartiles"]
     heads += ["rounds", "CPU, ms", "quartiles", "wall, ms", "versions"]
     keys = [key for key in dict.fromkeys((*results.errors, *results.times)) if key[0] == dataset]
     rows = [_cell(results, key) for key in keys]
     summary = f"{escape(results.title(dataset))}: {len(rows)} cells"
-    return f"<details><summary>{summary}</summary>{sortable(heads, rows)}</details>"
+    return f"<details><summary>{summary}</summary>{write_sortable(heads, rows)}</details>"
 
 
-def failures(results: Results) -> str:
+def write_failures(results: Results) -> str:
     """The cells that failed, and why."""
     if not results.tables.failures:
         return ""
@@ -106,23 +106,23 @@ def failures(results: Results) -> str:
         [(results.title(key[0]), key[0]), *_where(key), (failure, failure)]
         for key, failure in results.tables.failures.items()
     ]
-    return f"<h2>Cells that failed</h2>{sortable(('data set', 'program', 'k', 'ε', 'β', 'failure'), rows)}"
+    return f"<h2>Cells that failed</h2>{write_sortable(('data set', 'program', 'k', 'ε', 'β', 'failure'), rows)}"
 
 
-def deviations() -> str:
+def write_deviations() -> str:
     """Where this experiment differs from the paper's."""
     heads = ("Point", "Paper", "Here")
     return _prose(heads, [(each.point, each.paper, each.here) for each in DEVIATIONS])
 
 
-def errata() -> str:
+def write_errata() -> str:
     """What the paper has wrong, each with one line of derivation."""
     heads = ("Place", "Printed", "Should be", "Derivation")
     return _prose(heads, [(each.place, each.printed, each.correct, each.derivation) for each in ERRATA])
 
 
-def sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
-    """A table that the script of the page sorts by a touch on a head; it scrolls by itself where it is too wide.
+def write_sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
+    """Write a table that the script of the page sorts by a touch on a head. A wide table scrolls by itself.
 
     Columns of numbers are aligned to the right.
     """
@@ -133,10 +133,10 @@ def sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
     return f'<div class="wide">{_table("sortable", buttons, [_fields(row) for row in rows])}</div>'
 
 
-def plain(value: float) -> str:
+def write_number(value: float) -> str:
     """Write a number without an exponent: whole from 100 on, three digits below.
 
-    >>> plain(1234567.5), plain(1024.2), plain(42.69), plain(0.0988), plain(0.0)
+    >>> write_number(1234567.5), write_number(1024.2), write_number(42.69), write_number(0.0988), write_number(0.0)
     ('1,234,568', '1,024', '42.7', '0.0988', '0')
     """
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
@@ -188,11 +188,11 @@ def _quartiles(values: object) -> list[Entry]:
     if values is None:
         return [_number(None), ("", -1.0)]
     low, middle, high = (float(each) for each in np.quantile(np.asarray(values), [0.25, 0.5, 0.75]))
-    return [_number(middle), (f"{plain(low)}–{plain(high)}", high - low)]
+    return [_number(middle), (f"{write_number(low)}–{write_number(high)}", high - low)]
 
 
 def _number(value: float | None) -> Entry:
-    return ("", -1.0) if value is None else (plain(value), value)
+    return ("", -1.0) if value is None else (write_number(value), value)
 
 
 def _where(key: Key) -> list[Entry]:

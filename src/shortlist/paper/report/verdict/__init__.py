@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.verdict import accuracy, bounds, speed
-from shortlist.paper.report.verdict.claim import SIDES, Claim, Finding, Holding, Judgement, Side, tally
+from shortlist.paper.report.verdict.claim import SIDES, Claim, Finding, Holding, Judgement, Side, count_verdicts
 
-__all__ = ["CLAIMS", "SIDES", "Claim", "Finding", "Holding", "Judgement", "Side", "tally", "verdict"]
+__all__ = ["CLAIMS", "SIDES", "Claim", "Finding", "Holding", "Judgement", "Side", "count_verdicts", "judge_claims"]
 
 CLAIMS = (
     Claim(
@@ -126,7 +126,7 @@ CLAIMS = (
 )
 
 
-def verdict(results: Results) -> list[Finding]:
+def judge_claims(results: Results) -> list[Finding]:
     """Judge every claim on the released programs, where they were run, and on those written anew here."""
     sides = [side for side in SIDES if side.present(results)]
     return [

@@ -8,7 +8,7 @@ from shortlist.paper.experiment.contenders import Setting
 from shortlist.paper.experiment.grid import DEFAULT, SWEEPS
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.verdict.claim import Comparison, Judgement, Side, judge_comparisons
-from shortlist.paper.report.verdict.compare import compare_errors, median_ratio, spread
+from shortlist.paper.report.verdict.compare import compare_errors, compare_medians, write_spread
 
 _NO_DATA = "no errors were drawn on real data"
 _MODERATE = tuple(at for at in SWEEPS["k"] if at.k >= DEFAULT.k)
@@ -24,9 +24,9 @@ def no_worse_than_joint(results: Results, side: Side) -> Judgement:
             # The claim is that nothing is larger, so only the other half of each comparison counts.
             found = compare_errors(results, name, joint, fast, SWEEPS[vary], vary)
             comparisons += [Comparison(where=each.where, if_false=1.0, if_true=each.if_true) for each in found]
-        values = median_ratio(results, name, fast, joint, SWEEPS["k"])
+        values = compare_medians(results, name, fast, joint, SWEEPS["k"])
         if values:
-            said.append(f"{name} {spread(values)}")
+            said.append(f"{name} {write_spread(values)}")
     if not comparisons:
         return Judgement.untested(_NO_DATA)
     return judge_comparisons(comparisons, "median ℓ∞ + 1 over Joint's: " + ", ".join(said), absence=True)
@@ -53,9 +53,9 @@ def good_on_news_and_not_on_games(results: Results, side: Side) -> Judgement:
             for larger, smaller in claims:
                 comparisons += compare_errors(results, name, larger, smaller, SWEEPS["epsilon"], "epsilon")
             for law, other in (("PNF-Peel", pnf), ("CDP-Peel", cdp)):
-                values = median_ratio(results, name, fast, other, SWEEPS["epsilon"])
+                values = compare_medians(results, name, fast, other, SWEEPS["epsilon"])
                 if values:
-                    said.append(f"{name}: median ℓ∞ + 1 over {law}'s {spread(values)}")
+                    said.append(f"{name}: median ℓ∞ + 1 over {law}'s {write_spread(values)}")
     if not comparisons:
         return Judgement.untested(_NO_DATA)
     return judge_comparisons(comparisons, "; ".join(said))
@@ -69,9 +69,9 @@ def others_are_dominated(results: Results, side: Side) -> Judgement:
         values = []
         for name in results.real:
             comparisons += compare_errors(results, name, side.errors[weak], side.errors[strong], SWEEPS["k"], "k")
-            values += median_ratio(results, name, side.errors[weak], side.errors[strong], SWEEPS["k"])
+            values += compare_medians(results, name, side.errors[weak], side.errors[strong], SWEEPS["k"])
         if values:
-            said.append(f"median ℓ∞ + 1 of {weak} over {strong}'s {spread(values)}")
+            said.append(f"median ℓ∞ + 1 of {weak} over {strong}'s {write_spread(values)}")
     if not comparisons:
         return Judgement.untested(_NO_DATA)
     return judge_comparisons(comparisons, "; ".join(said))
@@ -84,9 +84,9 @@ def _larger(
     said = []
     for name in datasets:
         comparisons += compare_errors(results, name, larger, smaller, settings, "k")
-        values = median_ratio(results, name, smaller, larger, settings)
+        values = compare_medians(results, name, smaller, larger, settings)
         if values:
-            said.append(f"{name} {spread(values)}")
+            said.append(f"{name} {write_spread(values)}")
     if not comparisons:
         return Judgement.untested(_NO_DATA)
     return judge_comparisons(comparisons, "FastJoint's median ℓ∞ + 1 over the other's: " + ", ".join(said))

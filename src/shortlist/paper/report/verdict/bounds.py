@@ -8,9 +8,9 @@ import numpy as np
 
 from shortlist.paper.experiment.contenders import Setting
 from shortlist.paper.experiment.results import Results
-from shortlist.paper.published.fastjoint import truncation
+from shortlist.paper.published.fastjoint import compute_truncation
 from shortlist.paper.report.verdict.claim import Holding, Judgement, Side
-from shortlist.paper.report.verdict.compare import short
+from shortlist.paper.report.verdict.compare import write_short
 
 _SLOPE = 1.1
 
@@ -28,7 +28,7 @@ def pruning_is_improbable(results: Results, side: Side) -> Judgement:
         if contender == side.errors["fastjoint"] and tail is not None:
             reached, drawn = reached + int((found.linf >= tail[0]).sum()), drawn + len(found.linf)
     measured = (
-        f"the largest probability at {len(tails)} settings is {short(largest)} of β "
+        f"the largest probability at {len(tails)} settings is {write_short(largest)} of β "
         f"({results.title(key[0])}, {key[2]}); "
         f"{reached:,} of {drawn:,} drawn lists have an ℓ∞ error of τ or more"
     )
@@ -68,13 +68,13 @@ def memory_is_smaller(results: Results, side: Side) -> Judgement:
     if not factors:
         return Judgement.untested("memory was not measured")
     smaller = sum(factor > 1 for factor in factors.values())
-    said = ", ".join(f"{results.title(name)} k = {k}: {short(factor)}×" for (name, k), factor in factors.items())
+    said = ", ".join(f"{results.title(name)} k = {k}: {write_short(factor)}×" for (name, k), factor in factors.items())
     holding = Holding.YES if smaller == len(factors) else Holding.PART if smaller else Holding.NO
     return Judgement(holding=holding, measured=f"Joint's memory over FastJoint's: {said}")
 
 
 def _fastjoint_bound(d: int, at: Setting) -> float:
-    return d + at.k * truncation(d, at.k, at.epsilon, at.beta or 2.0**-10)
+    return d + at.k * compute_truncation(d, at.k, at.epsilon, at.beta or 2.0**-10)
 
 
 def _joint_bound(d: int, at: Setting) -> float:

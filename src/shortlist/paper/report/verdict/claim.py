@@ -55,7 +55,7 @@ class Judgement:
 
     @classmethod
     def untested(cls, why: str) -> Judgement:
-        """A claim on which these results are silent."""
+        """Return the judgement on a claim that these results cannot test."""
         return cls(holding=Holding.UNTESTED, measured=why)
 
 
@@ -121,7 +121,7 @@ def summarise(places: Sequence[str], most: int = 4) -> str:
     return "; ".join(places[:most]) + more
 
 
-def tally(findings: Sequence[Finding], side: Side) -> dict[Holding, int]:
+def count_verdicts(findings: Sequence[Finding], side: Side) -> dict[Holding, int]:
     """How many claims got each verdict on one side."""
     counts = Counter(each.judgements[side.title].holding for each in findings if side.title in each.judgements)
     return {holding: counts[holding] for holding in Holding}

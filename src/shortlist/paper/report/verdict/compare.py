@@ -23,7 +23,7 @@ Ratios = list[tuple[Setting, FloatArray]]
 """The ratio of two times in each common round, at each setting of a sweep."""
 
 
-def ratios(
+def compute_ratios(
     results: Results, dataset: str, one: str, other: str, vary: str = "k", *, before_sequence: bool = False
 ) -> Ratios:
     """Divide the processor's times of two programs in the same rounds; of the first perhaps without its last step.
@@ -66,7 +66,7 @@ def compare_errors(
                 )
 
 
-def median_ratio(results: Results, dataset: str, one: str, other: str, settings: Sequence[Setting]) -> list[float]:
+def compare_medians(results: Results, dataset: str, one: str, other: str, settings: Sequence[Setting]) -> list[float]:
     """The median ℓ∞ error + 1 of one program over that of another, at each setting."""
     found = []
     for at in settings:
@@ -76,25 +76,25 @@ def median_ratio(results: Results, dataset: str, one: str, other: str, settings:
     return found
 
 
-def spread(values: Sequence[float]) -> str:
+def write_spread(values: Sequence[float]) -> str:
     """Write ratios as their median and range.
 
-    >>> spread([1.5, 30.0, 3.0])
+    >>> write_spread([1.5, 30.0, 3.0])
     '3.0× (1.5–30)'
     """
-    return f"{short(median(values))}× ({short(min(values))}–{short(max(values))})"
+    return f"{write_short(median(values))}× ({write_short(min(values))}–{write_short(max(values))})"
 
 
-def short(value: float) -> str:
+def write_short(value: float) -> str:
     """Write a ratio with two digits.
 
-    >>> short(0.0123), short(4.56), short(45.6), short(456.0)
+    >>> write_short(0.0123), write_short(4.56), write_short(45.6), write_short(456.0)
     ('0.012', '4.6', '46', '456')
     """
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
-def medians(found: Ratios) -> list[float]:
+def compute_medians(found: Ratios) -> list[float]:
     """The median over rounds at each setting."""
     return [float(np.median(values)) for _, values in found]
 
@@ -107,7 +107,7 @@ def _divide(one: Times, other: Times, *, before_sequence: bool) -> FloatArray:
 
 
 def _pool(found: Ratios) -> Iterator[tuple[list[Setting], FloatArray]]:
-    """Put neighbouring settings together until there are enough rounds; what is left at the end joins the last."""
+    """Merge neighbouring settings until each group has enough rounds. The rest at the end joins the last group."""
     pools: list[tuple[list[Setting], list[FloatArray]]] = []
     for at, values in found:
         if not pools or sum(map(len, pools[-1][1])) >= _ENOUGH:

@@ -9,7 +9,13 @@ import numpy as np
 from shortlist.paper.experiment.grid import DEFAULT, SWEEPS
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.verdict.claim import Comparison, Holding, Judgement, Side, judge_comparisons
-from shortlist.paper.report.verdict.compare import compare_times, medians, ratios, short, spread
+from shortlist.paper.report.verdict.compare import (
+    compare_times,
+    compute_medians,
+    compute_ratios,
+    write_short,
+    write_spread,
+)
 from shortlist.paper.report.verdict.statistics import rank_test, sign_test
 
 _VERY_LARGE = 100_000
@@ -42,8 +48,8 @@ def jumps_come_from_the_step(results: Results, side: Side) -> Judgement:
             continue
         place, factor, without, larger, rounds, share = jump
         said.append(
-            f"{results.title(name)}: {short(factor)}× at {place}, {short(without)}× without the step, which takes up "
-            f"to {100 * share:.0f} % of the time"
+            f"{results.title(name)}: {write_short(factor)}× at {place}, {write_short(without)}× without the step, "
+            f"which takes up to {100 * share:.0f} % of the time"
         )
         if factor >= _JUMP:
             comparisons.append(
@@ -61,11 +67,11 @@ def jumps_come_from_the_step(results: Results, side: Side) -> Judgement:
 def slower_than_pnf_peel_on_small_data_only(results: Results, side: Side) -> Judgement:
     """FastJoint over PNF-Peel: above 1 at some k of the smallest data set, below 1 on very large data."""
     fast, peel = side.times["fastjoint"], side.times["pnf-peel"]
-    found = {name: ratios(results, name, fast, peel) for name in results.datasets}
+    found = {name: compute_ratios(results, name, fast, peel) for name in results.datasets}
     found = {name: values for name, values in found.items() if values}
     if not found:
         return Judgement.untested("the sweep over k was not timed")
-    said = ", ".join(f"{results.title(name)} {spread(medians(values))}" for name, values in found.items())
+    said = ", ".join(f"{results.title(name)} {write_spread(compute_medians(values))}" for name, values in found.items())
     smallest = next(iter(found))
     slowest = max(found[smallest], key=lambda pair: float(np.median(pair[1])))
     comparisons = list(compare_times(results, smallest, [slowest], "k", 1.0))
@@ -90,7 +96,7 @@ def time_falls_with_epsilon(results: Results, side: Side) -> Judgement:
             comparisons += compare_times(results, name, [(at, slow.cpu[first] / fast.cpu[second])], "epsilon", 1.0)
         if len(cells) > 1:
             fall = float(np.median(cells[0][1].cpu) / np.median(cells[-1][1].cpu))
-            said.append(f"{results.title(name)} {short(fall)}×")
+            said.append(f"{results.title(name)} {write_short(fall)}×")
     if not comparisons:
         return Judgement.untested("the sweep over ε was not timed")
     return judge_comparisons(comparisons, "time at ε = ¼ over time at ε = 4: " + ", ".join(said))
@@ -142,10 +148,10 @@ def _at_least(
     comparisons: list[Comparison] = []
     said = []
     for name in results.datasets:
-        found = ratios(results, name, side.times[slow], side.times[fast], before_sequence=before_sequence)
+        found = compute_ratios(results, name, side.times[slow], side.times[fast], before_sequence=before_sequence)
         if found:
             comparisons += compare_times(results, name, found, "k", least)
-            said.append(f"{results.title(name)} {spread(medians(found))}")
+            said.append(f"{results.title(name)} {write_spread(compute_medians(found))}")
     if not comparisons:
         return Judgement.untested("the sweep over k was not timed")
     return judge_comparisons(comparisons, ", ".join(said))
