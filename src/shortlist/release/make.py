@@ -9,8 +9,8 @@ from typing import Any
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure
-from shortlist.mechanisms import Mechanism, NoisyCounts
-from shortlist.mechanisms.accuracy import ErrorBound
+from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
+from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
 from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.release.release import Release
 
@@ -51,7 +51,7 @@ def make_release(
         d=d,
         secure=is_secure(bits),
         unordered=mechanism.unordered,
-        counts=ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and noisy is not None and d else None,
+        counts=None if noisy is None else _state_counts(ran, noisy, d),
         error_bound=None if d is None else _bound_error(ran, d, unordered=mechanism.unordered),
         population=population,
     )
@@ -75,6 +75,13 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
             hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, which marks the release",
             name=mechanism.name,
         )
+
+
+def _state_counts(mechanism: Mechanism, noisy: IntArray, d: int | None) -> ReleasedCounts | None:
+    """State noisy counts. Without a public domain, nobody may know how many counts an interval would have to hold."""
+    if isinstance(mechanism, Threshold):
+        return ReleasedCounts(values=tuple(noisy.tolist()))
+    return mechanism.state_counts(noisy, d) if isinstance(mechanism, NoisyCounts) and d is not None else None
 
 
 def _bound_error(mechanism: Mechanism, d: int, *, unordered: bool) -> ErrorBound | None:

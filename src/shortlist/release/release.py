@@ -101,7 +101,10 @@ class Release(Sequence[Any]):
 
     def _caption(self) -> str:
         of_all = "" if self.d is None else f" of {self.d:,}"
-        chosen = f"Top {len(self)}{of_all}" + (", in no order," if self.unordered else "")
+        k = self.parameters.get("k")
+        asked = f" (up to {k} were asked for)" if isinstance(k, int) and len(self) < k else ""
+        top = f"Top {len(self)}{of_all}" if self.items else "No items"
+        chosen = top + asked + (", in no order," if self.items and self.unordered else "")
         bound = "" if self.error_bound is None else f" Accuracy: {self.error_bound}."
         stamp = "" if self.secure else f" {NOT_SECURE}"
         ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""

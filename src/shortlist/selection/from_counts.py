@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from shortlist.array_types import IntArray
+from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism
 from shortlist.privacy import Guarantee
@@ -13,6 +14,7 @@ from shortlist.privacy.numbers import Real
 from shortlist.profile import Picks
 from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
+from shortlist.votes.items.item_keys import write_item
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
@@ -87,7 +89,7 @@ def top_k(
     built = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
     drawn_from = read_bits(bits)
     check_may_release(built, drawn_from)
-    array, labels = read_counts(counts)
+    array, labels = _read(counts, built)
     return Selector(built, ArrayTally(array), labels).draw(drawn_from)
 
 
@@ -141,8 +143,20 @@ def prepare(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     built = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
-    array, labels = read_counts(counts)
+    array, labels = _read(counts, built)
     return Selector(built, ArrayTally(array.copy()), labels)
+
+
+def _read(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
+    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
+    array, labels = read_counts(counts)
+    if mechanism.needs_domain or labels is None:
+        return array, labels
+    keys = [write_item(label) for label in labels]
+    if None in keys:
+        raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
+    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
+    return array[order], [labels[place] for place in order]
 
 
 class Selector(Generic[Items]):

@@ -13,7 +13,8 @@ from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, 
 from shortlist.privacy.numbers import read_positive, read_whole
 from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
-from shortlist.votes import tally
+from shortlist.selection.without_domain import build_without_domain
+from shortlist.votes import Tally, observe, tally
 
 
 def select(
@@ -51,6 +52,9 @@ def select(
     With `count`, the table is counted already. The caller guarantees that one person (or another `unit` of privacy)
     adds at most `sensitivity` to each count. The mechanism then runs with epsilon divided by it.
 
+    Without `domain`, items are what the votes say, and `delta` is needed: it hides items of single persons. Then up
+    to k items are released, by `limited-domain` or `threshold`, and nothing but these tells which items exist.
+
     With `ledger`, the release is charged to that budget, with a `note`, before any vote is read and any randomness is
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
     ledger mandatory.
@@ -67,9 +71,14 @@ def select(
     """
     times = _read_sensitivity(sensitivity, count)
     per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
-    if takes_cap(mechanism):
-        parameters["votes_per_person"] = votes_per_person
-    built = build_mechanism(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
+    parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
+    if domain is None:
+        _check_no_domain(domain_column)
+        built = build_without_domain(mechanism, votes_per_person=votes_per_person, **parameters)
+    else:
+        if takes_cap(mechanism):
+            parameters["votes_per_person"] = votes_per_person
+        built = build_mechanism(mechanism, **parameters)
     # The cap that a mechanism relies on is the cap that is applied to the votes.
     cap = getattr(built, "votes_per_person", votes_per_person)
     guarantee = built.guarantee.scale(times, unit=unit)
@@ -77,18 +86,12 @@ def select(
     check_may_release(built, drawn_from)
     public = list_parameters(built, sensitivity=times, votes_per_person=cap)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
-    counted = tally(
-        votes,
-        item=item,
-        person=person,
-        count=count,
-        votes_per_person=cap,
-        domain=domain,
-        domain_column=domain_column,
-        memory_limit=memory_limit,
-        start=account.charge,
-        progress=progress,
-    )
+    columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
+    reading: dict[str, Any] = {"memory_limit": memory_limit, "start": account.charge, "progress": progress}
+    if domain is None:
+        counted: Tally = observe(votes, **columns, **reading)
+    else:
+        counted = tally(votes, **columns, **reading, domain=domain, domain_column=domain_column)
     progress("Drawing the items")
     picks = built.prepare(counted).draw(drawn_from)
     progress("Naming the items")
@@ -96,7 +99,7 @@ def select(
     release = make_release(
         built,
         counted.names(rows),
-        d=counted.d,
+        d=None if domain is None else counted.d,
         bits=drawn_from,
         sensitivity=times,
         unit=unit,
@@ -107,6 +110,11 @@ def select(
     )
     account.finish(release)
     return release
+
+
+def _check_no_domain(column: str | None) -> None:
+    if column is not None:
+        raise ParameterError("{domain_column} must go with {domain}")
 
 
 def _read_sensitivity(sensitivity: int, count: str | None) -> int:

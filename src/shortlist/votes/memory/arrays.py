@@ -55,6 +55,8 @@ class ArrayTally:
 
     def items(self, picks: Picks) -> IntArray:
         """The indices of the chosen items; inside a level they are ranked by index."""
+        if not len(picks.levels):
+            return picks.ranks
         if self._view is None or picks.levels.min() < self._view.floor:
             self._view = self._look(1, EVERY_LEVEL)
         return self._view.items(picks)
