@@ -302,7 +302,7 @@ def test_the_statement_names_what_was_not_finished(ledger):
     ledger.charge(TENTH, note="died")
     statement = Statement.read(ledger)
     assert statement.unfinished == (2,)
-    assert any("Without a finished release" in line and line.endswith(": 2") for line in statement.summary())
+    assert any("without a finished release" in line and line.endswith(": 2") for line in statement.summary())
     stored = json.loads(json.dumps(statement.to_dict()))
     assert stored["spent"] == {"epsilon": "0.2", "delta": "0", "rho": "0.0025"}
     assert stored["left"]["epsilon"] == "0.8"

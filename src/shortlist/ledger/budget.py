@@ -98,7 +98,7 @@ class Budget:
             raise ParameterError(
                 "{unit} must be {ours}, as in the ledger",
                 "not {theirs}; guarantees for different units do not add up",
-                hint="protect the unit of the ledger, or use another ledger",
+                hint="pass the {unit} of the ledger, or use another ledger",
                 ours=quote(ours.unit),
                 theirs=quote(guarantee.unit),
             )
@@ -189,7 +189,7 @@ def _read_delta(delta: Real) -> Fraction:
     allowed = read_rational(delta, name="delta")
     if not 0 <= allowed < 1:
         raise ParameterError(
-            "{delta} must be 0, or above 0 and below 1", "not {value}", hint="try {delta=1e-6}", value=quote(delta)
+            "{delta} must be at least 0 and below 1", "not {value}", hint="try {delta=1e-6}", value=quote(delta)
         )
     return allowed
 

@@ -84,7 +84,7 @@ def create_file(path: Path, budget: dict[str, str | None]) -> None:
         raise OutputError(
             "the ledger must be a new file",
             "{path} exists",
-            hint="a budget is never started again; `shortlist ledger show` says what is left of one",
+            hint="a budget cannot start again; `shortlist ledger show` shows what is left of it",
             path=repr(str(path)),
         )
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:

@@ -121,7 +121,7 @@ def _read_sensitivity(sensitivity: int, count: str | None) -> int:
     times = read_whole(sensitivity, name="sensitivity")
     if times > 1 and count is None:
         raise ParameterError(
-            "{sensitivity} must go with {count}: where persons are known, each counts once for an item",
+            "{sensitivity} must go with {count}: with {person}, each person counts once for an item",
             hint="leave {sensitivity} out",
         )
     return times

@@ -189,11 +189,11 @@ def test_a_wrong_delta_is_answered_with_a_fitting_one(delta, text):
 @pytest.mark.parametrize(
     ("parameters", "text"),
     [
-        ({"k": 0}, "k must be at least 1"),
+        ({"k": 0}, "k must be a whole number from 1"),
         ({"k": 2.0}, "k must be a whole number"),
         ({"k": True}, "k must be a whole number"),
         ({"k": np.array([2])}, "k must be a whole number"),
-        ({"k": -(10**5000)}, "k must be at least 1, not a very long int"),
+        ({"k": -(10**5000)}, "k must be a whole number from 1, not a very long int"),
         ({"epsilon": "1e400"}, "epsilon must be"),
         ({"epsilon": "1e-400"}, "epsilon must be"),
         ({"epsilon": "1e999999999"}, "epsilon must be a finite number"),

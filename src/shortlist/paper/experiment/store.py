@@ -162,7 +162,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         except ImportError:
             pass
         except OSError:
-            raise OutputError("{output} must not be in use", "{folder} is, by another run", folder=folder) from None
+            raise OutputError("{output} must not be in use", "another run uses {folder}", folder=folder) from None
         yield
 
 
