@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 # Each of these is started once. Tests that use it run on one worker, one after the other.
 SHARED = ("spark", "postgres", "browser")
 
-# Tests that used the processor for a second or more, all parameters together. `pytest --write-slow` measures again.
+# Tests that used the processor for half a second or more, all parameters together. Measure with `--write-slow`.
 SLOW = Path(__file__).with_name("slow.txt")
-SLOW_SECONDS = 1.0
+SLOW_SECONDS = 0.5
 
 
 @pytest.fixture(scope="session")

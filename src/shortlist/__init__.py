@@ -37,9 +37,10 @@ if TYPE_CHECKING:
         Subset,
         Threshold,
     )
-    from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
+    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release.release import Release
+    from shortlist.release.usefulness import UsefulnessWarning
     from shortlist.selection.from_counts import Selector, prepare, top_k
     from shortlist.selection.from_votes import select
     from shortlist.votes import Query
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from shortlist.votes.files.files import Files
 
 __all__ = [
+    "Assessment",
     "Auto",
     "Bits",
     "BudgetError",
@@ -83,6 +85,7 @@ __all__ = [
     "Subset",
     "SystemBits",
     "Threshold",
+    "UsefulnessWarning",
     "__version__",
     "check",
     "compose",
@@ -94,7 +97,7 @@ __all__ = [
 # Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
 # `__all__` are mechanisms.
 _HOMES = {
-    "mechanisms.accuracy": ["ErrorBound", "ReleasedCounts"],
+    "mechanisms.accuracy": ["Assessment", "ErrorBound", "ReleasedCounts"],
     "errors": [
         "BudgetError",
         "ChangedError",
@@ -109,6 +112,7 @@ _HOMES = {
     "ledger": ["Ledger"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release.release": ["Release"],
+    "release.usefulness": ["UsefulnessWarning"],
     "selection.from_votes": ["select"],
     "selection.from_counts": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],

@@ -36,7 +36,11 @@ main()
     ("options", "words"),
     [
         (["--nonsense"], "No such option"),
-        (["-k", "three"], "'-k'"),
+        (["-k", "three"], "error: -k must be a whole number, or a range such as 5-10, not 'three'"),
+        (["-k", "3-2", "--any-order"], "error: -k must be a range with the smaller size first, not 3 and 2"),
+        (["-k", "2-3"], "Hint: pass --any-order"),
+        (["--counts-rho", "1"], "error: --counts-rho must go with --counts-delta"),
+        (["--people", "0"], "error: --people must be a whole number from 1, not 0"),
         (["-k", "0"], "error: -k must be a whole number from 1"),
         (["--epsilon", "-1"], "Hint: try --epsilon 1\n"),
         (["--epsilon", "much"], "error: --epsilon must be a finite number such as 1, 0.5 or 1/3, not 'much'"),

@@ -2,6 +2,7 @@
 
 import json
 import random
+from fractions import Fraction
 
 import pyarrow as pa
 import pytest
@@ -146,3 +147,13 @@ def test_labels_are_ranked_by_bytes():
     assert any(len(each) > 1 for each in lists[0])
     with pytest.raises(DataError, match="the labels of counts must be text"):
         top_k({(1, 2): 3}, **parameters)
+
+
+def test_counts_can_be_bought():
+    """The counts of the items are a release of their own, and each has an interval."""
+    release = search(counts_epsilon="0.5", bits=SeededBits(2))
+    assert release.items == ("weather", "football", "news")
+    assert (release.guarantee.epsilon, len(release.counts.low)) == (Fraction(3, 2), 3)
+    assert Release.from_json(release.to_json()) == release
+    with pytest.raises(ParameterError, match="threshold releases its counts already"):
+        search(counts_epsilon="0.5", mechanism="threshold", votes_per_person=2)

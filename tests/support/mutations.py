@@ -88,7 +88,7 @@ MUTATIONS = (
         "mechanisms/subset/sets.py",
         "self.gap = self.lowest - self.next",
         "self.gap = self.next - self.lowest",
-        "tests/mechanisms/subset/test_subset.py::TestSubset::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
+        "tests/mechanisms/subset/test_subset.py::TestSubsetOfSeveralSizes::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
     ),
     Mutation(  # an item that was taken stays
         "mechanisms/peel/peeling.py",

@@ -63,20 +63,27 @@ def output_chance(
     Of t equal counts in the list each order has probability 1/t!. If q of the other items have the last count as well,
     the t items of the list come first, in their order, with probability q! / (t + q)!.
     """
-    at, below = law
+    at, _ = law
     chance = arb(1)
     for item, value in zip(items, noisy, strict=True):
         chance *= at(value - histogram[item])
     for value in set(noisy[:-1]) - {noisy[-1]}:
         chance /= math.factorial(noisy.count(value))
-    last, ties = noisy[-1], noisy.count(noisy[-1])
+    left_out = sorted(count for item, count in enumerate(histogram) if item not in items)
+    return chance * chance_of_the_rest(tuple(left_out), noisy[-1], noisy.count(noisy[-1]), law)
+
+
+@cache
+def chance_of_the_rest(left_out: tuple[int, ...], last: int, ties: int, law: tuple[Point, Point]) -> arb:
+    """P(no other item comes before the t items that have the last count), and those come in their order."""
+    at, below = law
     # The coefficient of z^q is the probability that q others have the last count, and the rest less.
     others = [arb(1)]
-    for item in set(range(len(histogram))) - set(items):
-        equal, less = at(last - histogram[item]), below(last - 1 - histogram[item])
+    for count in left_out:
+        equal, less = at(last - count), below(last - 1 - count)
         others = [a * less + b * equal for a, b in zip([*others, arb(0)], [arb(0), *others], strict=True)]
     orders = (fmpq(math.factorial(q), math.factorial(ties + q)) for q in range(len(others)))
-    return chance * sum((p * order for p, order in zip(others, orders, strict=True)), arb(0))
+    return sum((p * order for p, order in zip(others, orders, strict=True)), arb(0))
 
 
 def capped_neighbours(histogram: Histogram, relation: str, cap: int) -> Iterator[Histogram]:

@@ -84,6 +84,12 @@ MemoryLimit = Annotated[
     str | None, typer.Option(metavar="SIZE", help="The memory that DuckDB may use before it spills to disk, say 4GB.")
 ]
 K = Annotated[int, typer.Option("-k", "--k", metavar="N", help="How many items to release.")]
+Sizes = Annotated[
+    str,
+    typer.Option(
+        "-k", "--k", metavar="N", help="How many items to release; with --any-order also a range of sizes, say 5-10."
+    ),
+]
 Epsilon = Annotated[
     str, typer.Option(metavar="NUMBER", help="The privacy loss: smaller is more private, and 1 is common.")
 ]
@@ -104,6 +110,20 @@ Delta = Annotated[
     typer.Option(
         metavar="NUMBER", help="Allow a failure probability δ. Lists are more accurate for large k; try 1e-6."
     ),
+]
+Assess = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Spend this epsilon on top, to estimate the error of the list on these data."),
+]
+CountsEpsilon = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="Spend this epsilon on top, for noisy counts of the items.")
+]
+CountsRho = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="In its place: a rho (zCDP), with --counts-delta.")
+]
+CountsDelta = Annotated[str | None, typer.Option(metavar="NUMBER", help="With --counts-rho: failure probability δ.")]
+People = Annotated[
+    int | None, typer.Option(metavar="N", help="How many people there are, if public: warns of useless lists.")
 ]
 Neighbours = Annotated[
     str,

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from shortlist.release.release import Release
 
 _SUFFIXES = (".json", ".csv", ".parquet")
-_LARGE_EPSILON = 20
 
 
 def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None:
@@ -44,12 +43,14 @@ def write_release(release: Release, path: Path, *, force: bool) -> None:
     write(path, force=force)
 
 
-def print_release(release: Release, form: Format, *, quiet: bool = False) -> None:
+def print_release(release: Release, form: Format, *, people: int | None = None, quiet: bool = False) -> None:
     """Print a release on stdout. JSON and CSV are what the files hold."""
     if quiet or stdout_is_closed():
         return
-    if release.guarantee.epsilon > _LARGE_EPSILON:
-        remark(f"remark: an epsilon above {_LARGE_EPSILON} promises almost nothing; 1 is common", quiet=quiet)
+    from shortlist.release.usefulness import find_warnings
+
+    for text in find_warnings(release, people):
+        remark(f"remark: {text}", quiet=quiet)
     if form is Format.TABLE:
         _print_table(release)
         return
@@ -82,7 +83,7 @@ def _print_table(release: Release) -> None:
     )
     print_lines(console, to_text(f"{top}{asked}{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
-    if release.error_bound is not None:
-        print_lines(console, to_text(f"Accuracy: {release.error_bound}."))
+    for remark_on_list in release.remarks():
+        print_lines(console, to_text(remark_on_list))
     if not release.secure:
         console.print(NOT_SECURE, style="bold")

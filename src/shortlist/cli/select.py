@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import TYPE_CHECKING
 
 from shortlist.cli import options
@@ -21,7 +23,7 @@ EXAMPLE = r"""shortlist select plays/*.parquet --person user_id --item track \
 @take_source
 def select(
     item: options.Item,
-    k: options.K,
+    k: options.Sizes,
     epsilon: options.Epsilon,
     person: options.Person = None,
     votes_per_person: options.VotesPerPerson = None,
@@ -36,6 +38,11 @@ def select(
     any_order: options.AnyOrder = False,
     beta: options.Beta = None,
     delta: options.Delta = None,
+    assess: options.Assess = None,
+    counts_epsilon: options.CountsEpsilon = None,
+    counts_rho: options.CountsRho = None,
+    counts_delta: options.CountsDelta = None,
+    people: options.People = None,
     neighbours: options.Neighbours = "add-remove",
     unit: options.Unit = "person",
     ledger: options.Ledger = None,
@@ -49,12 +56,14 @@ def select(
     A person counts once for an item, however often the log repeats it. Rows without a person or an item, and votes
     for items outside the domain, are ignored.
     """
-    bits = _read_bits(seed, insecure)
+    bits, sizes = _read_bits(seed, insecure), read_sizes(k)
     check_output(output, force=force, quiet=quiet)
-    with progress(quiet=quiet) as step:
+    with progress(quiet=quiet) as step, warnings.catch_warnings():
         from shortlist.mechanisms import DEFAULT_MECHANISM
+        from shortlist.release.usefulness import UsefulnessWarning
         from shortlist.selection.from_votes import select as select_from
 
+        warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
         release = select_from(
             source.read_votes(),
             person=person,
@@ -65,7 +74,7 @@ def select(
             domain=source.read_domain(),
             domain_column=source.domain_column,
             memory_limit=source.memory_limit,
-            k=k,
+            k=sizes,
             epsilon=epsilon,
             mechanism=mechanism or DEFAULT_MECHANISM,
             neighbours=neighbours,
@@ -77,11 +86,34 @@ def select(
             ordered=False if any_order else None,
             beta=beta,
             delta=delta,
+            assess=assess,
+            counts_epsilon=counts_epsilon,
+            counts_rho=counts_rho,
+            counts_delta=counts_delta,
+            people=people,
         )
     if output is not None:
         write_release(release, output, force=force)
         remark(f"wrote {output}", quiet=quiet)
-    print_release(release, printed, quiet=quiet)
+    print_release(release, printed, people=people, quiet=quiet)
+
+
+def read_sizes(k: str) -> int | tuple[int, int]:
+    """Read a number of items, or a range of sizes.
+
+    >>> read_sizes("10"), read_sizes("5-10")
+    (10, (5, 10))
+    """
+    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
+    if numbers is None:
+        raise ParameterError(
+            "{k} must be a whole number, or a range such as {example}",
+            "not {value}",
+            example="5-10",
+            value=repr(k[:60]),
+        )
+    first, last = numbers.groups()
+    return int(first) if last is None else (int(first), int(last))
 
 
 def _read_bits(seed: int | None, insecure: bool) -> Bits | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -15,7 +14,7 @@ from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
-from shortlist.mechanisms.near_names import find_near_name
+from shortlist.mechanisms.near_names import describe_unknown
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
@@ -70,7 +69,7 @@ _ALL: tuple[type[Mechanism], ...] = (
     Gamma,
 )
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
-_PURE = "{kind} needs no {delta}: its guarantee is pure"
+_ORDERED = "leave {mechanism} out: auto gives an ordered list"
 _PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
 _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
 
@@ -86,9 +85,11 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     given = {name: value for name, value in parameters.items() if value is not None}
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
     known = {field.name: field.default is MISSING for field in fields(kind)}
+    if kind is Subset and "ordered" in given:
+        _refuse_order(given.pop("ordered"))
     for name in given:
         if name not in known:
-            raise _make_unknown_error(name, kind, known)
+            raise describe_unknown(name, kind.name, known, elsewhere=name in _PARAMETERS)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
@@ -108,15 +109,11 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     return any(field.name == "votes_per_person" for field in fields(kind))
 
 
-def _make_unknown_error(name: str, kind: type[Mechanism], known: Iterable[str]) -> ParameterError:
-    near = find_near_name(name, known)
-    return ParameterError(
-        "{kind} takes " + ", ".join(f"{{{each}}}" for each in known),
-        f"it does not take {{{name}}}" if name in _PARAMETERS else "it has no parameter {unknown!r}",
-        hint=_PURE if name == "delta" else f"did you mean {{{near}}}?" if near else None,
-        kind=kind.name,
-        unknown=name,
-    )
+def _refuse_order(ordered: object) -> None:
+    if ordered is not False:
+        raise ParameterError(
+            "{ordered} must be False for subset: it gives no order", "not {value}", hint=_ORDERED, value=quote(ordered)
+        )
 
 
 def _find_kind(name: object) -> type[Mechanism]:

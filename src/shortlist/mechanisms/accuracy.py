@@ -1,6 +1,6 @@
-"""What a release may say about its own error: noisy counts, and a bound on what the list misses.
+"""What a release may say about its own error: noisy counts, a bound on what the list misses, and an assessment.
 
-Both are part of what a mechanism releases, and its guarantee covers them.
+They are part of what a mechanism releases, and its guarantee covers them.
 """
 
 from __future__ import annotations
@@ -81,3 +81,26 @@ class ErrorBound:
 
     def __str__(self) -> str:
         return f"with probability {float(self.confidence):g}, {self.statement}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """How wrong a list is on the data that it was drawn from, as far as a noisy look at them tells.
+
+    `estimate` is a number of votes: the larger it is, the more lists were about as likely as the true one. The `bound`
+    follows from it.
+
+    >>> print(Assessment(estimate=3, bound=ErrorBound(votes=40, confidence="0.95", statement="no place misses 40")))
+    the worst place is wrong by about 3 votes on these data; with probability 0.95, no place misses 40
+    """
+
+    estimate: int
+    bound: ErrorBound
+
+    def __post_init__(self) -> None:
+        if isinstance(self.estimate, bool) or not isinstance(self.estimate, int) or self.estimate < 0:
+            raise ParameterError("{estimate} must be a whole number from 0")
+
+    def __str__(self) -> str:
+        votes = "1 vote" if self.estimate == 1 else f"{self.estimate:,} votes"
+        return f"the worst place is wrong by about {votes} on these data; {self.bound}"

@@ -7,12 +7,14 @@ it can draw any number of times. Each draw is one more release, and costs the gu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
 from shortlist.profile import Levels, Picks
@@ -62,6 +64,15 @@ class Mechanism(ABC):
     k: int
     epsilon: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, **given: object) -> Mechanism:
+            """Refuse names that no parameter has, with the one that was probably meant."""
+            known = [field.name for field in fields(cls)]
+            for name in given.keys() - known:
+                raise describe_unknown(name, cls.name, known)
+            return object.__new__(cls)
 
     def __post_init__(self) -> None:
         given = self.epsilon
@@ -137,3 +148,32 @@ class Mechanism(ABC):
         """Replace parameters by the values that were read from them, while the object is built."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+def read_sizes(k: object, at_least: object) -> tuple[object, object]:
+    """Read a largest and a smallest number of items. Without a range there is no smallest.
+
+    >>> read_sizes((5, 10), None), read_sizes((7, 7), None), read_sizes(10, None)
+    ((10, 5), (7, None), (10, None))
+    """
+    given = k
+    if isinstance(k, Sequence) and not isinstance(k, str):
+        if len(k) != 2 or at_least is not None:
+            raise ParameterError(
+                "{k} must be a number, or two numbers for the smallest and the largest size",
+                "not {value}",
+                value=quote(given),
+            )
+        at_least, k = k
+    if at_least is None:
+        return k, None
+    smallest, largest = read_whole(at_least, name="at_least" if k is given else "k"), read_whole(k, name="k")
+    if smallest > largest:
+        raise ParameterError(
+            "{k} must be a range with the smaller size first" if k is not given else "{at_least} must be at most {k}",
+            "not {smallest} and {largest}",
+            hint="no size is in the range",
+            smallest=smallest,
+            largest=largest,
+        )
+    return largest, None if smallest == largest else smallest

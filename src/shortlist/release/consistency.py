@@ -13,6 +13,7 @@ from typing import Any
 from shortlist.errors import DataError, ShortlistError
 from shortlist.mechanisms import MECHANISMS, Mechanism
 from shortlist.privacy import Guarantee
+from shortlist.release.extras import EXTRA_PARAMETERS, Extras
 
 _SENSITIVITY = "sensitivity"
 _ABOUT_VOTES = {_SENSITIVITY, "votes_per_person"}
@@ -45,27 +46,39 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
         return "an item is named twice"
     if "neighbours" in parameters and parameters["neighbours"] != guarantee.neighbours:
         return "neighbours differs between parameters and guarantee"
-    # A mechanism may need no delta with the parameters that it has.
-    if "delta" in parameters and guarantee.delta not in (0, parameters["delta"]):
+    # A mechanism may need no delta with the parameters that it has. Counts may add one.
+    if "delta" in parameters and guarantee.delta - parameters.get("counts_delta", 0) not in (0, parameters["delta"]):
         return "delta differs between parameters and guarantee"
     if "epsilon" in parameters and not _fits(parameters["epsilon"], guarantee, parameters):
         return "epsilon differs between parameters and guarantee"
     if not all(_is_number(parameters[name]) for name in _ABOUT_VOTES & parameters.keys()):
         return "a number of votes is not a whole number from 1"
     rebuilt, sensitivity = _rebuild(record["mechanism"], parameters), parameters.get(_SENSITIVITY, 1)
-    if _ABOUT_CHOICE & parameters.keys() and not _fits_choice(parameters, guarantee, rebuilt, sensitivity):
+    if _ABOUT_CHOICE & parameters.keys() and not _fits_choice(parameters, rebuilt, sensitivity):
         return "the chosen mechanism does not fit the other parameters"
-    if rebuilt is not None and _promises_more(guarantee, rebuilt.guarantee.scale(sensitivity, unit=guarantee.unit)):
+    if (record["assessment"] is None) != ("assess" not in parameters):
+        return "an assessment goes with what it spent"
+    if rebuilt is not None and _promises_more(guarantee, _imply(rebuilt, parameters, sensitivity, guarantee.unit)):
         return "the guarantee promises more than the mechanism"
     return None
 
 
 def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
-    """Whether epsilon is that of the guarantee, or at most that if the record has further epsilons, say for counts."""
-    others = parameters.keys() - _ABOUT_CHOICE - {"epsilon"}
-    if "assess" in others or any(name.endswith("epsilon") for name in others):
-        return bool(epsilon <= guarantee.epsilon)
+    """Whether epsilon is that of the guarantee. Counts and an assessment add to it."""
+    if EXTRA_PARAMETERS & parameters.keys():
+        return bool(epsilon < guarantee.epsilon)
     return bool(epsilon == guarantee.epsilon)
+
+
+def _imply(rebuilt: Mechanism, parameters: Mapping[str, Any], sensitivity: int, unit: str) -> Guarantee:
+    """What the mechanism and the extras promise together."""
+    extras = Extras.read(
+        rebuilt,
+        **{name: parameters[name] for name in EXTRA_PARAMETERS & parameters.keys()},
+        votes_per_person=parameters.get("votes_per_person"),
+        sensitivity=sensitivity,
+    )
+    return extras.add_to(rebuilt.guarantee).scale(sensitivity, unit=unit)
 
 
 def _is_number(value: Any) -> bool:
@@ -76,18 +89,16 @@ def _rebuild(mechanism: str, parameters: Mapping[str, Any]) -> Mechanism | None:
     """Build the mechanism again. Return None if this version does not know it or all its parameters."""
     kind = MECHANISMS.get(mechanism)
     known = set() if kind is None else {field.name for field in fields(kind)}
-    if kind is None or not parameters.keys() <= known | _ABOUT_VOTES | _ABOUT_CHOICE:
+    if kind is None or not parameters.keys() <= known | _ABOUT_VOTES | _ABOUT_CHOICE | EXTRA_PARAMETERS | {"cap"}:
         return None
     given = {name: value for name, value in parameters.items() if name in known}
     return kind(**{**given, "epsilon": given["epsilon"] / parameters.get(_SENSITIVITY, 1)})
 
 
-def _fits_choice(
-    parameters: Mapping[str, Any], guarantee: Guarantee, rebuilt: Mechanism | None, sensitivity: int
-) -> bool:
+def _fits_choice(parameters: Mapping[str, Any], rebuilt: Mechanism | None, sensitivity: int) -> bool:
     """Whether the mechanism can choose the named one, and the two parts of epsilon add up."""
     chosen, choice, spent = (parameters[name] for name in ("chosen", "choice_epsilon", "chosen_epsilon"))
-    if not isinstance(chosen, str) or min(choice, spent) <= 0 or choice + spent != guarantee.epsilon:
+    if not isinstance(chosen, str) or min(choice, spent) <= 0 or choice + spent != parameters["epsilon"]:
         return False
     if rebuilt is None:
         return True

@@ -10,9 +10,10 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure
 from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
-from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
 from shortlist.mechanisms.mechanism import UNORDERED_BOUND
-from shortlist.release.release import Release
+from shortlist.release.extras import NO_EXTRAS, Extras
+from shortlist.release.release import DECLARED, Release
 
 _CONFIDENCE = Fraction(19, 20)
 
@@ -29,42 +30,61 @@ def make_release(
     noisy: IntArray | None = None,
     population: str | None = None,
     chosen: str | None = None,
+    extras: Extras = NO_EXTRAS,
+    spread: int | None = None,
+    declared: bool = False,
 ) -> Release:
     """Describe what a mechanism chose: the items, and everything public about how they were chosen.
 
     One `unit` changes a count by at most `sensitivity`, and the mechanism ran with epsilon divided by it. The release
-    states the whole epsilon. `votes_per_person` is the largest number of votes of one person that were counted.
-    `noisy` are the noisy counts of the items, if the mechanism has made them. `chosen` is the name of the mechanism
-    that `auto` chose.
+    states the whole epsilon. `votes_per_person` is the largest number of votes of one person that were counted. It is
+    `declared` if the caller vouches for it. `noisy` are the noisy counts of the items, if the mechanism or the `extras`
+    have made them, and `spread` is the noisy spread. `chosen` is the name of the mechanism that `auto` chose.
     """
-    guarantee = mechanism.guarantee.scale(sensitivity, unit=unit)
-    parameters = list_parameters(mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person)
+    parameters = list_parameters(
+        mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person, extras=extras, declared=declared
+    )
     ran = mechanism.resolve(chosen)
     if ran is not mechanism:
         spent = ran.epsilon * sensitivity
-        parameters |= {"chosen": ran.name, "choice_epsilon": guarantee.epsilon - spent, "chosen_epsilon": spent}
+        parameters |= {
+            "chosen": ran.name,
+            "choice_epsilon": mechanism.epsilon * sensitivity - spent,
+            "chosen_epsilon": spent,
+        }
+    bound = None if d is None else ran.error_bound(d, _CONFIDENCE)
     return Release(
         items=tuple(items),
         mechanism=mechanism.name,
         parameters=parameters,
-        guarantee=guarantee,
+        guarantee=extras.add_to(mechanism.guarantee).scale(sensitivity, unit=unit),
         d=d,
         secure=is_secure(bits),
         unordered=mechanism.unordered,
-        counts=None if noisy is None else _state_counts(ran, noisy, d),
-        error_bound=None if d is None else _bound_error(ran, d, unordered=mechanism.unordered),
+        counts=_state_counts(ran, extras, noisy, d),
+        error_bound=None if bound is None else _write_bound(ran, bound, unordered=mechanism.unordered),
         population=population,
+        assessment=_assess(ran, extras, spread, unordered=mechanism.unordered),
     )
 
 
-def list_parameters(mechanism: Mechanism, *, sensitivity: int, votes_per_person: int | None) -> dict[str, object]:
+def list_parameters(
+    mechanism: Mechanism,
+    *,
+    sensitivity: int,
+    votes_per_person: int | None,
+    extras: Extras = NO_EXTRAS,
+    declared: bool = False,
+) -> dict[str, object]:
     """List the public parameters of the choice and of the counting. They are known before votes are read."""
     parameters = {**mechanism.parameters, "epsilon": mechanism.guarantee.epsilon * sensitivity}
     if sensitivity > 1:
         parameters["sensitivity"] = sensitivity
     if votes_per_person is not None:
         parameters["votes_per_person"] = votes_per_person
-    return parameters
+        if declared:
+            parameters["cap"] = DECLARED
+    return {**parameters, **extras.list_parameters(sensitivity)}
 
 
 def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
@@ -77,16 +97,27 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
         )
 
 
-def _state_counts(mechanism: Mechanism, noisy: IntArray, d: int | None) -> ReleasedCounts | None:
-    """State noisy counts. Without a public domain, nobody may know how many counts an interval would have to hold."""
-    if isinstance(mechanism, Threshold):
-        return ReleasedCounts(values=tuple(noisy.tolist()))
-    return mechanism.state_counts(noisy, d) if isinstance(mechanism, NoisyCounts) and d is not None else None
+def _state_counts(ran: Mechanism, extras: Extras, noisy: IntArray | None, d: int | None) -> ReleasedCounts | None:
+    """State noisy counts: those that were bought have an interval each, others have intervals that hold together.
 
-
-def _bound_error(mechanism: Mechanism, d: int, *, unordered: bool) -> ErrorBound | None:
-    votes = mechanism.error_bound(d, _CONFIDENCE)
-    if votes is None:
+    The counts of threshold have none: without a public domain, how many counts they would have to hold is not public.
+    """
+    if noisy is None:
         return None
-    words = UNORDERED_BOUND if unordered and not mechanism.unordered else mechanism.bound_in_words
+    if extras.counts is not None:
+        return extras.counts.state_counts(noisy.tolist())
+    if isinstance(ran, Threshold):
+        return ReleasedCounts(values=tuple(noisy.tolist()))
+    return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and d is not None else None
+
+
+def _assess(ran: Mechanism, extras: Extras, spread: int | None, *, unordered: bool) -> Assessment | None:
+    if extras.assess is None or spread is None:
+        return None
+    votes = extras.assess.bound(ran, spread, 1 - _CONFIDENCE)
+    return Assessment(estimate=max(0, spread), bound=_write_bound(ran, votes, unordered=unordered))
+
+
+def _write_bound(ran: Mechanism, votes: int, *, unordered: bool) -> ErrorBound:
+    words = UNORDERED_BOUND if unordered and not ran.unordered else ran.bound_in_words
     return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=f"{votes:,}"))

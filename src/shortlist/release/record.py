@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import DataError
-from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
 from shortlist.safe_text import is_visible
@@ -54,9 +54,10 @@ def encode(release: Release) -> dict[str, Any]:
         "domain_size": release.d,
         "unordered": True if release.unordered else None,
         "counts": counts and _encode_counts(counts),
-        "error_bound": bound
-        and {"votes": bound.votes, "confidence": write_exact(bound.confidence), "statement": bound.statement},
+        "error_bound": bound and _encode_bound(bound),
         "population": release.population,
+        "assessment": release.assessment
+        and {"estimate": release.assessment.estimate, "bound": _encode_bound(release.assessment.bound)},
     }
     return {
         "schema": SCHEMA,
@@ -121,6 +122,10 @@ def encode_item(value: Any) -> Any:
     return {type_name: _write_iso(value)}
 
 
+def _encode_bound(bound: ErrorBound) -> dict[str, Any]:
+    return {"votes": bound.votes, "confidence": write_exact(bound.confidence), "statement": bound.statement}
+
+
 def _encode_parameter(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_encode_parameter(each) for each in value]
@@ -163,6 +168,7 @@ def _decode(stored: dict[str, Any]) -> dict[str, Any]:
         "counts": _decode_counts(stored.get("counts"), len(items)),
         "error_bound": _decode_bound(stored.get("error_bound")),
         "population": population,
+        "assessment": _decode_assessment(stored.get("assessment")),
     }
 
 
@@ -188,10 +194,18 @@ def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> ReleasedCou
 
 
 def _decode_bound(stored: Mapping[str, Any] | None) -> ErrorBound | None:
-    if stored is None:
-        return None
+    return None if stored is None else _read_bound(stored)
+
+
+def _read_bound(stored: Mapping[str, Any]) -> ErrorBound:
     confidence = _decode_exact(stored["confidence"])
     return ErrorBound(votes=stored["votes"], confidence=confidence, statement=stored["statement"])
+
+
+def _decode_assessment(stored: Mapping[str, Any] | None) -> Assessment | None:
+    if stored is None:
+        return None
+    return Assessment(estimate=stored["estimate"], bound=_read_bound(stored["bound"]))
 
 
 def _decode_exact(written: Any) -> Fraction:

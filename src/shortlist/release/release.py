@@ -1,7 +1,7 @@
 """A release: everything that may be published, and nothing else.
 
-The items, their noisy counts and the choice of `auto` depend on the data, and the guarantee covers them. The rest is
-public before the votes are read.
+The items, their noisy counts, the assessment and the choice of `auto` depend on the data, and the guarantee covers
+them. The rest is public before the votes are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, overload
 
 from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
-from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
 from shortlist.release import record
 from shortlist.release.columns import METADATA, make_arrow, make_columns, write_csv
@@ -27,6 +27,8 @@ from shortlist.version import __version__
 
 PathLike = str | os.PathLike[str]
 NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
+DECLARED = "declared by the caller, not enforced"
+"""How a limit on the votes of a person was ensured, where the library did not count the votes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,7 @@ class Release(Sequence[Any]):
     counts: ReleasedCounts | None = None
     error_bound: ErrorBound | None = None
     population: str | None = None
+    assessment: Assessment | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", tuple(_to_python(item) for item in self.items))
@@ -105,10 +108,20 @@ class Release(Sequence[Any]):
         asked = f" (up to {k} were asked for)" if isinstance(k, int) and len(self) < k else ""
         top = f"Top {len(self)}{of_all}" if self.items else "No items"
         chosen = top + asked + (", in no order," if self.items and self.unordered else "")
-        bound = "" if self.error_bound is None else f" Accuracy: {self.error_bound}."
-        stamp = "" if self.secure else f" {NOT_SECURE}"
         ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
-        return f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}.{bound}{stamp}"
+        first = f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}."
+        return " ".join([first, *self.remarks(), *([] if self.secure else [NOT_SECURE])])
+
+    def remarks(self) -> list[str]:
+        """Say in sentences how good the list is, and what the caller vouches for."""
+        found = []
+        if self.error_bound is not None:
+            found.append(f"Accuracy: {self.error_bound}.")
+        if self.assessment is not None:
+            found.append(f"Assessment: {self.assessment}.")
+        if "cap" in self.parameters:
+            found.append(f"Votes per person: at most {self.parameters['votes_per_person']}, {self.parameters['cap']}.")
+        return found
 
     @property
     def domain_size(self) -> int | None:

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from shortlist.array_types import IntArray
-from shortlist.errors import DataError
+from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, read_bits
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import Picks
+from shortlist.release.extras import EXTRA_PARAMETERS
 from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
+from shortlist.release.usefulness import warn
+from shortlist.selection.terms import Terms
 from shortlist.votes.items.item_keys import write_item
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
@@ -35,7 +38,7 @@ class Series(Protocol):
 @overload
 def top_k(
     counts: Mapping[Key, Any],
-    k: int | None = ...,
+    k: int | tuple[int, int] | None = ...,
     epsilon: Real | None = ...,
     *,
     mechanism: str | Mechanism = ...,
@@ -46,7 +49,7 @@ def top_k(
 @overload
 def top_k(
     counts: Series,
-    k: int | None = ...,
+    k: int | tuple[int, int] | None = ...,
     epsilon: Real | None = ...,
     *,
     mechanism: str | Mechanism = ...,
@@ -57,7 +60,7 @@ def top_k(
 @overload
 def top_k(
     counts: Any,
-    k: int | None = ...,
+    k: int | tuple[int, int] | None = ...,
     epsilon: Real | None = ...,
     *,
     mechanism: str | Mechanism = ...,
@@ -67,7 +70,7 @@ def top_k(
 ) -> IntArray: ...
 def top_k(
     counts: Any,
-    k: int | None = None,
+    k: int | tuple[int, int] | None = None,
     epsilon: Real | None = None,
     *,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
@@ -80,23 +83,30 @@ def top_k(
     `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. The
     result for a mapping is a list of its keys. For a pandas Series it is a list of its labels, and for an array or a
     list of numbers an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
-    randomness of the operating system is used. `parameters` are those of the mechanism.
+    randomness of the operating system is used. `parameters` are those of the mechanism, and two that the caller vouches
+    for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person has votes
+    for at most m items. A release records the latter as declared, not enforced.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)
     ['apple', 'pear']
     """
-    built = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
-    drawn_from = read_bits(bits)
-    check_may_release(built, drawn_from)
-    array, labels = _read(counts, built)
-    return Selector(built, ArrayTally(array), labels).draw(drawn_from)
+    for name in (each for each in sorted(EXTRA_PARAMETERS) if parameters.get(each) is not None):
+        raise ParameterError(
+            f"{{{name}}} must go with a whole release",
+            "top_k returns the items alone",
+            hint="use prepare(...).release()",
+        )
+    terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
+    check_may_release(terms.mechanism, drawn_from)
+    array, labels = _read(counts, terms.mechanism)
+    return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
 
 @overload
 def prepare(
     counts: Mapping[Key, Any],
-    k: int | None = ...,
+    k: int | tuple[int, int] | None = ...,
     epsilon: Real | None = ...,
     *,
     mechanism: str | Mechanism = ...,
@@ -106,7 +116,7 @@ def prepare(
 @overload
 def prepare(
     counts: Series,
-    k: int | None = ...,
+    k: int | tuple[int, int] | None = ...,
     epsilon: Real | None = ...,
     *,
     mechanism: str | Mechanism = ...,
@@ -116,7 +126,7 @@ def prepare(
 @overload
 def prepare(
     counts: Any,
-    k: int | None = ...,
+    k: int | tuple[int, int] | None = ...,
     epsilon: Real | None = ...,
     *,
     mechanism: str | Mechanism = ...,
@@ -125,7 +135,7 @@ def prepare(
 ) -> Selector[IntArray]: ...
 def prepare(
     counts: Any,
-    k: int | None = None,
+    k: int | tuple[int, int] | None = None,
     epsilon: Real | None = None,
     *,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
@@ -133,6 +143,11 @@ def prepare(
     **parameters: Any,
 ) -> Selector[Any]:
     """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
+
+    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for an estimate of
+    the error on these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the
+    items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
+    warning.
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
     >>> selector
@@ -142,9 +157,9 @@ def prepare(
     >>> print(selector.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    built = build_mechanism(mechanism, k=k, epsilon=epsilon, neighbours=neighbours, **parameters)
-    array, labels = _read(counts, built)
-    return Selector(built, ArrayTally(array.copy()), labels)
+    terms = Terms.read(mechanism, k, epsilon, neighbours, **parameters)
+    array, labels = _read(counts, terms.mechanism)
+    return Selector(terms, ArrayTally(array.copy()), labels)
 
 
 def _read(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
@@ -162,42 +177,59 @@ def _read(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None
 class Selector(Generic[Items]):
     """A mechanism that is ready to draw from given counts. `prepare` makes one; a draw takes O(k)."""
 
-    def __init__(self, mechanism: Mechanism, tally: ArrayTally, labels: list[Any] | None) -> None:
-        self._mechanism = mechanism
+    def __init__(self, terms: Terms, tally: ArrayTally, labels: list[Any] | None) -> None:
+        self._terms = terms
         self._tally = tally
         self._labels = labels
-        self._prepared = mechanism.prepare(tally)
+        self._prepared = terms.mechanism.prepare(tally)
 
     def __repr__(self) -> str:
-        return f"Selector({self._mechanism!r}, {self._tally.d} items)"
+        return f"Selector({self.mechanism!r}, {self._tally.d} items)"
 
     @property
     def mechanism(self) -> Mechanism:
         """How items are chosen."""
-        return self._mechanism
+        return self._terms.mechanism
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
-        return self._mechanism.guarantee
+        """What one release promises, with all that it holds. A draw of the items alone promises no less."""
+        return self._terms.state_guarantee()
 
     def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
 
         The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
         """
-        items: Items = self._draw(read_bits(bits))[0]
+        drawn_from = read_bits(bits)
+        check_may_release(self.mechanism, drawn_from)
+        items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
     def release(self, bits: Bits | None = None) -> Release:
         """Draw once, and return the items with all that may be published about them."""
-        drawn_from = read_bits(bits)
-        items, noisy, picks = self._draw(drawn_from)
-        return make_release(self._mechanism, items, d=self._tally.d, bits=drawn_from, noisy=noisy, chosen=picks.chosen)
+        drawn_from, terms = read_bits(bits), self._terms
+        check_may_release(self.mechanism, drawn_from)
+        picks = self._prepared.draw(drawn_from)
+        picks, spread = terms.extras.draw(self.mechanism, picks, self._tally, drawn_from)
+        items, noisy = self._name(picks)
+        release = make_release(
+            self.mechanism,
+            items,
+            d=self._tally.d,
+            bits=drawn_from,
+            sensitivity=terms.sensitivity,
+            votes_per_person=terms.votes_per_person,
+            noisy=noisy,
+            chosen=picks.chosen,
+            extras=terms.extras,
+            spread=spread,
+            declared=True,
+        )
+        warn(release, terms.people, stacklevel=2)
+        return release
 
-    def _draw(self, bits: Bits) -> tuple[Any, IntArray | None, Picks]:
-        check_may_release(self._mechanism, bits)
-        picks = self._prepared.draw(bits)
+    def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
         indices, noisy = picks.publish(self._tally.items(picks))
         items: Any = indices if self._labels is None else [self._labels[index] for index in indices.tolist()]
-        return items, noisy, picks
+        return items, noisy

@@ -9,11 +9,12 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, build_mechanism, takes_cap
-from shortlist.privacy.numbers import read_positive, read_whole
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
+from shortlist.privacy.numbers import read_whole
 from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
-from shortlist.selection.without_domain import build_without_domain
+from shortlist.release.usefulness import warn
+from shortlist.selection.terms import Terms
 from shortlist.votes import Tally, observe, tally
 
 
@@ -24,7 +25,7 @@ def select(
     person: str | None = None,
     votes_per_person: int | None = None,
     domain: Any = None,
-    k: int | None = None,
+    k: int | tuple[int, int] | None = None,
     epsilon: Any = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
@@ -36,6 +37,11 @@ def select(
     bits: Bits | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     note: str | None = None,
+    assess: Any = None,
+    counts_epsilon: Any = None,
+    counts_rho: Any = None,
+    counts_delta: Any = None,
+    people: int | None = None,
     progress: Callable[[str], None] = lambda step: None,
     **parameters: Any,
 ) -> Release:
@@ -59,6 +65,10 @@ def select(
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
     ledger mandatory.
 
+    `assess` is an epsilon on top, for an estimate of the error on these data and the bound that follows from it.
+    `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The guarantee of the
+    release is the sum. `people` is the number of people, where that is public: a bound above it is a warning.
+
     Without `bits`, the operating system's randomness is used. `progress` is called with each step when it starts.
 
     >>> import pyarrow
@@ -70,21 +80,28 @@ def select(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     times = _read_sensitivity(sensitivity, count)
-    per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
-    parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
     if domain is None:
         _check_no_domain(domain_column)
-        built = build_without_domain(mechanism, votes_per_person=votes_per_person, **parameters)
-    else:
-        if takes_cap(mechanism):
-            parameters["votes_per_person"] = votes_per_person
-        built = build_mechanism(mechanism, **parameters)
-    # The cap that a mechanism relies on is the cap that is applied to the votes.
-    cap = getattr(built, "votes_per_person", votes_per_person)
-    guarantee = built.guarantee.scale(times, unit=unit)
+    terms = Terms.read(
+        mechanism,
+        k,
+        epsilon,
+        neighbours,
+        sensitivity=times,
+        votes_per_person=votes_per_person,
+        people=people,
+        without_domain=domain is None,
+        assess=assess,
+        counts_epsilon=counts_epsilon,
+        counts_rho=counts_rho,
+        counts_delta=counts_delta,
+        **parameters,
+    )
+    built, cap, extras = terms.mechanism, terms.votes_per_person, terms.extras
+    guarantee = terms.state_guarantee(unit)
     drawn_from = read_bits(bits)
     check_may_release(built, drawn_from)
-    public = list_parameters(built, sensitivity=times, votes_per_person=cap)
+    public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
     columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
     reading: dict[str, Any] = {"memory_limit": memory_limit, "start": account.charge, "progress": progress}
@@ -93,7 +110,7 @@ def select(
     else:
         counted = tally(votes, **columns, **reading, domain=domain, domain_column=domain_column)
     progress("Drawing the items")
-    picks = built.prepare(counted).draw(drawn_from)
+    picks, spread = extras.draw(built, built.prepare(counted).draw(drawn_from), counted, drawn_from)
     progress("Naming the items")
     rows, noisy = picks.publish(counted.rows(picks))
     release = make_release(
@@ -107,8 +124,11 @@ def select(
         noisy=noisy,
         population=account.population,
         chosen=picks.chosen,
+        extras=extras,
+        spread=spread,
     )
     account.finish(release)
+    warn(release, terms.people, stacklevel=2)
     return release
 
 

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from fractions import Fraction
-from functools import cache, reduce
+from functools import cache, partial, reduce
 
 import numpy as np
 import pytest
 from contract import RELATIONS, MechanismContract, item_names
-from divergences import ball
-from flint import arb, ctx
+from divergences import ball, hockey_stick, renyi
+from flint import arb, ctx, fmpq
 from laws import (
     exponential,
     losses,
@@ -22,10 +22,13 @@ from laws import (
     subsets,
 )
 from levels import UpperLevels
+from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance
+from noisy import outputs as outputs_with_counts
 from peels import exponential_round, flip_round, peel_law
 
 from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
 from shortlist.errors import ParameterError
+from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.auto import auto, scores
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, SetScore
@@ -44,12 +47,12 @@ def stated_score(mechanism, histogram):
     """The score of a candidate by brute force."""
     k, top = mechanism.k, sorted(histogram, reverse=True)
     if mechanism.name == "noisy-counts":
-        rate = auto.find_noise_rate(mechanism)
+        rate = scores.find_noise_rate(mechanism)
         places = [log_sum([top[j] - count for count in top[j:]], rate) for j in range(k)]
     elif mechanism.name == "margin-joint":
         places = [log_sum(losses(histogram, k), mechanism.rate)] * k
     elif mechanism.name == "subset":
-        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, [k])], mechanism.rate)] * k
+        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, mechanism.sizes)], mechanism.rate)] * k
     else:
         places = [log_sum([top[j] - count for count in top[j:]], mechanism.round_rate) for j in range(k)]
     return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k
@@ -61,7 +64,7 @@ def candidate_law(mechanism, histogram):
     if mechanism.name == "margin-joint":
         return exponential(margin_losses(histogram, k), mechanism.rate)
     if mechanism.name == "subset":
-        return exponential(set_losses(histogram, [k]), mechanism.rate)
+        return exponential(set_losses(histogram, mechanism.sizes), mechanism.rate)
     round_law = exponential_round if mechanism.name == "cdp-peel" else flip_round
     return peel_law(histogram, k, mechanism.round_rate, round_law)
 
@@ -70,8 +73,8 @@ def outputs(mechanism, d):
     """What can be seen: the name of the choice, and the list or the set."""
     return [
         (name, each)
-        for name in mechanism.candidates
-        for each in (subsets(d, [mechanism.k]) if name == "subset" else sequences(d, mechanism.k))
+        for name, candidate in mechanism.candidates.items()
+        for each in (subsets(d, candidate.sizes) if name == "subset" else sequences(d, mechanism.k))
     ]
 
 
@@ -97,7 +100,10 @@ class TestAuto(MechanismContract):
     private_cases = (6, 4)
 
     def make(self, k, epsilon, relation="add-remove"):
-        return Auto(k=k, epsilon=epsilon, delta=self.delta, ordered=self.ordered, neighbours=relation)
+        return Auto(k=self.sizes(k), epsilon=epsilon, delta=self.delta, ordered=self.ordered, neighbours=relation)
+
+    def sizes(self, k):
+        return k
 
     def law(self, histogram, k, epsilon, relation="add-remove"):
         mechanism = self.make(k, epsilon, relation)
@@ -106,7 +112,7 @@ class TestAuto(MechanismContract):
         for name, each in mechanism.candidates.items():
             score = stated_score(each, histogram)
             if "peel" in name:
-                score = score * ball(Fraction(1) if self.ordered else auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
+                score = score * ball(auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
             raised.append(score)
         least = reduce(lambda one, other: other if other < one else one, raised)
         return combined(mechanism, histogram, [(-ball(rate) * (score - least)).exp() for score in raised])
@@ -154,6 +160,17 @@ class TestAutoWithoutOrder(TestAuto):
     ordered = False
 
 
+class TestAutoWithARangeOfSizes(TestAuto):
+    ordered = False
+    random_cases = (12, 4)
+    private_cases = (6, 3)
+    test_names_k_distinct_items = None  # there may be fewer
+    test_same_seed_gives_the_same_answer = None
+
+    def sizes(self, k):
+        return (1, k)
+
+
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("delta", [None, Fraction(1, 5)])
 def test_scores_move_by_the_sensitivity_at_most(relation, delta):
@@ -178,6 +195,13 @@ HISTOGRAMS = [
     np.zeros(30, dtype=int),
     np.array([7, 7, 7, 1, 1, 0]),
 ]
+
+
+def build(kind, levels, k, rate):
+    sizes = {"sizes": range(k, k + 1)} if kind is SetScore else {"k": k}
+    return kind(levels, rate=rate, **sizes)
+
+
 every_score = pytest.mark.parametrize("kind", [ListScore, SetScore, RoundScore])
 
 
@@ -194,7 +218,7 @@ def test_floats_enclose_what_balls_enclose(kind, rate, wide, monkeypatch):
         for counts in HISTOGRAMS:
             for k in (1, 3, 6):
                 for levels in (Profile.of(counts), UpperLevels(counts)):
-                    score = kind(levels, k=k, rate=rate)
+                    score = build(kind, levels, k, rate)
                     rough, exact = score.enclose(0), score.enclose(2)
                     assert rough.overlaps(exact)
                     assert exact.rad() < 1e-9
@@ -212,7 +236,7 @@ def test_scores_are_those_of_enumeration(kind):
                 name = {ListScore: "margin-joint", SetScore: "subset", RoundScore: "pnf-peel"}[kind]
                 each = mechanism.candidates[name]
                 rate = each.round_rate if kind is RoundScore else each.rate
-                ours = kind(Profile.of(np.array(histogram)), k=k, rate=rate).enclose(3)
+                ours = build(kind, Profile.of(np.array(histogram)), k, rate).enclose(3)
                 assert ours.rad() < 1e-15
                 assert abs(ours - stated_score(each, histogram)) < 1e-15, (histogram, k)
 
@@ -270,9 +294,10 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        handicap = ball(auto.HANDICAP / noisy.rate)
+        handicap, discount = ball(auto.HANDICAP / noisy.rate), ball(auto.DISCOUNT)
         raised = [
-            stated_score(each, histogram) + (0 if name == "margin-joint" else handicap)
+            stated_score(each, histogram) * (1 if name == "margin-joint" else discount)
+            + (0 if name == "margin-joint" else handicap)
             for name, each in mechanism.candidates.items()
         ]
         least = reduce(lambda one, other: other if other < one else one, raised)
@@ -285,6 +310,50 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     picks = [prepared.draw(bits) for _ in range(40)]
     assert all((each.counts is not None) == (each.chosen == "noisy-counts") for each in picks)
     assert {each.chosen for each in picks} == set(mechanism.candidates)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("delta", "share"), [(None, "1/20"), (None, "1/2"), (Fraction(1, 5), "1/2")])
+def test_no_neighbour_that_respects_the_cap_is_told_apart(relation, delta, share, monkeypatch):
+    """The joint law of the choice, the list and the noisy counts, for all neighbours of small histograms.
+
+    Noisy counts are looked at in a window. The divergences of the laws cut off to it are at most those of the laws.
+    """
+    monkeypatch.setattr(auto, "SHARE", Fraction(share))
+    cases, epsilon, largest = [(2, 1), (3, 0), (1, 1), (2, 2, 1), (3, 1, 0)], Fraction(2), 0.0
+    with ctx.workprec(96):
+        for k, cap in ((1, 1), (2, 1), (1, 2)):
+            mechanism = Auto(k=k, epsilon=epsilon, delta=delta, votes_per_person=cap, neighbours=relation)
+            law, guarantee = cache(partial(law_with_counts, mechanism)), mechanism.guarantee
+            for here in cases:
+                for there in capped_neighbours(here, relation, cap):
+                    ours, theirs = law(here), law(there)
+                    assert not hockey_stick(ours, theirs, ball(epsilon).exp()) > ball(guarantee.delta)
+                    for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
+                        assert not renyi(ours, theirs, order) > ball(guarantee.rho) * order
+                    ratios = (p / q for p, q in zip(ours, theirs, strict=True))
+                    largest = max(largest, *(float(ratio.log()) for ratio in ratios))
+    assert largest > 0.5 * epsilon
+
+
+def law_with_counts(mechanism, histogram):
+    """P(choice and list), or P(choice, list and noisy counts) for noisy-counts, with the chances that are used."""
+    prepared = mechanism.prepare(Profile.of(np.array(histogram)))
+    chances = [prepared.enclose_chance(index, effort=4) for index in range(len(mechanism.candidates))]
+    law = []
+    for choice, each in zip(flip_round(chances), mechanism.candidates.values(), strict=True):
+        if each.name == "noisy-counts":
+            noise = each.noise
+            points = laplace_law(noise.b) if isinstance(noise, DiscreteLaplace) else gaussian_law(noise.variance)
+            made = [
+                output_chance(histogram, items, noisy, points)
+                for items in sequences(len(histogram), each.k)
+                for noisy in outputs_with_counts(each.k, range(-1, 6))
+            ]
+        else:
+            made = candidate_law(each, histogram)
+        law += [choice * p for p in made]
+    return law
 
 
 def test_the_guarantee_is_fixed_beforehand():

@@ -162,7 +162,7 @@ def test_far_items_follow_the_law(noise, histogram, k, spare):
     sampler = LargestNoisyCounts(Profile.of(np.array(histogram)), k=k, noise=noise, spare=spare)
     assert sampler._near < len(set(histogram))
     laws = [law_of(widened(noise, stretch)) for stretch in (Fraction(1), Fraction(7, 10), Fraction(13, 10))]
-    p_values = sampled_p_values(sampler, histogram, k, laws, 4_000)
+    p_values = sampled_p_values(sampler, histogram, k, laws, 2_000)
     assert p_values[0] > ALARM
     assert max(p_values[1:]) < ALARM
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,12 +14,11 @@ from flint import arb
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform, draw_distinct_below
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore, find_noise_rate
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
@@ -34,7 +32,7 @@ SHARE = Fraction(1, 20)
 HANDICAP = Fraction(1)
 """A number that is added to the score of a peel, in units of 2Δ/ε votes. Near-ties go to the other mechanisms."""
 DISCOUNT = Fraction(1, 2)
-"""A factor for the score of a peel if the order does not count. Many errors of a peel are errors of order."""
+"""A factor for the score of a peel. A peel errs by little at some places, where the others err at all places."""
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
 
@@ -47,8 +45,9 @@ class Auto(Mechanism):
 
     The candidates are those that the constraints allow. `margin-joint` is always one. A peel is another: `cdp-peel` if
     a delta is given and helps, else `pnf-peel`. With `ordered=False`, `subset` is a third, and the items are listed
-    in the order of the domain, whichever is chosen. With `votes_per_person`, the largest number of
-    votes of one person that were counted, `noisy-counts` is one more. If it is chosen, the picks have noisy counts.
+    in the order of the domain, whichever is chosen. Then k may be a range of sizes: `subset` may choose any of them,
+    and the others give the largest. With `votes_per_person`, the largest number of votes of one person that were
+    counted, `noisy-counts` is one more. If it is chosen, the picks have noisy counts.
 
     Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1. Its rho
            is the rho of the choice plus the largest rho of a candidate.
@@ -71,26 +70,36 @@ class Auto(Mechanism):
     delta: Fraction | None = None
     ordered: bool = True
     votes_per_person: int | None = None
+    at_least: int | None = None
 
     if TYPE_CHECKING:
 
         def __init__(
             self,
             *,
-            k: int,
+            k: int | tuple[int, int],
             epsilon: Real,
             neighbours: str = ...,
             delta: Real | None = ...,
             ordered: bool = ...,
             votes_per_person: int | None = ...,
+            at_least: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        k, at_least = read_sizes(self.k, self.at_least)
+        self._read(k=k, at_least=at_least)
         Mechanism.__post_init__(self)
         if self.delta is not None:
             self._read(delta=read_probability(self.delta, name="delta"))
         if not isinstance(self.ordered, bool):
             raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
+        if self.ordered and self.at_least is not None:
+            raise ParameterError(
+                "{k} must be one number where the items have an order",
+                "not a range",
+                hint="pass {ordered=False}: a set may have any size in the range",
+            )
         if self.votes_per_person is not None:
             self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
 
@@ -104,7 +113,7 @@ class Auto(Mechanism):
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
         found: list[Mechanism] = [self._give_rest(MarginJoint), self._peel(self._give_rest(PNFPeel))]
         if not self.ordered:
-            found.append(self._give_rest(Subset))
+            found.append(replace(self._give_rest(Subset), at_least=self.at_least))
         if self.votes_per_person is not None:
             rest = self.epsilon - self.choice_epsilon
             cap = self.votes_per_person
@@ -198,7 +207,7 @@ class PrivateChoice:
 
     @cached_property
     def _scores(self) -> list[Score]:
-        return [_score(each, self._levels) for each in self._candidates.values()]
+        return [make_score(each, self._levels) for each in self._candidates.values()]
 
     @cached_property
     def _rough(self) -> list[arb]:
@@ -208,23 +217,15 @@ class PrivateChoice:
         """Change a score by public numbers, such that one person still moves it by Δ at most."""
         if not isinstance(candidate, PNFPeel | CDPPeel | NoisyCounts):
             return score
-        factor = Fraction(1) if self._auto.ordered else DISCOUNT
-        return score * ball(factor) + ball(HANDICAP / candidate.rate)
+        return score * ball(DISCOUNT) + ball(HANDICAP / candidate.rate)
 
 
-def _score(candidate: Mechanism, levels: Levels) -> Score:
+def make_score(candidate: Mechanism, levels: Levels) -> Score:
+    """The score of a candidate."""
     if isinstance(candidate, NoisyCounts):
         return RoundScore(levels, k=candidate.k, rate=find_noise_rate(candidate))
     if isinstance(candidate, PNFPeel | CDPPeel):
         return RoundScore(levels, k=candidate.k, rate=candidate.round_rate)
-    kind = SetScore if isinstance(candidate, Subset) else ListScore
-    return kind(levels, k=candidate.k, rate=candidate.rate)
-
-
-def find_noise_rate(candidate: NoisyCounts) -> Fraction:
-    """One divided by the scale of discrete Laplace noise, or by about the standard deviation of Gaussian noise."""
-    noise = candidate.noise
-    if isinstance(noise, DiscreteLaplace):
-        return 1 / noise.b
-    precise = Fraction(10**12) / noise.variance
-    return Fraction(max(1, math.isqrt(int(precise))), 10**6)
+    if isinstance(candidate, Subset):
+        return SetScore(levels, sizes=candidate.sizes, rate=candidate.rate)
+    return ListScore(levels, k=candidate.k, rate=candidate.rate)

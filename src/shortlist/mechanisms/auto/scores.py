@@ -7,6 +7,7 @@ with a proven error, then exactly. More effort makes the ball narrower.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,6 +19,8 @@ from flint import arb
 from shortlist.array_types import IntArray
 from shortlist.exact.balls import ball, exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
+from shortlist.exact.noise import DiscreteLaplace
+from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.peel.peeling import PeelLevels
 from shortlist.mechanisms.spans import count_bits
@@ -36,6 +39,9 @@ class Score(Protocol):
     def enclose(self, effort: int) -> arb:
         """Enclose the score: from floats without effort, and exactly with a radius that shrinks as effort rises."""
 
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose the largest z_j: the score of the worst place, not cut off at its count."""
+
 
 class ListScore:
     """The mean over j of min(z, h_(j)), z = (1/rate) · ln Σ_s e^(−rate · L(s)): how spread the law of Joint is."""
@@ -46,41 +52,60 @@ class ListScore:
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
+        return cut_off(self.enclose_spread(effort), self._mixture.top)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose z."""
         if effort:
             cells = [replace(cell, padded=False) for cell in self._mixture.cells()]
             total = enclose_sum(cells, _BITS_PER_EFFORT * effort)
         else:
             total = self._mixture.total()
-        return cut_off(total.log() / ball(self._rate), self._mixture.top)
+        return total.log() / ball(self._rate)
 
 
 class SetScore:
-    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Z, Z = Σ_S e^(−rate · max(loss of S, 0)).
+    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Z, Z = Σ_S e^(−rate · max(loss of S, 0)), over all sizes."""
 
-    The set of the k largest items counts 1. If it leads by the gap g > 0, all other sets have an upper and a lower
+    def __init__(self, levels: Levels, *, sizes: range, rate: Fraction) -> None:
+        self._rate = rate
+        self._sums = [_SetSum(levels, n=n, rate=rate) for n in sizes]
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score."""
+        return cut_off(self.enclose_spread(effort), self._sums[-1].top)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose z."""
+        return sum((each.enclose(effort) for each in self._sums), arb(0)).log() / ball(self._rate)
+
+
+class _SetSum:
+    """Σ_S e^(−rate · max(loss of S, 0)) over the sets of n items.
+
+    The set of the n largest items counts 1. If it leads by the gap g > 0, all other sets have an upper and a lower
     loss of g or more, and a loss of g or more. With W the sum of e^(−rate · (loss − g)) over all sets, where the two
-    losses of the leading set count as g, Z = 1 + e^(−rate · g) (W − 1). If g is 0, Z = W.
+    losses of the leading set count as g, the sum is 1 + e^(−rate · g) (W − 1). If g is 0, it is W.
     """
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+    def __init__(self, levels: Levels, *, n: int, rate: Fraction) -> None:
         self._levels = levels
-        self._k = k
+        self._n = n
         self._rate = rate
-        self._all_bits = count_set_bits(levels.d, range(k, k + 1))
+        self._all_bits = count_set_bits(levels.d, range(n, n + 1))
         self._reach = find_reach(self._all_bits, rate)
         sets = self._sets(self._reach)
         self._gap = sets.gap
-        self._top = sets.profile.top(k)
+        self.top = sets.profile.top(n)
         others = sets.without_leader()
         self._grid = None if others is None else Grid(others, rate, offset=0, reach=self._reach)
 
     def enclose(self, effort: int) -> arb:
-        """Enclose the score."""
+        """Enclose the sum."""
         if self._grid is None:
-            return arb(0)
+            return arb(1)
         spread = self._enclose_exactly(self._grid, effort) if effort else self._enclose_roughly(self._grid)
-        whole = 1 + exp_minus(self._rate * self._gap) * (spread - 1)
-        return cut_off(whole.log() / ball(self._rate), self._top)
+        return 1 + exp_minus(self._rate * self._gap) * (spread - 1)
 
     def _enclose_roughly(self, grid: Grid) -> arb:
         left_out = grid.left_out()
@@ -96,7 +121,7 @@ class SetScore:
         return enclose_sum(cells, _BITS_PER_EFFORT * effort)
 
     def _sets(self, depth: int) -> Sets:
-        return Sets(self._levels.above(min(self._k + 1, self._levels.d), depth), self._k, depth)
+        return Sets(self._levels.above(min(self._n + 1, self._levels.d), depth), self._n, depth)
 
 
 class RoundScore:
@@ -109,10 +134,20 @@ class RoundScore:
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
-        sums = self._enclose_exactly() if effort else self._enclose_roughly()
-        rate = ball(self._rate)
-        cut = [(each.log() / rate).min(arb(count)) for each, count in zip(sums, self._top, strict=True)]
+        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(effort), self._top, strict=True)]
         return sum(cut, arb(0)) / len(cut)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose the largest z_j."""
+        first, *others = self._enclose_rounds(effort)
+        for z in others:
+            first = first.max(z)
+        return first
+
+    def _enclose_rounds(self, effort: int) -> list[arb]:
+        """Enclose z_j of each round."""
+        sums, rate = self._enclose_exactly() if effort else self._enclose_roughly(), ball(self._rate)
+        return [each.log() / rate for each in sums]
 
     def _enclose_roughly(self) -> list[arb]:
         """The sum of each round, from floats."""
@@ -129,6 +164,16 @@ class RoundScore:
             total += int(profile.sizes[index])
             levels.append([total - taken for taken in range(min(int(profile.sizes[index]), len(self._top)))])
         return [each for level in reversed(levels) for each in level][: len(self._top)]
+
+
+def find_noise_rate(candidate: NoisyCounts) -> Fraction:
+    """One divided by the scale of discrete Laplace noise, or a little less than 1/σ for Gaussian noise."""
+    noise = candidate.noise
+    if isinstance(noise, DiscreteLaplace):
+        return 1 / noise.b
+    # The root of a number of 40 bits or more is off by less than a millionth.
+    shift = 20 + max(0, math.floor(noise.variance).bit_length())
+    return Fraction(math.isqrt(math.floor(4**shift / noise.variance)), 2**shift)
 
 
 def cut_off(score: arb, top: IntArray) -> arb:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.exact.noise import bound_noise
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
@@ -32,48 +33,71 @@ class ListCounts:
     """
 
     k: int
-    epsilon: Real | None = None
-    rho: Real | None = None
-    delta: Real | None = None
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    delta: Fraction | None = None
     votes_per_person: int | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real | None = ...,
+            rho: Real | None = ...,
+            delta: Real | None = ...,
+            votes_per_person: int | None = ...,
+            neighbours: str = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
-            raise ParameterError("{counts_epsilon} or {counts_rho} must be given", hint="pass {counts_epsilon=0.1}")
+            raise ParameterError(
+                "either {counts_epsilon} or {counts_rho} must be given", hint="pass {counts_epsilon=0.1} alone"
+            )
         if (self.rho is None) != (self.delta is None):
-            raise ParameterError("{counts_rho} must go with {delta}", hint="pass both, or {counts_epsilon} alone")
+            raise ParameterError(
+                "{counts_rho} must go with {counts_delta}", hint="pass both, or {counts_epsilon} alone"
+            )
+        readers = {"epsilon": read_positive, "rho": read_positive, "delta": read_probability}
+        for name, read in readers.items():
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else read(value, name=f"counts_{name}"))
+        object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
         if self.votes_per_person is not None:
             read_whole(self.votes_per_person, name="votes_per_person")
-        _ = self.guarantee, Neighbours.read(self.neighbours)
 
     @property
     def moved(self) -> int:
         """How many of the k counts one person moves by 1 at most."""
         if self.votes_per_person is None:
             return self.k
-        return min(self.k, self.votes_per_person * Neighbours.read(self.neighbours).sensitivity)
+        return min(self.k, self.votes_per_person * self.neighbours.sensitivity)
 
     @property
     def guarantee(self) -> Guarantee:
         """What the counts promise, on top of the list."""
-        epsilon, delta, rho = self._numbers()
-        return state_guarantee(self.moved, epsilon, delta, rho, Neighbours.read(self.neighbours))
+        return state_guarantee(self.moved, self._find_epsilon(), self.delta, self.rho, self.neighbours)
 
-    def draw(self, counts: Sequence[int], bits: Bits, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
-        """Draw noisy counts, given the counts of the k items. Each single interval holds with that confidence."""
-        epsilon, _, rho = self._numbers()
-        noise = choose_noise(self.moved, epsilon, rho)
-        probability = read_probability(confidence, name="confidence")
-        bound = bound_noise(noise, 1, 1 - probability)
-        values = [int(count) + drawn for count, drawn in zip(counts, noise.draw(len(counts), bits), strict=True)]
-        return add_intervals(values, bound, probability)
+    @property
+    def noise(self) -> DiscreteLaplace | DiscreteGaussian:
+        """The noise on each count."""
+        return choose_noise(self.moved, self._find_epsilon(), self.rho)
 
-    def _numbers(self) -> tuple[Fraction, Fraction | None, Fraction | None]:
-        """Read epsilon, delta and rho."""
+    def add_noise(self, counts: Sequence[int], bits: Bits) -> list[int]:
+        """Draw noisy counts, given the counts of the items."""
+        return [count + drawn for count, drawn in zip(counts, self.noise.draw(len(counts), bits), strict=True)]
+
+    def state_counts(self, noisy: Iterable[int], confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
+        """State noisy counts with intervals, each of which holds by itself with that confidence."""
+        share = read_probability(confidence, name="confidence")
+        return add_intervals(noisy, bound_noise(self.noise, 1, 1 - share), share)
+
+    def _find_epsilon(self) -> Fraction:
         if self.epsilon is not None:
-            return read_positive(self.epsilon, name="counts_epsilon"), None, None
+            return self.epsilon
         assert self.rho is not None
         assert self.delta is not None
-        rho, delta = read_positive(self.rho, name="counts_rho"), read_probability(self.delta, name="delta")
-        return epsilon_from(rho, delta), delta, rho
+        return epsilon_from(self.rho, self.delta)

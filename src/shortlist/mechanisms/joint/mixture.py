@@ -20,7 +20,7 @@ from flint import arb
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import quantile
+from shortlist.exact.choice import Table, quantile
 from shortlist.exact.uniform import Uniform, draw_distinct_below
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
@@ -45,7 +45,11 @@ class Mixture:
         reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
         self._sequences = kind(levels.above(k, reach), k, reach)
         self._blocks = Blocks(self._sequences, rate, horizon=_find_horizon(self._sequences, tau), reach=reach)
-        self._table = self._blocks.weights().table()
+
+    @cached_property
+    def _table(self) -> Table:
+        # A score of auto needs the sum of the weights, and no table.
+        return self._blocks.weights().table()
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.mechanisms.mechanism import Mechanism, read_sizes
 from shortlist.mechanisms.subset.draws import SetMixture
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_whole
+from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels
 
 
@@ -50,27 +48,9 @@ class Subset(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        given: object = self.k
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            if len(given) != 2 or self.at_least is not None:
-                raise ParameterError(
-                    "{k} must be a number, or two numbers for the smallest and the largest size",
-                    "not {value}",
-                    value=quote(given),
-                )
-            self._read(k=given[1], at_least=given[0])
+        k, at_least = read_sizes(self.k, self.at_least)
+        self._read(k=k, at_least=at_least)
         Mechanism.__post_init__(self)
-        if self.at_least is None:
-            return
-        smallest = read_whole(self.at_least, name="at_least")
-        if smallest > self.k:
-            raise ParameterError(
-                "{at_least} must be at most {k}, which is {largest}",
-                "not {value}",
-                largest=quote(self.k),
-                value=quote(smallest),
-            )
-        self._read(at_least=None if smallest == self.k else smallest)
 
     @property
     def sizes(self) -> range:

@@ -1,0 +1,96 @@
+"""What can be bought on top of a list: noisy counts of its items, and an estimate of its error on these data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from shortlist.errors import ParameterError
+from shortlist.exact.bits import Bits
+from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
+from shortlist.mechanisms.assess.assess import Assess, check_assessed
+from shortlist.mechanisms.counts.of_list import ListCounts
+from shortlist.privacy import Guarantee, compose
+from shortlist.privacy.numbers import read_positive
+from shortlist.profile import Levels, Picks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """The counts and the assessment that a release has beside its items. The guarantee of the release is the sum.
+
+    Claim  The list, the counts and the assessment together have the sum of the epsilons, deltas and rhos.
+    Proof  Each is a release of its own, and may depend on the earlier ones: adaptive composition.
+    """
+
+    counts: ListCounts | None = None
+    assess: Assess | None = None
+
+    @classmethod
+    def read(
+        cls,
+        mechanism: Mechanism,
+        *,
+        assess: Any = None,
+        counts_epsilon: Any = None,
+        counts_rho: Any = None,
+        counts_delta: Any = None,
+        votes_per_person: int | None = None,
+        sensitivity: int = 1,
+    ) -> Extras:
+        """Read what is asked for, as users write it. Epsilons are divided by the sensitivity, like that of the list."""
+        if assess is not None:
+            check_assessed(mechanism)
+            assess = Assess(epsilon=read_positive(assess, name="assess") / sensitivity, neighbours=mechanism.neighbours)
+        if counts_epsilon is None and counts_rho is None and counts_delta is None:
+            return cls(assess=assess)
+        if isinstance(mechanism, NoisyCounts | Threshold):
+            raise ParameterError(
+                "{counts_epsilon} must go with another {mechanism}",
+                "{name} releases its counts already",
+                name=mechanism.name,
+            )
+        if counts_epsilon is not None:
+            counts_epsilon = read_positive(counts_epsilon, name="counts_epsilon") / sensitivity
+        counts = ListCounts(
+            k=mechanism.k,
+            epsilon=counts_epsilon,
+            rho=counts_rho,
+            delta=counts_delta,
+            votes_per_person=votes_per_person,
+            neighbours=mechanism.neighbours,
+        )
+        return cls(counts=counts, assess=assess)
+
+    def add_to(self, guarantee: Guarantee) -> Guarantee:
+        """Add what the extras promise to what the list promises."""
+        parts = [each.guarantee for each in (self.counts, self.assess) if each is not None]
+        return compose([guarantee, *parts]) if parts else guarantee
+
+    def list_parameters(self, sensitivity: int = 1) -> dict[str, Fraction]:
+        """List what was asked for, by the names under which it was."""
+        assess, counts = self.assess, self.counts
+        given = {
+            "assess": None if assess is None else assess.epsilon * sensitivity,
+            "counts_epsilon": None if counts is None or counts.epsilon is None else counts.epsilon * sensitivity,
+            "counts_rho": None if counts is None else counts.rho,
+            "counts_delta": None if counts is None else counts.delta,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def draw(self, mechanism: Mechanism, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, int | None]:
+        """Draw noisy counts for picks, and the noisy spread of the mechanism that chose them."""
+        if self.counts is not None:
+            noisy = np.array(self.counts.add_noise(picks.levels.tolist(), bits))
+            picks = replace(picks, counts=noisy)
+        spread = None if self.assess is None else self.assess.draw(mechanism.resolve(picks.chosen), levels, bits)
+        return picks, spread
+
+
+NO_EXTRAS = Extras()
+"""A list and nothing else."""
+EXTRA_PARAMETERS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta"})
+"""The parameters that ask for extras."""

@@ -1,0 +1,77 @@
+"""What a selection is to hold and to promise, fixed before data is seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shortlist.errors import ParameterError
+from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real, quote, read_positive, read_whole
+from shortlist.release.extras import EXTRA_PARAMETERS, Extras
+from shortlist.selection.without_domain import build_without_domain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """A mechanism that is built, what is bought beside its list, and what is known about the people."""
+
+    mechanism: Mechanism
+    extras: Extras
+    sensitivity: int
+    votes_per_person: int | None
+    people: int | None
+
+    @classmethod
+    def read(
+        cls,
+        mechanism: str | Mechanism,
+        k: Any,
+        epsilon: Real | None,
+        neighbours: str | None,
+        *,
+        sensitivity: int = 1,
+        votes_per_person: int | None = None,
+        people: int | None = None,
+        without_domain: bool = False,
+        **parameters: Any,
+    ) -> Terms:
+        """Read the terms as users write them. The mechanism runs with epsilon divided by the sensitivity."""
+        times = read_whole(sensitivity, name="sensitivity")
+        per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
+        bought = {name: parameters.pop(name) for name in EXTRA_PARAMETERS & parameters.keys()}
+        parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
+        if without_domain:
+            built = build_without_domain(mechanism, votes_per_person=votes_per_person, **parameters)
+        else:
+            if takes_cap(mechanism):
+                parameters["votes_per_person"] = votes_per_person
+            built = build_mechanism(mechanism, **parameters)
+        # The cap that a mechanism relies on is the cap of the votes.
+        cap = getattr(built, "votes_per_person", votes_per_person)
+        if cap is not None:
+            _check_cap(cap, times)
+        return cls(
+            mechanism=built,
+            extras=Extras.read(built, **bought, votes_per_person=cap, sensitivity=times),
+            sensitivity=times,
+            votes_per_person=cap,
+            people=None if people is None else read_whole(people, name="people"),
+        )
+
+    def state_guarantee(self, unit: str = "person") -> Guarantee:
+        """State what a release promises, with all that it holds."""
+        return self.extras.add_to(self.mechanism.guarantee).scale(self.sensitivity, unit=unit)
+
+
+def _check_cap(votes_per_person: object, sensitivity: int) -> None:
+    """Refuse a cap below the sensitivity: who adds N to one count casts N votes."""
+    if read_whole(votes_per_person, name="votes_per_person") < sensitivity:
+        raise ParameterError(
+            "{votes_per_person} must be at least {sensitivity}, which is {number}",
+            "not {value}",
+            hint="a person who adds that much to one count casts as many votes",
+            number=sensitivity,
+            value=quote(votes_per_person),
+        )
