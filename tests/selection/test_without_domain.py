@@ -65,6 +65,21 @@ def test_an_empty_release_is_a_release(tmp_path):
     assert len(release.to_pandas()) == len(release.to_polars()) == 0
 
 
+@pytest.mark.parametrize("options", [{}, {"votes_per_person": 1}, {"mechanism": "stable"}, {"counts_epsilon": 1}])
+def test_no_votes_look_like_few_votes(options):
+    """Whether there is a vote at all does not show in a release without items, field by field."""
+    nobody, few = (
+        select(
+            pa.table({"user": users, "query": pa.array(queries, pa.string())}), **COMMON, **options, bits=SeededBits(3)
+        )
+        for users, queries in (([1], [None]), ([1, 2, 2], ["a", "b", "c"]))
+    )
+    assert nobody.items == few.items == ()
+    assert nobody == few
+    assert nobody.to_json() == few.to_json()
+    assert nobody.to_arrow().equals(few.to_arrow())
+
+
 def test_threshold_releases_counts_without_intervals():
     """How many counts an interval would have to hold is not public."""
     release = search(mechanism="threshold", votes_per_person=4, bits=SeededBits(1))

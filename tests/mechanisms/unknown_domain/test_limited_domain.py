@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from contract import RELATIONS
 from flint import arb, ctx
+from noisy import capped_neighbours
 from peels import decay
 from unlisted import UnlistedContract, hockey_stick, rank_items, sequences_up_to
 
@@ -80,6 +81,23 @@ def test_an_order_of_the_engine_would_tell_neighbours_apart():
         wrong = hockey_stick(law, peel_law(mechanism, there, order=turned), factor)
     assert not right > ball(mechanism.delta)
     assert wrong > ball(mechanism.delta) * 2
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("cap", [1, 2])
+def test_few_candidates_differ(relation, cap):
+    """Steps 2 and 3 of the proof on all small neighbours: how many candidates differ, and by how many votes."""
+    step = 1 if relation == "add-remove" else 2
+    for here, k_bar in itertools.product(itertools.product(range(3), repeat=4), (1, 2, 3)):
+        for there in capped_neighbours(here, relation, cap):
+            ranked, others = rank_items(here), rank_items(there)
+            left, come = set(ranked[:k_bar]) - set(others[:k_bar]), set(others[:k_bar]) - set(ranked[:k_bar])
+            assert max(len(left), len(come)) <= min(cap, k_bar)
+            cut = here[ranked[k_bar]] if len(ranked) > k_bar else 0
+            assert all(here[item] <= cut + step for item in left)
+            assert all(abs(there[new] - here[old]) <= 1 for new in come for old in left)
+            if len(left) > len(come):
+                assert all(there[item] == 0 and here[item] == 1 for item in left)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -122,7 +122,7 @@ class LimitedDomain(UnknownDomain):
         stop = self.stop
         assert self.k_bar is not None
         if stop is None:
-            return NothingToChoose(unordered=False)
+            return NothingToChoose(self)
         return StoppedPeel(observed, k=self.k, k_bar=self.k_bar, rate=self.rate, stop=stop)
 
 

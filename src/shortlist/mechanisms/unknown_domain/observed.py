@@ -43,22 +43,28 @@ class UnknownDomain(Mechanism):
 
     def _prepare(self, levels: Levels) -> Prepared:
         observed = find_observed(levels)
-        return NothingToChoose(unordered=self.unordered) if observed is None else self._prepare_observed(observed)
+        return NothingToChoose(self) if observed is None else self._prepare_observed(observed)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the picks have noisy counts."""
+        return False
 
     def _prepare_observed(self, observed: Profile) -> Prepared:
         raise NotImplementedError
 
 
 class NothingToChoose:
-    """A mechanism that always chooses no item."""
+    """A mechanism that always chooses no item. Its picks look like those of any draw that chooses none."""
 
-    def __init__(self, *, unordered: bool) -> None:
-        self._unordered = unordered
+    def __init__(self, mechanism: UnknownDomain) -> None:
+        self._mechanism = mechanism
 
     def draw(self, bits: Bits) -> Picks:
         """Choose no item."""
         nothing = np.empty(0, dtype=np.int64)
-        return Picks(levels=nothing, ranks=nothing, unordered=self._unordered)
+        counts = nothing if self._mechanism.counted else None
+        return Picks(levels=nothing, ranks=nothing, counts=counts, unordered=self._mechanism.unordered)
 
 
 def find_observed(levels: Levels) -> Profile | None:

@@ -80,6 +80,11 @@ class Threshold(UnknownDomain):
         return self._find(self.noise)[0]
 
     @property
+    def counted(self) -> bool:
+        """True: noisy counts are released with the items."""
+        return True
+
+    @property
     def threshold(self) -> int:
         """The smallest noisy count that is released."""
         return self._find(self.noise)[1]

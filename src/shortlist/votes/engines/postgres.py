@@ -33,7 +33,7 @@ from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.workspace import Workspace
 
 _PRESENT = {
-    "numeric": "BETWEEN -1e38 AND 1e38 AND scale(trim_scale({item})) <= 38",
+    "numeric": f"BETWEEN -{10**38 - 1} AND {10**38 - 1} AND scale(trim_scale({{item}})) <= 38",
     "date": "BETWEEN '0001-01-01' AND '9999-12-31'",
     "time": "< '24:00'",
     "timestamp": "BETWEEN '0001-01-01' AND '9999-12-31 23:59:59.999999'",
