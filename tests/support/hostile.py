@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cache, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +20,11 @@ from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query
 from shortlist.votes.columns import read_columns
+from shortlist.votes.engines.spark import SparkTable
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import number_items
-from shortlist.votes.items.item_types import find_family
-from shortlist.votes.items.keys import NO_ROW, Lookup
+from shortlist.votes.items.item_types import choose_exact_type, find_family
+from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.tallies import open_votes
 
@@ -105,37 +107,67 @@ KINDS = {
     "instant ns": (pa.timestamp("ns", "UTC"), moments("ns")),
     "bytes": (pa.binary(), st.sampled_from(DOMAINS["bytes"]) | st.binary(max_size=2)),
 }
+EXTREMES = {
+    "any s": (pa.timestamp("s"), integers(64)),
+    "any us": (pa.timestamp("us", "UTC"), integers(64)),
+    "date64": (pa.date64(), st.sampled_from([0, 1, 86_400_000, 1709164800000, 1709164800001]) | integers(64)),
+    "time ns": (pa.time64("ns"), st.sampled_from([0, 1, 45_000 * 10**9, 45_000 * 10**9 + 1])),
+}
+"""Types with values that few engines and files can hold."""
+KINDS |= EXTREMES
+COMMON = sorted(set(KINDS) - set(EXTREMES))
 ODDITIES = [float("nan"), -0.0, 7.0, Decimal("1.5"), Decimal("sNaN"), [7], {"a": 1}, object(), 7 + 0j, np.int8(7),
             np.datetime64("2024-02-29T12:30"), datetime(1, 1, 1, tzinfo=UTC), "\ud800", 10**400, Decimal("1e999999"),
             bytearray(b"a"), np.float64(1.5), timedelta(1), True, MOMENT, date(2024, 2, 29)]  # fmt: skip
 
 
+WHOLE = st.integers(-(2**53), 2**53)
+NAMES = st.sampled_from(["p", "P", "\xe4", "\xc4", "a\u0308", "k", "K", "\u212a", "p ", "", "7", "7.0"]) | TEXTS
+PERSONS = {
+    "whole": (pa.int64(), WHOLE),
+    "text": (pa.string(), NAMES),
+    "cases": (pa.string(), st.sampled_from("pqrstuvwPQRSTUVW")),
+    "float": (pa.float64(), st.floats(allow_nan=False).map(lambda each: each + 0.0)),
+    "bytes": (pa.binary(), st.binary(max_size=3)),
+    "timestamp s": (pa.timestamp("s"), integers(64)),
+    "timestamp ns": (pa.timestamp("ns"), integers(64)),
+    "duration": (pa.duration("s"), integers(64)),
+    "date64": (pa.date64(), integers(64)),
+    "time ns": (pa.time64("ns"), st.integers(0, 86_400 * 10**9 - 1)),
+    "decimal": (pa.decimal128(20, 5), decimals(20, 5)),
+}
+EVERYWHERE = ("whole", "text", "cases")
+"""The persons that every engine and file can hold as they are."""
+USUAL = (*EVERYWHERE, "float", "bytes", "decimal")
+
+
 @dataclass(frozen=True)
 class Case:
-    """A domain, the type of the votes' column (None: values of any type), and the votes of each person."""
+    """A domain, the type of the votes' column (None: values of any type), and the persons with their votes."""
 
     domain: str
     kind: str | None
+    named: str | None
     people: list
     cap: int | None = None
 
     def columns(self, size):
         """The columns of the first people, as Arrow arrays or as Python lists."""
-        rows = [(number, item) for number, items in enumerate(self.people[:size]) for item in items]
-        users, items = [number for number, _ in rows], [item for _, item in rows]
+        rows = [(person, item) for person, items in self.people[:size] for item in items]
+        users, items = [person for person, _ in rows], [item for _, item in rows]
         if self.kind is None:
             return {"user": users, "track": items}
-        return {"user": pa.array(users, pa.int64()), "track": make_array(items, KINDS[self.kind][0])}
+        return {"user": make_array(users, PERSONS[self.named][0]), "track": make_array(items, KINDS[self.kind][0])}
 
 
 def make_array(items, kind):
     if pa.types.is_dictionary(kind):
         return pa.array(items, kind.value_type).dictionary_encode()
-    whole = pa.types.is_timestamp(kind)
-    return pa.array(items, pa.int64()).cast(kind) if whole else pa.array(items, kind)
+    whole = pa.types.is_temporal(kind) and kind.bit_width == 64 and kind != pa.time64("us")
+    return pa.array(items, pa.int64()).cast(kind, safe=False) if whole else pa.array(items, kind)
 
 
-def cases(kinds, *, people, mixed=False, smallest=2):
+def cases(kinds, *, people, mixed=False, named=EVERYWHERE):
     """Draw cases whose column has one of some kinds, or values of all kinds."""
 
     @st.composite
@@ -146,11 +178,33 @@ def cases(kinds, *, people, mixed=False, smallest=2):
         fitting = [name for name in sorted(DOMAINS) if among is None or can_match(FAMILIES[name], among)]
         domain = draw(st.sampled_from(fitting * 4 + sorted(DOMAINS)))
         values = st.sampled_from(EVERYTHING + ODDITIES) if kind is None else KINDS[kind][1]
-        person = st.lists(st.none() | values | values | values, min_size=1, max_size=6)
-        drawn = draw(st.lists(person, min_size=smallest, max_size=people))
-        return Case(domain=domain, kind=kind, people=drawn, cap=draw(st.none() | st.integers(1, 3)))
+        matching = list_matching(domain, kind)
+        # Half of the votes match.
+        votes = st.lists(
+            st.none() | values | values | (st.sampled_from(matching) if matching else values), min_size=1, max_size=6
+        )
+        chosen = draw(st.sampled_from(named))
+        # Whole numbers among text and floats, so that one person changes the type of a column without a type.
+        person = st.one_of(WHOLE, *(PERSONS[each][1] for each in ("text", "float"))) if mixed else PERSONS[chosen][1]
+        pairs = st.tuples(person, votes)
+        drawn = draw(st.lists(pairs, min_size=people, max_size=people, unique_by=lambda pair: pair[0]))
+        return Case(domain=domain, kind=kind, named=chosen, people=drawn, cap=draw(st.none() | st.integers(1, 3)))
 
     return draw_case()
+
+
+@cache
+def list_matching(domain, kind):
+    """Values of a kind that match items of a domain."""
+    if kind is None:
+        return DOMAINS[domain]
+    numbered, held = number_items(arrow_column(DOMAINS[domain], what=domain)), KINDS[kind][0]
+    keys = key_table(numbered, choose_exact_type(held), find_family(held)).column("key")
+    whole = pa.types.is_temporal(held) and held.bit_width == 64 and held != pa.time64("us")
+    factor = {pa.date64(): 86_400_000, pa.time64("ns"): 1000}.get(held, 1)
+    if whole and keys.type.bit_width == 32:
+        keys = keys.cast(pa.int32())
+    return [each * factor for each in keys.cast(pa.int64()).to_pylist()] if whole else keys.to_pylist()
 
 
 def check_chain(case, hold, workspace, *, first=1, exact=True):
@@ -167,6 +221,35 @@ def check_chain(case, hold, workspace, *, first=1, exact=True):
         if exact and isinstance(after, list) and case.cap is None:
             assert [count for _, count in after] == expected(domain, data), "the rule of matching"
         before = after
+    return len(sizes) - 1
+
+
+def check_spark_chain(case, session, workspace):
+    """Count every table of the chain in one job of Spark; the number of pairs is returned."""
+    from pyspark.sql import functions
+
+    domain = number_items(arrow_column(DOMAINS[case.domain], what="the domain"))
+    columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
+    sizes, plans, errors = range(1, len(case.people) + 1), [], []
+    data, numbers = case.columns(len(case.people)), range(len(case.people))
+    data["number"] = [number for number in numbers for _ in case.people[number][1]]
+    held = hold_spark(data, session)
+    for size in sizes:
+        votes = SparkTable(workspace, held.where(f"number < {size}"), "the votes")
+        try:
+            plans.append(votes.plan_counts(domain, columns).withColumn("size", functions.lit(size)))
+        except DataError as error:
+            errors.append(str(error))
+    assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
+    found = defaultdict(dict)
+    for row in reduce(lambda one, two: one.union(two), plans).collect() if plans else ():
+        found[row["size"]][row["row"]] = row["votes"]
+    tables = [sorted(found[size].items()) for size in sizes if plans]
+    for before, after in itertools.pairwise(tables):
+        compare(before, after, case.cap)
+    for size, counted in zip(sizes, tables, strict=False):
+        if case.cap is None:
+            assert [count for _, count in counted] == expected(domain, case.columns(size)), "the rule of matching"
     return len(sizes) - 1
 
 
@@ -200,12 +283,26 @@ def compare(before, after, cap):
 
 def expected(domain, data):
     """The counts by the rule of matching, value by value."""
-    users, items = (column.to_pylist() if isinstance(column, pa.Array) else column for column in data.values())
+    users, items = data["user"], data["track"]
+    if isinstance(users, pa.Array):
+        users = (users.cast(pa.int64()) if pa.types.is_temporal(users.type) else users).to_pylist()
+        items = [read_value(each) for each in items]
     persons = defaultdict(set)
     for user, row in zip(users, Lookup(domain).rows(items).tolist(), strict=True):
         persons[row].add(user)
     persons.pop(NO_ROW, None)
     return [len(persons[row]) for row in range(domain.d)]
+
+
+def read_value(scalar):
+    """A value of Arrow in Python, None where Python would round it or has none."""
+    coarser = {pa.date64(): 86_400_000, pa.time64("ns"): 1000}.get(scalar.type)
+    if coarser is not None and scalar.is_valid and scalar.cast(pa.int64()).as_py() % coarser:
+        return None
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return None
 
 
 def hold_arrow(data):
@@ -216,10 +313,20 @@ def hold_pandas(data):
     import pandas as pd
 
     return (
-        pa.table(data).to_pandas()
+        pa.table(data).to_pandas(integer_object_nulls=True)
         if isinstance(data["user"], pa.Array)
         else pd.DataFrame({"user": data["user"], "track": pd.Series(data["track"], dtype=object)})
     )
+
+
+def hold_inferred(data):
+    """A frame whose columns get their types from their values: whole numbers, floats, text, objects."""
+    import pandas as pd
+
+    # pandas itself rounds larger numbers when a gap or a fraction makes floats of them, and its text is Unicode.
+    lost = {int: lambda item: abs(item) > 2**53, str: lambda item: item == "\ud800"}
+    small = [None if type(item) in lost and lost[type(item)](item) else item for item in data["track"]]
+    return pd.DataFrame({"user": pd.Series(data["user"]), "track": pd.Series(small)})
 
 
 def hold_dict(data):
@@ -243,19 +350,21 @@ def hold_parquet(data, folder):
 def hold_duckdb(data, connection):
     """A table with a collation, where the column holds text."""
     table, name = pa.table(data), f"t{next(NUMBERS)}"
-    kind = connection.from_arrow(table).types[1]
-    written = "VARCHAR COLLATE NOCASE.NOACCENT" if str(kind) == "VARCHAR" or str(kind).startswith("ENUM") else kind
-    connection.execute(f"CREATE TEMP TABLE {name} (user BIGINT, track {written})")
+    kinds = [str(kind) for kind in connection.from_arrow(table).types]
+    user, track = (f"{kind} COLLATE NOCASE.NOACCENT" if kind == "VARCHAR" else kind for kind in kinds)
+    connection.execute(f"CREATE TEMP TABLE {name} (user {user}, track {track})")
     connection.from_arrow(table).insert_into(name)
     return connection.table(name)
 
 
 def hold_sqlite(data):
     connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE log (user TEXT COLLATE NOCASE, track NUMERIC COLLATE NOCASE)")
+    connection.execute("CREATE TABLE log (user BLOB COLLATE NOCASE, track NUMERIC COLLATE NOCASE)")
     stored = (None, int, float, str, bytes)
     rows = [(user, item) for user, item in zip(*data.values(), strict=True) if type(item) in stored or item is None]
     rows = [row for row in rows if not (type(row[1]) is int and abs(row[1]) >= 1 << 63) and row[1] != "\ud800"]
+    if isinstance(data["user"], pa.Array):
+        rows = list(zip(*(column.to_pylist() for column in data.values()), strict=True))
     connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
     return Query(connection, "SELECT * FROM log")
 
@@ -287,7 +396,7 @@ def hold_postgres(data, address):
     kinds |= {"string": 'text COLLATE "case_insensitive"', "float": "real", "double": "float8", "bool": "boolean"}
     kinds |= {"date32[day]": "date", "time64[us]": "time", "timestamp[us]": "timestamp", "binary": "bytea"}
     items = data["track"]
-    kind = kinds.get(str(items.type), "bigint")
+    kind, user = kinds.get(str(items.type), "bigint"), kinds.get(str(data["user"].type), "bigint")
     if pa.types.is_decimal(items.type):
         kind = f"numeric({items.type.precision}, {items.type.scale})"
     if pa.types.is_timestamp(items.type) and items.type.tz:
@@ -295,16 +404,21 @@ def hold_postgres(data, address):
     with psycopg.connect(address) as connection:
         collation = "provider = icu, locale = 'und-u-ks-level2', deterministic = false"
         connection.execute(f"CREATE COLLATION IF NOT EXISTS case_insensitive ({collation})")
-        connection.execute(f'CREATE TABLE {name} ("user" bigint, track {kind})')
+        connection.execute(f'CREATE TABLE {name} ("user" {user}, track {kind})')
         rows = list(zip(data["user"].to_pylist(), items.to_pylist(), strict=True))
         connection.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s)", rows)
     return Query(address, f"SELECT * FROM {name}")
 
 
 def hold_spark(data, session):
-    from pyspark.sql.types import LongType, StructField, StructType, TimestampNTZType
+    from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampNTZType
 
     table, schema = pa.table(data), None
     if table.schema.field(1).type == pa.timestamp("us"):
-        schema = StructType([StructField("user", LongType()), StructField("track", TimestampNTZType())])
-    return session.createDataFrame(table, schema)
+        user = LongType() if table.schema.field(0).type == pa.int64() else StringType()
+        schema = StructType([StructField("user", user), StructField("track", TimestampNTZType())])
+        schema.add("number", LongType())
+    frame = session.createDataFrame(table, schema)
+    if pa.types.is_string(table.schema.field(0).type):
+        return frame.selectExpr("user COLLATE UTF8_LCASE AS user", "track", "number")
+    return frame

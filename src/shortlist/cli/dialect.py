@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 _WORDS = {
+    "Files.format": "--input-format or --domain-format",
+    "Query.database": "--database",
+    "Query.sql": "--sql",
     "bits": "--seed and --insecure",
     "counts": "the counts",
     "guarantees": "the guarantees",

@@ -63,7 +63,7 @@ def test_counts_follow_their_law_and_no_other(numbers):
     counts = ListCounts(k=3, votes_per_person=2, **numbers)
     bits, errors, inside = SeededBits(4), Counter(), 0
     for _ in range(3000):
-        drawn = counts.draw([100, 50, 50], bits)
+        drawn = counts.state_counts(counts.add_noise([100, 50, 50], bits))
         errors.update(value - true for value, true in zip(drawn.values, (100, 50, 50), strict=True))
         inside += sum(low <= true <= high for low, true, high in zip(drawn.low, (100, 50, 50), drawn.high, strict=True))
     values = range(-60, 61)
@@ -90,7 +90,8 @@ def test_one_person_moves_as_many_counts_as_the_cap_allows():
 
 def test_counts_below_zero_have_intervals_from_zero():
     """A noisy count may be negative; what it says about the true count may not."""
-    drawn = ListCounts(k=400, epsilon="0.1").draw([0] * 400, SeededBits(1))
+    counts = ListCounts(k=400, epsilon="0.1")
+    drawn = counts.state_counts(counts.add_noise([0] * 400, SeededBits(1)))
     width = drawn.high[0] - drawn.values[0]
     assert width > 0
     assert min(drawn.values) < -width < width < max(drawn.values)
@@ -104,8 +105,8 @@ def test_counts_below_zero_have_intervals_from_zero():
     [
         ({}, "counts_epsilon or counts_rho"),
         ({"epsilon": 1, "rho": 1, "delta": "1e-6"}, "counts_epsilon or counts_rho"),
-        ({"rho": 1}, "counts_rho must go with delta"),
-        ({"epsilon": 1, "delta": "1e-6"}, "counts_rho must go with delta"),
+        ({"rho": 1}, "counts_rho must go with counts_delta"),
+        ({"epsilon": 1, "delta": "1e-6"}, "counts_rho must go with counts_delta"),
         ({"epsilon": 0}, "counts_epsilon must be above 0"),
         ({"epsilon": 1, "votes_per_person": 0}, "votes_per_person"),
         ({"epsilon": 1, "neighbours": "x"}, "neighbours"),

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist.errors import ChangedError, DataError
+from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.votes import Query, tally
 from shortlist.votes.engines.counting import scatter_counts
 
@@ -143,6 +143,91 @@ def test_an_object_column_of_polars_is_collected_once(all_items):
         lambda each: pl.Series(each.to_list(), dtype=pl.Object), return_dtype=pl.Object
     )
     assert counts(all_items, shuffled.with_columns(objects), ["a", "b"]) == {"a": 1, "b": 100}
+
+
+def persons_in_cases(rows):
+    """Persons that a collation takes for one: p000 and P000 vote for different items."""
+    return [*rows, *((person.upper(), "i19" if item < "i10" else "i00") for person, item in rows[:40])]
+
+
+def as_folding_sqlite(rows):
+    backend = pytest.importorskip("ibis").sqlite.connect()
+    backend.con.execute("CREATE TABLE plays (u TEXT COLLATE NOCASE, item TEXT COLLATE NOCASE)")
+    backend.con.executemany("INSERT INTO plays VALUES (?, ?)", rows)
+    return backend.table("plays")
+
+
+def as_folding_duckdb(rows):
+    backend = pytest.importorskip("ibis").duckdb.connect()
+    backend.con.execute("CREATE TABLE plays (u VARCHAR COLLATE NOCASE, item VARCHAR COLLATE NOCASE)")
+    backend.con.executemany("INSERT INTO plays VALUES (?, ?)", rows)
+    return backend.table("plays")
+
+
+def as_folding_polars(rows):
+    return pytest.importorskip("ibis").polars.connect({"plays": pl.DataFrame(as_columns(rows))}).table("plays")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("make", [as_folding_sqlite, as_folding_duckdb, as_folding_polars])
+def test_persons_behind_ibis_are_bytes(make, all_items):
+    """A cap belongs to one person, also where the backend takes another one for the same."""
+    rows = persons_in_cases(ROWS)
+    own, given = (counts(all_items, votes, DOMAIN, votes_per_person=1) for votes in (as_columns(rows), make(rows)))
+    assert sum(own.values()) == sum(given.values()) == 104
+
+
+def test_persons_of_a_server_are_bytes(postgres, all_items):
+    """Text is compared by its bytes, whatever its collation; equal numbers are one person, however they are written."""
+    with pytest.importorskip("psycopg").connect(postgres, autocommit=True) as connection:
+        collation = "provider = icu, locale = 'und-u-ks-level2', deterministic = false"
+        connection.execute(f"CREATE COLLATION IF NOT EXISTS case_insensitive ({collation})")
+        connection.execute("DROP TABLE IF EXISTS folded; DROP TABLE IF EXISTS scaled; DROP TABLE IF EXISTS endless")
+        connection.execute('CREATE TABLE folded (u text COLLATE "case_insensitive", item text)')
+        connection.cursor().executemany("INSERT INTO folded VALUES (%s, %s)", persons_in_cases(ROWS))
+        connection.execute("CREATE TABLE scaled AS SELECT u, 'i0' || n AS item FROM generate_series(0, 9) AS n, "
+                           "(VALUES (1.0::numeric), (1.00), (1)) AS v (u)")  # fmt: skip
+        connection.execute("CREATE TABLE endless AS SELECT d::date AS item, 5 AS n FROM "
+                           "(VALUES ('infinity'), ('2024-02-29'), ('4000-01-01 BC')) AS v (d)")  # fmt: skip
+    folded = counts(all_items, Query(postgres, "SELECT * FROM folded"), DOMAIN, votes_per_person=1)
+    assert sum(folded.values()) == 104
+    for cap, expected in ((None, 10), (3, 3)):
+        scaled = counts(all_items, Query(postgres, "SELECT * FROM scaled"), DOMAIN, votes_per_person=cap)
+        assert sum(scaled.values()) == expected
+    endless = Query(postgres, "SELECT * FROM endless")
+    assert counts(all_items, endless, ["2024-02-29"], person=None, count="n") == {"2024-02-29": 5}
+    reading = Query(f"{postgres}&options=-c%20default_transaction_read_only%3Don", "SELECT * FROM folded")
+    assert sum(counts(all_items, reading, DOMAIN, votes_per_person=1).values()) == 104
+
+
+@pytest.mark.parametrize("eve", ["x", 2.7, True, None, "\ud800"], ids=ascii)
+@pytest.mark.parametrize("persons", [range(40), [number / 2 for number in range(40)]], ids=["whole", "floats"])
+def test_the_type_of_a_column_chooses_no_vote(persons, eve, all_items):
+    """One value makes objects or floats of a column of pandas, and keeps the votes of all others."""
+    rows = [(person, item) for person in persons for item in DOMAIN]
+    before = counts(all_items, pd.DataFrame(as_columns(rows)), DOMAIN, votes_per_person=1)
+    columns = as_columns([*rows, (eve, "i00")])
+    kind = object if eve == "\ud800" else None
+    after = counts(all_items, pd.DataFrame({**columns, "u": pd.Series(columns["u"], dtype=kind)}), DOMAIN,
+                   votes_per_person=1)  # fmt: skip
+    assert after == {**before, "i00": before["i00"] + (eve is not None)}
+
+
+def test_intervals_are_no_persons():
+    """An interval equals others that are written differently."""
+    connection = duckdb.connect()
+    votes = Query(connection, "SELECT INTERVAL 1 MONTH AS u, 'a' AS item")
+    with pytest.raises(DataError, match="lists, structures or intervals"):
+        tally(votes, person="u", item="item", domain=["a"])
+
+
+def test_an_error_in_a_query_repeats_no_value(tmp_path):
+    """The columns of a CSV file without a header are called like its first vote."""
+    (tmp_path / "votes.csv").write_text("SECRET,OTHER\n1,2\n")
+    sql = f"SELECT SECRE AS u, item FROM read_csv('{tmp_path}/votes.csv', header = true)"
+    with pytest.raises(ParameterError, match="SECRE") as caught:
+        tally(Query(duckdb.connect(), sql), person="u", item="item", domain=["a"])
+    assert "SECRET" not in str(caught.value)
 
 
 MACROS = ["isnan(x) AS true", "hash(a, b) AS 1", "count(x) AS 7", "row_number() AS 1", "encode(x) AS 'a'::BLOB"]

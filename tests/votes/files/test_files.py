@@ -60,6 +60,30 @@ def test_reads_json_values_as_text(tmp_path, all_items):
     assert all_items(tally(path, person="user", item="track", domain=["2024-01-01"])) == [(1, "2024-01-01")]
 
 
+LINES = [
+    *(r'{"user": "3", "track": "\ud800"}', '{"user": "3", "track": ' + "[" * 2000 + "]" * 2000 + "}", "not JSON", ""),
+    *('{"user": "3", "user": "4", "track": "z"}', '{"": 1, "user": "3", "track": "z"}', "7", '{"user": "3'),
+    *('{"User": "x", "track": "a"}', '{"user": 007, "track": "a"}', '{"user": "3", "track": "a"} {}', "\xff" * 10),
+]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: ascii(line[:20]))
+def test_no_line_of_json_is_an_error(line, tmp_path, all_items):
+    """A line that cannot be read is a row without values, and it changes no other line."""
+    good = '{"user": "1", "track": "a"}\n{"track": "a", "user": 2}\n'
+    path = tmp_path / "votes.jsonl"
+    for text in (good + line, f"{line}\n{good}"):
+        path.write_bytes(text.encode("latin-1"))
+        assert all_items(count(path))[0] == (2, "a")
+
+
+def test_a_line_of_a_domain_is_an_error(tmp_path):
+    """A domain is public: what cannot be read there is said."""
+    path = write(tmp_path, "items.jsonl", '{"track": "a"}\n{"track": \n')
+    with pytest.raises(DataError, match="could not be read"):
+        tally({"user": [1], "track": ["a"]}, person="user", item="track", domain=path)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -76,10 +100,7 @@ def test_reads_json_values_as_text(tmp_path, all_items):
         ("votes.csv", "User , secret\n2,b\n", "in case and blanks too"),
         ("votes.csv", "user,track secret\n2,b\n", "is the first line a header"),
         ("votes.json", '[{"user": 1, "track": "secret"}]', "holds an array"),
-        ("votes.jsonl", '{"secret": 1, "track secret": 2}\n', "must have a column 'track'"),
-        ("votes.jsonl", '{"user": 1, "track": "secret"}\n{"user": 1, "tra', "could not be read"),
         ("votes.csv", "user,track,track\n1,secret,b\n", "each column once"),
-        ("votes.jsonl", '{"user": 1, "song": "secret"}\n', "must have a column 'track'"),
         ("votes.xlsx", "secret", "must be Parquet"),
         ("votes.csv.gz.csv", "\x00\x01", "must have a column"),
     ],

@@ -47,7 +47,8 @@ def count_pairs(pairs: Any, *, d: int, cap: int | None) -> IntArray:
     else:
         if _TEXT.fullmatch(str(pairs.types[1])):
             pairs = pairs.project('"row", system.main.encode(CAST(person AS VARCHAR)) AS person')
-        order = 'system.main.hash(person, "row"), "row"'
+        # Hashed twice: one hash of a pair of small numbers prefers some rows.
+        order = 'system.main.hash(system.main.hash(person, "row")), "row"'
         turn = f"system.main.row_number() OVER (PARTITION BY person ORDER BY {order}) AS turn"
         kept = pairs.distinct().project(f'"row", {turn}').filter(f"turn <= {cap}")
         counted = kept.aggregate('"row", system.main.count(*) AS votes', '"row"')

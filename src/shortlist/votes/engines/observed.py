@@ -100,7 +100,9 @@ def count_groups(plain: Any, voters: PersonColumn | CountColumn) -> Any:
         f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if _TEXT.fullmatch(str(type_)) else name
         for name, type_ in zip(("item", "other"), plain.types, strict=True)
     ]
-    turn = "system.main.row_number() OVER (PARTITION BY other ORDER BY system.main.hash(other, item), item) AS turn"
+    # Hashed twice: one hash of a pair of small numbers prefers some items.
+    order = "system.main.hash(system.main.hash(other, item)), item"
+    turn = f"system.main.row_number() OVER (PARTITION BY other ORDER BY {order}) AS turn"
     kept = voted.project(", ".join(columns)).distinct().project(f"item, {turn}").filter(f"turn <= {voters.cap}")
     return kept.aggregate("item, system.main.count(*) AS votes", "item")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.votes.columns import CountColumn, VoteColumns
+from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
 from shortlist.votes.engines.arrow import count_reader, observe_reader, type_reader
 from shortlist.votes.engines.counted import LocalTally, RemoteTally
 from shortlist.votes.engines.observed import ObservedTally, convert_items
@@ -45,22 +45,15 @@ class SparkTable(Table):
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         """Count in Spark."""
-        functions = import_optional("pyspark.sql.functions", extra="spark", purpose="reading Spark tables")
         with self._work():
-            plain = self._select(columns.choose, "item", "other")
             if isinstance(columns.voters, CountColumn):
                 start()
-                reader = plain.toArrow().to_reader()
+                reader = self._select(columns.choose, "item", "other").toArrow().to_reader()
                 return LocalTally(domain, count_reader(self._workspace, reader, domain, columns, start))
-            voted = _drop_gaps(plain)
-            keys = _make_keys(plain, domain, columns)
-            check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
+            counted = self.plan_counts(domain, columns)
             start()
-            matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
-            rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
-            counted = rows.join(_count_persons(matched, columns.voters.cap), on="row", how="left").fillna(0, "votes")
             # Cut from where it came from: if a part is lost, Spark fails instead of counting again.
-            tallied = counted.select("row", "votes").localCheckpoint()
+            tallied = counted.localCheckpoint()
             levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
         return RemoteTally(domain, levels, lambda counts, ranks: _find_rows(tallied, counts, ranks))
 
@@ -78,6 +71,18 @@ class SparkTable(Table):
             tallied = _count_persons(voted, columns.voters.cap, by="item").select("item", "votes").localCheckpoint()
             levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
         return ObservedTally(levels, lambda counts, ranks: _find_items(tallied, family, counts, ranks))
+
+    def plan_counts(self, domain: Domain, columns: VoteColumns) -> Any:
+        """The data frame of rows and their votes, which Spark computes when it is asked for."""
+        functions = import_optional("pyspark.sql.functions", extra="spark", purpose="reading Spark tables")
+        plain = self._select(columns.choose, "item", "other")
+        keys = _make_keys(plain, domain, columns)
+        check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
+        matched = _drop_gaps(plain).join(keys, functions.col("item") == functions.col("key")).select("row", "other")
+        rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
+        cap = columns.voters.cap if isinstance(columns.voters, PersonColumn) else None
+        counted = rows.join(_count_persons(matched, cap), on="row", how="left").fillna(0, "votes")
+        return counted.select("row", "votes")
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns."""
@@ -153,18 +158,19 @@ def _find_arrow_type(plain: Any) -> Any:
 
 
 def _drop_gaps(plain: Any) -> Any:
-    """Drop rows without a person."""
-    voted = plain.where("other IS NOT NULL")
-    return voted.where("NOT isnan(other)") if dict(plain.dtypes)["other"] in ("double", "float") else voted
+    """Drop rows without a person, and make one person of 0 and −0."""
+    voted, functions = plain.where("other IS NOT NULL"), import_optional("pyspark.sql.functions")
+    if dict(plain.dtypes)["other"] not in ("double", "float"):
+        return voted
+    return voted.where("NOT isnan(other)").withColumn("other", functions.col("other") + 0)
 
 
 def _count_persons(matched: Any, cap: int | None, *, by: str = "row") -> Any:
     functions = import_optional("pyspark.sql.functions")
     if cap is None:
         return matched.groupBy(by).agg(functions.count_distinct("other").alias("votes"))
-    window = (
-        import_optional("pyspark.sql.window").Window.partitionBy("other").orderBy(functions.xxhash64("other", by), by)
-    )
+    order = functions.xxhash64("other", by), by
+    window = import_optional("pyspark.sql.window").Window.partitionBy("other").orderBy(*order)
     kept = matched.distinct().withColumn("turn", functions.row_number().over(window)).where(f"turn <= {cap}")
     return kept.groupBy(by).agg(functions.count("*").alias("votes"))
 

@@ -20,7 +20,6 @@ from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.workspace import Workspace
 
 _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .json)"
-_SAY_FORMAT = "state it: Files(..., format='csv') in Python, --input-format or --domain-format on the command line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,9 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
     for place in places:
         form = place.format
         if form is None:
-            raise DataError("{name} must be {known}", "not {file!r}", hint=_SAY_FORMAT, **_of(name, place))
+            raise DataError(
+                "{name} must be {known}", "not {file!r}", hint="state it: {Files.format='csv'}", **_of(name, place)
+            )
         formats.add(form)
     if len(formats) > 1:
         raise DataError(

@@ -7,6 +7,7 @@ import glob
 import gzip
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _DELIMITERS = ",\t;|"
-_MOST_COLUMNS = 1000
+_NO_HEADER = Header(columns=[str(position) for position in range(1, 1000)], origin=Origin.UNKNOWN)
 _WHOLE = {f"{sign}{width}INT" for sign in ("", "U") for width in ("TINY", "SMALL", "BIG", "HUGE")}
 _WHOLE |= {"INTEGER", "UINTEGER"}
 _TEXT = "is it text in the stated encoding, and is it complete?"
@@ -90,29 +91,40 @@ def _family(written: str) -> str:
 
 
 def _json(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:
-    """Read files with equal compression and folders together; files without a line hold no rows."""
+    """Read files with equal compression and folders together.
+
+    The keys of a line are data, so the columns of votes are declared and not looked for. A line of votes that is not an
+    object is a row without values.
+    """
     alike: dict[tuple[str, tuple[str, ...]], list[Part]] = defaultdict(list)
     for part in parts:
         if not part.empty:
             _refuse_array(part, request)
             alike[part.compression, part.place.keys].append(part)
-    if not alike:
-        return _make_empty(connection, request)
     options = "format = 'newline_delimited', hive_types_autocast = false"
     tables = {
         key: f"read_json({_list_paths(group)}, {options}, compression = '{key[0]}', hive_partitioning = {bool(key[1])}"
         for key, group in alike.items()
     }
-    found: dict[str, None] = {}
-    for table in tables.values():
-        found.update(dict.fromkeys(connection.sql(f"SELECT * FROM {table}, union_by_name = true) LIMIT 0").columns))
-    chosen = request.choose(Header(columns=list(found), origin=Origin.KEYS))
+    chosen = _choose_keys(connection, list(tables.values()), request)
     names = ", ".join(map(quote_name, chosen))
     queries = []
     for (_, keys), table in tables.items():
         types = ", ".join(f"{quote_text(column)}: 'VARCHAR'" for column in chosen if column not in keys)
-        queries.append(f"SELECT {names} FROM {table}, columns = {{{types}}})")
-    return connection.sql(" UNION ALL ".join(queries))
+        queries.append(f"SELECT {names} FROM {table}, ignore_errors = {len(chosen) > 1}, columns = {{{types}}})")
+    return connection.sql(" UNION ALL ".join(queries)) if queries else _make_empty(connection, chosen)
+
+
+def _choose_keys(connection: DuckDBPyConnection, tables: list[str], request: Request) -> list[str]:
+    """The columns of votes as they are asked for. Of a domain, which is public and one column, keys are looked for."""
+    with suppress(DataError):
+        chosen = request.choose(_NO_HEADER)
+        if len(chosen) > 1:
+            return chosen
+    found: dict[str, None] = {}
+    for table in tables:
+        found.update(dict.fromkeys(connection.sql(f"SELECT * FROM {table}, union_by_name = true) LIMIT 0").columns))
+    return request.choose(Header(columns=list(found), origin=Origin.KEYS))
 
 
 def _refuse_array(part: Part, request: Request) -> None:
@@ -152,7 +164,9 @@ def _csv(connection: DuckDBPyConnection, parts: list[Part], request: Request) ->
             f"delim = {quote_text(delimiter)}, columns = {{{types}}}, compression = '{compression}', "
             f"hive_partitioning = {bool(keys)}, {options})"
         )
-    return connection.sql(" UNION ALL ".join(queries)) if queries else _make_empty(connection, request)
+    if not queries:
+        return _make_empty(connection, request.choose(_NO_HEADER))
+    return connection.sql(" UNION ALL ".join(queries))
 
 
 def _find_columns(connection: DuckDBPyConnection, part: Part, request: Request) -> tuple[str, tuple[str, ...]]:
@@ -206,10 +220,8 @@ def _make_header(columns: Sequence[str], part: Part, request: Request) -> Header
     return Header(columns=columns, origin=Origin.FIRST_LINE if request.header else Origin.SCHEMA, file=_path_of(part))
 
 
-def _make_empty(connection: DuckDBPyConnection, request: Request) -> DuckDBPyRelation:
+def _make_empty(connection: DuckDBPyConnection, chosen: list[str]) -> DuckDBPyRelation:
     """A table without rows, of files that do not say which columns they have."""
-    positions = [str(position) for position in range(1, _MOST_COLUMNS)]
-    chosen = request.choose(Header(columns=positions, origin=Origin.UNKNOWN))
     return connection.sql(f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in chosen)} WHERE false")
 
 

@@ -178,7 +178,7 @@ def _check_address(text: str, address: re.Match[str], name: str) -> Place:
         raise ParameterError(
             "{name} must be at an address that DuckDB can read: {schemes}",
             "not at {scheme}://",
-            hint="give a database and a query on it as Query(address, sql), or --database and --sql",
+            hint="give a database and a query on it: {Query.database} and {Query.sql}",
             name=name,
             schemes=", ".join(f"{each}://" for each in ("file", "https", "s3", "gs", "az")),
             scheme=scheme,
