@@ -106,7 +106,10 @@ class Release(Sequence[Any]):
 
     def _caption(self) -> str:
         of_all = "" if self.d is None else f" of {self.d:,}"
-        chosen = f"Top {len(self)}{of_all}" + (", in no order," if self.unordered else "")
+        k = self.parameters.get("k")
+        asked = f" (up to {k} were asked for)" if isinstance(k, int) and len(self) < k else ""
+        top = f"Top {len(self)}{of_all}" if self.items else "No items"
+        chosen = top + asked + (", in no order," if self.items and self.unordered else "")
         ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
         first = f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}."
         return " ".join([first, *self.remarks(), *([] if self.secure else [NOT_SECURE])])

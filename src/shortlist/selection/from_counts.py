@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from shortlist.array_types import IntArray
-from shortlist.errors import ParameterError
+from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.ledger.account import Account
@@ -20,6 +20,7 @@ from shortlist.release.make import check_may_release, list_parameters, make_rele
 from shortlist.release.release import Release
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
+from shortlist.votes.items.item_keys import write_item
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
@@ -101,7 +102,7 @@ def top_k(
         )
     terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
     check_may_release(terms.mechanism, drawn_from)
-    array, labels = read_counts(counts)
+    array, labels = _read(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
 
@@ -160,8 +161,20 @@ def prepare(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     terms = Terms.read(mechanism, k, epsilon, neighbours, **parameters)
-    array, labels = read_counts(counts)
+    array, labels = _read(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array.copy()), labels)
+
+
+def _read(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
+    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
+    array, labels = read_counts(counts)
+    if mechanism.needs_domain or labels is None:
+        return array, labels
+    keys = [write_item(label) for label in labels]
+    if None in keys:
+        raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
+    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
+    return array[order], [labels[place] for place in order]
 
 
 class Selector(Generic[Items]):

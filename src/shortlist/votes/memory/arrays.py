@@ -55,6 +55,8 @@ class ArrayTally:
 
     def items(self, picks: Picks) -> IntArray:
         """The indices of the chosen items; inside a level they are ranked by index."""
+        if not len(picks.levels):
+            return picks.ranks
         view = self._view  # another thread may replace it meanwhile
         if view is None or picks.levels.min() < view.floor:
             view = self._view = self._look(1, EVERY_LEVEL)
