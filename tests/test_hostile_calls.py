@@ -5,10 +5,11 @@
 
 import os
 
+import pandas as pd
 import pytest
 from attack import Attack
 
-from shortlist import Guarantee, Release, Subset, check, top_k
+from shortlist import Guarantee, Ledger, Release, Subset, check, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 
@@ -44,6 +45,12 @@ def test_a_record_is_read_from_a_file_only(kind, tmp_path):
     path = {"pipe": tmp_path / "pipe", "device": "/dev/zero", "folder": tmp_path}[kind]
     with pytest.raises(DataError, match="must be a file"):
         Release.from_json(path)
+
+
+def test_a_population_that_is_a_gap_is_refused(tmp_path):
+    """pandas.NA is neither equal to a text nor different from it."""
+    with pytest.raises(ParameterError, match="population must be one line"):
+        Ledger.create(tmp_path / "budget.db", epsilon=1, population=pd.NA)
 
 
 @pytest.mark.filterwarnings("error")
