@@ -30,7 +30,7 @@ ROOMS = [
     ("release",),
     ("ledger",),
     ("selection",),
-    ("audits",),
+    ("audits", "planning"),
     ("demo", "paper"),
     ("cli",),
     ("__main__",),

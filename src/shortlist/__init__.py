@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Subset,
     )
     from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
+    from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, Neighbours, compose
     from shortlist.release.release import Release
     from shortlist.release.usefulness import UsefulnessWarning
@@ -74,6 +75,7 @@ __all__ = [
     "PNFJoint",
     "PNFPeel",
     "ParameterError",
+    "Plan",
     "Query",
     "Release",
     "ReleasedCounts",
@@ -87,6 +89,7 @@ __all__ = [
     "audit",
     "check",
     "compose",
+    "plan",
     "prepare",
     "select",
     "top_k",
@@ -110,6 +113,7 @@ _HOMES = {
     ],
     "exact.bits": ["Bits", "SeededBits", "SystemBits"],
     "ledger": ["Ledger"],
+    "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
     "release.release": ["Release"],
     "release.usefulness": ["UsefulnessWarning"],

@@ -164,8 +164,8 @@ MUTATIONS = (
     ),
     Mutation(  # the last item of a level gets the rank of the next
         "profile.py",
-        'level = np.searchsorted(self.ends, positions, side="right")',
-        'level = np.searchsorted(self.ends, positions, side="left")',
+        'return np.searchsorted(self.ends, positions, side="right")',
+        'return np.searchsorted(self.ends, positions, side="left")',
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
     ),
     Mutation(  # items on the floor of the view are lost

@@ -182,7 +182,6 @@ DomainNoHeader = Annotated[
 DomainDelimiter = Annotated[
     str | None, typer.Option(metavar="CHARACTER", help="Like --delimiter, for the file of the domain.")
 ]
-Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column that holds who voted.")]
 ShowValues = Annotated[bool, typer.Option("--show-values", help="Show some items of the votes. They are private.")]
 Report = Annotated[
     Path | None,

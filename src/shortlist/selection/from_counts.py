@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
@@ -13,7 +13,7 @@ from shortlist.ledger import Ledger, open_account
 from shortlist.ledger.account import Account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real
+from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
 from shortlist.release.make import check_may_release, list_parameters, make_release
@@ -195,6 +195,25 @@ class Selector(Generic[Items]):
         check_may_release(self.mechanism, drawn_from)
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
+
+    def draw_many(self, n: int, bits: Bits | None = None) -> list[Items]:
+        """Choose k items n times, independently, each as `draw` does; much faster than n calls of it.
+
+        n draws are n releases. On private counts they cost the guarantee n times. `draw_many` is for counts that are
+        public, past or invented, and for experiments.
+
+        >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
+        >>> prepare(counts, k=2, epsilon=1).draw_many(3)
+        [['apple', 'pear'], ['apple', 'pear'], ['apple', 'pear']]
+        """
+        drawn_from = read_bits(bits)
+        check_may_release(self.mechanism, drawn_from)
+        many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
+        items: list[Any] = many.publish(self._tally.items(Picks(levels=many.levels, ranks=many.ranks)))
+        if self._labels is None:
+            return items
+        labels = self._labels
+        return cast("list[Items]", [[labels[index] for index in each.tolist()] for each in items])
 
     def release(
         self,

@@ -99,10 +99,9 @@ class TestAuto(MechanismContract):
     def sampled_p_values(self, histogram, k):
         mechanism = self.make(k, self.epsilon)
         prepared = mechanism.prepare(Profile.of(np.array(histogram)))
-        bits, names = SeededBits(3), item_names(histogram)
+        names = item_names(histogram)
         drawn = Counter()
-        for _ in range(self.draws):
-            picks = prepared.draw(bits)
+        for picks in self.sample(prepared):
             items = tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
             drawn[picks.chosen, frozenset(items) if picks.chosen == "subset" else items] += 1
         observed = []

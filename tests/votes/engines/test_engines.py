@@ -120,6 +120,13 @@ def test_a_cap_keeps_so_many_votes_of_each_person(hold, all_items):
         assert sum(count for count, _ in all_items(counted)) == total
 
 
+def test_a_cap_prefers_no_item(hold, all_items):
+    """Of votes for four items each, one is kept: each item keeps about a quarter of the persons."""
+    votes = hold({"user": [person for person in range(1000) for _ in range(4)], "track": ["a", "b", "c", "d"] * 1000})
+    counted = tally(**votes, person="user", item="track", domain=["a", "b", "c", "d"], votes_per_person=1)
+    assert all(abs(count - 250) < 6 * 14 for count, _ in all_items(counted))
+
+
 def test_votes_for_nobody(hold, all_items):
     """Without a vote in the domain, every item counts zero."""
     votes = {"user": [1, 2], "track": ["x", "y"]}

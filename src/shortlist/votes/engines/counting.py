@@ -31,7 +31,7 @@ def count_matches(connection: Any, plain: Any, keys: Any, voters: PersonColumn |
     voted = plain.filter(f"other IS NOT NULL{nothing}").set_alias("v")
     matched = voted.join(connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
     if isinstance(voters, CountColumn):
-        return take_counts(matched.project(f'"row", {_read_count(kind)} AS votes'), d=d)
+        return take_counts(matched.project(f'"row", {write_count_reader(kind)} AS votes'), d=d)
     return count_pairs(matched.project('"row", other AS person'), d=d, cap=voters.cap)
 
 
@@ -47,7 +47,8 @@ def count_pairs(pairs: Any, *, d: int, cap: int | None) -> IntArray:
     else:
         if _TEXT.fullmatch(str(pairs.types[1])):
             pairs = pairs.project('"row", system.main.encode(CAST(person AS VARCHAR)) AS person')
-        order = 'system.main.hash(person, "row"), "row"'
+        # Hashed twice: one hash of a pair of small numbers prefers some rows.
+        order = 'system.main.hash(system.main.hash(person, "row")), "row"'
         turn = f"system.main.row_number() OVER (PARTITION BY person ORDER BY {order}) AS turn"
         kept = pairs.distinct().project(f'"row", {turn}').filter(f"turn <= {cap}")
         counted = kept.aggregate('"row", system.main.count(*) AS votes', '"row"')
@@ -95,7 +96,7 @@ def scatter_counts(found: Any, *, d: int) -> IntArray:
     return counts
 
 
-def _read_count(kind: str) -> str:
+def write_count_reader(kind: str) -> str:
     """The SQL that reads a count, NULL where it is none."""
     value = "CAST(NULL AS BIGINT)"
     if _WHOLE_TYPES.fullmatch(kind):
