@@ -72,3 +72,10 @@ def test_a_check_refuses_columns_of_different_lengths(votes):
     """It was an error of Arrow."""
     with pytest.raises(DataError, match="must have one length"):
         check(votes, person="user", item="track", domain=["a", "b"])
+
+
+@pytest.mark.parametrize("options", [{"mechanism": "subset", "at_least": 10**5000}, {"votes_per_person": 10**5000}])
+def test_numbers_that_cannot_be_written_are_refused(options):
+    """Python writes no integer of thousands of digits, and a float holds none."""
+    with pytest.raises(ParameterError, match="must be at most"):
+        top_k([3, 2, 1], k=2, epsilon=1, **{"mechanism": "noisy-counts", **options})
