@@ -4,6 +4,7 @@
     python benchmarks/selection.py --quick     d up to 10^6 only
     python benchmarks/selection.py --published published FastJoint and Joint beside ours, k = 100
     python benchmarks/selection.py --lists     margin-joint, subset and auto beside joint, k = 100
+    python benchmarks/selection.py --many      1,000 draws at once beside single draws, k = 100
 
 Every row is measured inside one run, its candidates taking turns; figures are medians, and ratios are medians of the
 ratios within a turn, so that a slow moment of the machine hits both sides. `joint` is cold: counts in, indices out,
@@ -24,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from shortlist import Joint, SystemBits, top_k
+from shortlist.mechanisms import build_mechanism
 from shortlist.votes.memory.arrays import ArrayTally
 
 Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -34,12 +36,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--published", action="store_true")
     parser.add_argument("--lists", action="store_true")
+    parser.add_argument("--many", action="store_true")
     arguments = parser.parse_args()
     if arguments.published:
         compare_published()
         return
     if arguments.lists:
         compare_lists()
+        return
+    if arguments.many:
+        compare_many()
         return
     print("| counts | d | k | joint, ms | a further draw, µs | joint / one-shot Gumbel | / argpartition | / max |")
     print("|---|---|---|---|---|---|---|---|")
@@ -126,6 +132,42 @@ def compare_lists() -> None:
         ratios = [f"{np.median(seconds[each] / seconds['joint']):.2f}" for each in ("subset", "auto")]
         row = [name, f"{len(counts):,}", *(ms(seconds[each]) for each in names), *ratios]
         print("| " + " | ".join(row) + " |", flush=True)
+
+
+def compare_many() -> None:
+    """Time 1,000 draws at once beside single draws, in processor time: microseconds per draw, and their ratio."""
+    names: dict[str, dict[str, object]] = {
+        "joint": {},
+        "margin-joint": {},
+        "fastjoint": {},
+        "pnf-joint": {},
+        "subset": {},
+        "pnf-peel": {},
+        "cdp-peel": {"delta": "1e-6"},
+        "noisy-counts": {"votes_per_person": 10},
+        "auto": {},
+    }
+    print("| counts | d | mechanism | single, µs | many, µs | single / many |")
+    print("|---|---|---|---|---|---|")
+    bits, rounds, singles, n = SystemBits(), 5, 50, 1000
+    for name, counts in [*real(), ("Zipf", (10**6 / np.arange(10, 166_059)).astype(np.int64))]:
+        for mechanism, parameters in names.items():
+            built = build_mechanism(mechanism, k=100, epsilon=1, **parameters)
+            prepared = built.prepare(ArrayTally(counts))
+            prepared.draw_many(10, bits)
+            one, many = [], []
+            for _ in range(rounds):
+                one.append(processor_time(lambda: [prepared.draw(bits) for _ in range(singles)]) / singles)  # noqa: B023
+                many.append(processor_time(lambda: prepared.draw_many(n, bits)) / n)  # noqa: B023
+            ratio = np.median(np.array(one) / np.array(many))
+            row = [name, f"{len(counts):,}", mechanism, f"{np.median(one) * 1e6:.0f}", f"{np.median(many) * 1e6:.1f}"]
+            print("| " + " | ".join([*row, f"{ratio:.1f}"]) + " |", flush=True)
+
+
+def processor_time(run: Callable[[], object]) -> float:
+    begin = time.process_time()
+    run()
+    return time.process_time() - begin
 
 
 def ms(seconds: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:

@@ -30,6 +30,7 @@ ROOMS = [
     ("release",),
     ("ledger",),
     ("selection",),
+    ("audits", "planning"),
     ("demo", "paper"),
     ("cli",),
     ("__main__",),

@@ -7,7 +7,8 @@ inside the level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -18,6 +19,10 @@ from shortlist.errors import DataError
 
 EVERY_LEVEL = 2**63 - 1
 """A depth below the k-th largest count that reaches every level."""
+
+_MANY = 1 << 12
+_LONGEST_TABLE = 1 << 22
+_CACHED = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +86,19 @@ class Profile:
 
     def picks(self, positions: IntArray) -> Picks:
         """Describe items by level and rank, given their positions in the falling order of counts."""
-        level = np.searchsorted(self.ends, positions, side="right")
+        level = self.find_levels(positions)
         return Picks(levels=self.values[level], ranks=positions - (self.ends[level] - self.sizes[level]))
+
+    def find_levels(self, positions: IntArray) -> IntArray:
+        """Find the level of each item, given its position in the falling order of counts."""
+        if len(positions) < _MANY or int(self.ends[-1]) > _LONGEST_TABLE:
+            return np.searchsorted(self.ends, positions, side="right")
+        return self._levels[positions]
+
+    @cached_property
+    def _levels(self) -> IntArray:
+        """The level of each position, for many questions."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
 
 class Levels(Protocol):
@@ -120,3 +136,67 @@ class Picks:
         """
         order = np.argsort(rows) if self.unordered else np.arange(len(rows))
         return rows[order], None if self.counts is None else self.counts[order]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyPicks:
+    """The picks of many independent draws, one draw after the other in each array.
+
+    Draw i holds `lengths[i]` picks. Everything else is as in `Picks`, and `chosen` has a name for each draw.
+
+    >>> picks = Picks(levels=np.array([9, 7]), ranks=np.array([0, 0]))
+    >>> [each.levels for each in ManyPicks.join([picks, picks]).split()]
+    [array([9, 7]), array([9, 7])]
+    """
+
+    levels: IntArray
+    ranks: IntArray
+    lengths: IntArray
+    counts: IntArray | None = None
+    chosen: Sequence[str] | None = None
+    unordered: bool = False
+
+    @classmethod
+    def join(cls, draws: Sequence[Picks]) -> ManyPicks:
+        """Join single draws of one mechanism."""
+        noisy = [each.counts for each in draws if each.counts is not None]
+        return cls(
+            levels=np.concatenate([each.levels for each in draws]),
+            ranks=np.concatenate([each.ranks for each in draws]),
+            lengths=np.array([len(each.levels) for each in draws]),
+            counts=np.concatenate(noisy) if len(noisy) == len(draws) else None,
+            chosen=[str(each.chosen) for each in draws] if draws[0].chosen is not None else None,
+            unordered=draws[0].unordered,
+        )
+
+    def publish(self, rows: IntArray) -> list[IntArray]:
+        """Return the rows of each draw in the order in which they are published, given the row of each item."""
+        parts = np.split(rows, np.cumsum(self.lengths)[:-1])
+        return [np.sort(part) for part in parts] if self.unordered else parts
+
+    def reshape(self, k: int) -> ManyPicks:
+        """Return the same picks as draws of k items each."""
+        return replace(self, lengths=np.full(len(self.levels) // k, k))
+
+    def split(self) -> Iterator[Picks]:
+        """Return the picks of each draw."""
+        ends = np.cumsum(self.lengths).tolist()
+        for i, (length, end) in enumerate(zip(self.lengths.tolist(), ends, strict=True)):
+            draw = slice(end - length, end)
+            yield Picks(
+                levels=self.levels[draw],
+                ranks=self.ranks[draw],
+                counts=None if self.counts is None else self.counts[draw],
+                chosen=None if self.chosen is None else self.chosen[i],
+                unordered=self.unordered,
+            )
+
+
+def cut_batches(n: int, k: int) -> Iterator[int]:
+    """Cut n draws of k items into batches whose arrays fit into the processor's cache.
+
+    >>> list(cut_batches(1000, 40))
+    [409, 409, 182]
+    """
+    largest = max(1, _CACHED // k)
+    yield from (min(largest, n - done) for done in range(0, n, largest))

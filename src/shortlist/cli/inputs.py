@@ -40,7 +40,7 @@ class Source:
             found = "both were" if self.files else "neither was"
             raise ParameterError("FILES or {database} must be given, and only one of them", found)
         if self.files:
-            return _describe(self.files, self.input_format, self.encoding, self.no_header, self.delimiter)
+            return describe_files(self.files, self.input_format, self.encoding, self.no_header, self.delimiter)
         from shortlist.votes import Query
 
         return Query(self.database, str(self.sql))
@@ -49,7 +49,7 @@ class Source:
         """Describe the file of the domain, or the query on a database. Return None if neither is given."""
         if self.domain_sql is None:
             how = self.domain_format, self.domain_encoding, self.domain_no_header, self.domain_delimiter
-            return None if self.domain is None else _describe([self.domain], *how)
+            return None if self.domain is None else describe_files([self.domain], *how)
         if self.database is None:
             raise ParameterError("{domain_sql} must come with {database}, the database that it queries")
         if self.domain is not None:
@@ -84,9 +84,10 @@ def _make_option(name: str, default: Any, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _describe(
+def describe_files(
     paths: list[str], form: options.FileFormat | None, encoding: str, no_header: bool, delimiter: str | None
 ) -> Any:
+    """Describe files by how they are to be read, if their names do not say so."""
     from shortlist.votes.files.files import Files
 
     return Files(

@@ -59,7 +59,10 @@ Count = Annotated[
 Sensitivity = Annotated[int, typer.Option(metavar="N", help="With --count: one person adds at most N to a count.")]
 Domain = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="The public list of all items that may be released, with or without votes."),
+    typer.Option(
+        metavar="FILE",
+        help="The public list of all items that may be released, with or without votes. Without it, --delta is needed.",
+    ),
 ]
 DomainColumn = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="The column of the domain that holds the items.")

@@ -74,11 +74,13 @@ class SeededBits:
 
     def draw(self, count: int) -> bytes:
         """Draw the next `count` bytes."""
-        while len(self._buffer) - self._offset < count:
-            block = hashlib.shake_256(b"%b block %d" % (self._seed, self._block)).digest(self._BLOCK)
-            self._buffer = self._buffer[self._offset :] + block
-            self._block += 1
-            self._offset = 0
+        missing = count - (len(self._buffer) - self._offset)
+        if missing > 0:
+            parts = [self._buffer[self._offset :]]
+            for block in range(self._block, self._block - (-missing // self._BLOCK)):
+                parts.append(hashlib.shake_256(b"%b block %d" % (self._seed, block)).digest(self._BLOCK))
+            self._block += len(parts) - 1
+            self._buffer, self._offset = b"".join(parts), 0
         drawn = self._buffer[self._offset : self._offset + count]
         self._offset += count
         return drawn

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
-from shortlist.exact.balls import ball, exp_minus, working_precision
+from shortlist.array_types import FloatArray, IntArray
+from shortlist.exact.balls import ball, exp_minus, shortfall, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import Table
+from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import powers
 from shortlist.exact.uniform import Uniform, draw_words
 
@@ -46,9 +49,24 @@ def flip_exp_each(numerators: list[int], denominator: int, bits: Bits) -> list[b
     """
     if len(numerators) <= _FEW:
         return [flip(lambda x=Fraction(n, denominator): exp_minus(x), bits) for n in numerators]  # type: ignore[misc]
-    words = draw_words(len(numerators), bits)
+    steps = np.array([min(n * _STEPS // denominator, _NATS * _STEPS) for n in numerators], dtype=np.int64)
+    decided: list[bool] = _flip_each(steps, lambda i: Fraction(numerators[i], denominator), bits).tolist()
+    return decided
+
+
+def flip_exp_array(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits) -> NDArray[np.bool_]:
+    """For each x ≥ 0 return True with probability e^(−x), independently.
+
+    `exponents` are the x as floats. Those below 46 are off by at most 2^-40. `exact` returns an x without error.
+    """
+    steps = np.minimum(np.floor(exponents * _STEPS), _NATS * _STEPS).astype(np.int64)
+    return _flip_each(steps, exact, bits)
+
+
+def _flip_each(steps: IntArray, exact: Callable[[int], Fraction], bits: Bits) -> NDArray[np.bool_]:
+    """Flip coins, given j = ⌊x / s⌋ for each, or 45 / s if x is above 45. An error of 2^-8 of a step does no harm."""
     last = _NATS * _STEPS
-    steps = np.array([min(n * _STEPS // denominator, last) for n in numerators], dtype=np.int64)
+    words = draw_words(len(steps), bits)
     order = np.argsort(steps)
     upper = np.empty(len(steps))
     upper[order] = powers(Fraction(1, _STEPS), steps[order]).align(0)
@@ -56,10 +74,9 @@ def flip_exp_each(numerators: list[int], denominator: int, bits: Bits) -> list[b
     heads = numbers < upper * (1 - 2 / _STEPS) * (steps < last) - _FLOAT_ERROR
     doubtful = np.flatnonzero(~heads & (numbers < upper * (1 + 2 / _STEPS) + _FLOAT_ERROR))
     for i in doubtful.tolist():
-        x = Fraction(numerators[i], denominator)
+        x = exact(i)
         heads[i] = _is_below(Uniform(bits, int(words[i])), lambda x=x: exp_minus(x))  # type: ignore[misc]
-    decided: list[bool] = heads.tolist()
-    return decided
+    return heads
 
 
 def draw_geometric(rate: Fraction, count: int, bits: Bits) -> list[int]:
@@ -74,6 +91,45 @@ def draw_geometric(rate: Fraction, count: int, bits: Bits) -> list[int]:
     words = draw_words(count, bits)
     drawn: list[int] = _tabulate(rate).locate_each(words).tolist()
     return [g if g >= 0 else _invert(Uniform(bits, int(words[i])), rate) for i, g in enumerate(drawn)]
+
+
+def draw_geometric_array(rate: Fraction, count: int, bits: Bits) -> IntArray:
+    """Draw as `draw_geometric` does, with tables for small rates as well.
+
+    For any M, G = M A + B with independent A and B, where P(A ≥ a) = e^(−rate M a), and B has the law of G on [0, M).
+    """
+    if not rate < _NATS:
+        return np.array(draw_geometric(rate, count, bits), dtype=np.int64)
+    words = draw_words(count, bits)
+    if rate * _LONGEST_TABLE > _NATS:
+        drawn = _tabulate(rate).locate_each(words)
+        for i in np.flatnonzero(drawn < 0).tolist():
+            drawn[i] = _invert(Uniform(bits, int(words[i])), rate)
+        return drawn
+    table = _tabulate_first(rate)
+    low = table.locate_each(words)
+    for i in np.flatnonzero(low < 0).tolist():
+        cells = [_Powers(rate=rate, start=0, end=_LONGEST_TABLE)]
+        low[i] = quantile(Uniform(bits, int(words[i])), cells).start
+    return low + _LONGEST_TABLE * draw_geometric_array(rate * _LONGEST_TABLE, count, bits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Powers:
+    """The weights e^(−rate · g) of the g in [start, end)."""
+
+    rate: Fraction
+    start: int
+    end: int
+
+    def weight(self) -> arb:
+        return exp_minus(self.rate * self.start) * shortfall(self.rate * (self.end - self.start))
+
+    def split(self) -> tuple[_Powers, _Powers] | None:
+        if self.end - self.start == 1:
+            return None
+        middle = (self.start + self.end) // 2
+        return replace(self, end=middle), replace(self, start=middle)
 
 
 def _is_below(number: Uniform, enclose: Callable[[], arb]) -> bool:
@@ -113,3 +169,10 @@ def _tabulate(rate: Fraction) -> Table:
     # The omitted weights sum to e^(−rate) / (1 − e^(−rate)) times the last one. The listed ones sum to almost
     # 1 / (1 − e^(−rate)).
     return Table(floats, error=weights.error, omitted=2 * float(floats[-1] * floats.sum()))
+
+
+@lru_cache(maxsize=16)
+def _tabulate_first(rate: Fraction) -> Table:
+    """Tabulate the weights e^(−rate · g) of the first g, as if there were no others."""
+    weights = powers(rate, np.arange(_LONGEST_TABLE))
+    return Table(weights.align(0), error=weights.error, omitted=0.0)

@@ -16,14 +16,14 @@ from functools import cached_property
 import numpy as np
 from flint import arb, ctx
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
+from shortlist.exact.logarithms import hazards
 from shortlist.exact.scaled import Scaled
 from shortlist.exact.uniform import Uniform, draw_below_each, draw_words
 
-_SERIES = 20
-_SERIES_ROUNDINGS = 2 * _SERIES + 8
+_HAZARD_ROUNDINGS = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,9 @@ class Crossings:
     def __init__(self, sizes: IntArray, chances: Scaled, *, omitted: float, all_groups: Callable[[], Groups]) -> None:
         self._sizes = sizes
         self._find_groups = all_groups
-        weights = sizes * enclose_hazards(chances.align(0))
+        weights = sizes * hazards(chances.align(0))
         # If p is off by e of itself, and p ≤ 1/2, −ln(1 − p) is off by 3e/2 of itself at most.
-        error = 1.5 * chances.error + 2.0**-52 * _SERIES_ROUNDINGS
+        error = 1.5 * chances.error + 2.0**-52 * _HAZARD_ROUNDINGS
         omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
         self._levels = Table(weights, error=error, omitted=omitted) if weights.any() else None
         total = float(weights.sum())
@@ -64,14 +64,33 @@ class Crossings:
             count = quantile(number, self._poisson_cells()).first
         if not count:
             return []
+        groups, indices = self._draw_points(count, bits)
+        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
+
+    def draw_many(self, n: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
+        """Draw n times: for each event that happens, in which draw, its group, and its index inside the group."""
+        words = draw_words(n, bits)
+        counts = self._numbers.locate_each(words)
+        for i in np.flatnonzero(counts < 0).tolist():
+            counts[i] = quantile(Uniform(bits, int(words[i])), self._poisson_cells()).first
+        draws = np.repeat(np.arange(n), counts)
+        if not len(draws):
+            return draws, draws, draws
+        points = np.column_stack([draws, *self._draw_points(len(draws), bits)])
+        points = points[np.lexsort(points.T[::-1])]
+        different = np.append(True, (points[1:] != points[:-1]).any(axis=1))
+        draws, groups, indices = points[different].T
+        return draws, groups, indices
+
+    def _draw_points(self, count: int, bits: Bits) -> tuple[IntArray, IntArray]:
+        """Draw events independently, each with a probability proportional to its hazard."""
         words = draw_words(count, bits)
         groups = self._levels.locate_each(words) if self._levels else np.full(count, -1)
         for i in np.flatnonzero(groups < 0).tolist():
             cell = GroupCell(groups=self._groups, first=0, last=len(self._groups.sizes) - 1)
             groups[i] = quantile(Uniform(bits, int(words[i])), [cell]).first
         sizes = self._sizes if int(groups.max()) < len(self._sizes) else self._groups.sizes
-        indices = draw_below_each(sizes[groups], bits)
-        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
+        return groups, draw_below_each(sizes[groups], bits)
 
     @cached_property
     def _groups(self) -> Groups:
@@ -135,20 +154,6 @@ class GroupCell:
             return None
         middle = (self.first + self.last) // 2
         return replace(self, last=middle), replace(self, first=middle + 1)
-
-
-def enclose_hazards(chances: FloatArray) -> FloatArray:
-    """Compute −ln(1 − p) for p ≤ 1/2, off by at most 48 roundings.
-
-    −ln(1 − p) = 2 artanh(z) = 2 Σ z^(2i+1) / (2i + 1) with z = p / (2 − p) ≤ 1/3. All terms are positive. Those from
-    i = 20 on are less than 9^(−20) of the sum.
-    """
-    z = chances / (2 - chances)
-    square = z * z
-    series = np.zeros_like(z)
-    for i in range(_SERIES - 1, -1, -1):
-        series = series * square + 1 / (2 * i + 1)
-    return 2 * z * series
 
 
 def _tabulate_poisson(total: float, error: float, omitted: float) -> Table:

@@ -22,7 +22,7 @@ from flint import arb, ctx
 from shortlist.array_types import IntArray
 from shortlist.exact.balls import ball, exp_minus, round_to_float, shortfall, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.coins import draw_geometric, flip, flip_exp_each
+from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip, flip_exp_array, flip_exp_each
 from shortlist.exact.scaled import Scaled, powers
 
 _PRECISION = 128
@@ -37,6 +37,9 @@ class Noise(Protocol):
 
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises."""
+
+    def draw_array(self, count: int, bits: Bits) -> IntArray:
+        """Draw independent noises that fit into 64 bits, many at once."""
 
     def draw_from(self, leasts: list[int], bits: Bits) -> list[int | None]:
         """For each a ≥ 1 draw noise x ≥ a, each with probability P(noise = x) / p(a), or None."""
@@ -77,6 +80,16 @@ class DiscreteLaplace:
             magnitudes, signs = draw_geometric(1 / self.b, missing, bits), bits.draw(missing)
             drawn += [x if sign & 1 else -x for x, sign in zip(magnitudes, signs, strict=True) if x or sign & 1]
         return drawn
+
+    def draw_array(self, count: int, bits: Bits) -> IntArray:
+        """Draw independent noises that fit into 64 bits, many at once."""
+        parts, missing = [np.zeros(0, dtype=np.int64)], count
+        while missing > 0:
+            magnitudes = draw_geometric_array(1 / self.b, missing, bits)
+            positive = np.frombuffer(bits.draw(missing), dtype=np.uint8) & 1 == 1
+            parts.append(np.where(positive, magnitudes, -magnitudes)[positive | (magnitudes > 0)])
+            missing -= len(parts[-1])
+        return np.concatenate(parts)
 
     def draw_from(self, leasts: list[int], bits: Bits) -> list[int | None]:
         """For each a draw noise x ≥ a. The tail has no memory, and p is P(noise ≥ a)."""
@@ -130,6 +143,23 @@ class DiscreteGaussian:
             accepted = flip_exp_each(squares, 2 * p * q * t * t, bits)
             drawn += [x for x, heads in zip(proposed, accepted, strict=True) if heads]
         return drawn
+
+    def draw_array(self, count: int, bits: Bits) -> IntArray:
+        """Draw independent noises that fit into 64 bits, many at once."""
+        t, variance = self._floor + 1, float(self.variance)
+        proposal = DiscreteLaplace(Fraction(t))
+        parts, missing = [np.zeros(0, dtype=np.int64)], count
+        while missing > 0:
+            proposed = proposal.draw_array(missing, bits)
+            # If the exponent is below 46, |x| is below 11 (σ + 1), and roundings move the exponent by 2^-44 at most.
+            exponents = (np.abs(proposed) - variance / t) ** 2 / (2 * variance)
+            heads = flip_exp_array(exponents, lambda i, x=proposed: self._exponent(int(x[i])), bits)  # type: ignore[misc]
+            parts.append(proposed[heads])
+            missing -= len(parts[-1])
+        return np.concatenate(parts)
+
+    def _exponent(self, x: int) -> Fraction:
+        return (abs(x) - self.variance / (self._floor + 1)) ** 2 / (2 * self.variance)
 
     def draw_from(self, leasts: list[int], bits: Bits) -> list[int | None]:
         """For each a draw noise x ≥ a by one proposal of rejection sampling, or return None.

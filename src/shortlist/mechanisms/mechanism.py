@@ -17,7 +17,7 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
-from shortlist.profile import Levels, Picks
+from shortlist.profile import Levels, ManyPicks, Picks
 
 UNORDERED_BOUND = "for every j, at least j listed items have at most {bound} votes fewer than the true item at place j"
 """The bound of an ordered list, restated for its set of items: the first j items of the list have this property."""
@@ -26,10 +26,17 @@ _LARGEST_EPSILON = 10**6
 
 
 class Prepared(Protocol):
-    """A mechanism that has seen the levels."""
+    """A mechanism that has seen the levels. Implementations inherit from it."""
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
+
+        Most mechanisms draw all at once, which is faster. By default, one draw follows the other.
+        """
+        return ManyPicks.join([self.draw(bits) for _ in range(n)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +65,8 @@ class Mechanism(ABC):
     """Whether the experiment of the paper compares it with the published algorithms."""
     research: ClassVar[bool] = False
     """Whether the mechanism computes in floating point. Then it may not make a secure release."""
+    needs_domain: ClassVar[bool] = True
+    """Whether it needs a public list of all items. A mechanism that needs none may choose fewer than k items."""
 
     k: int
     epsilon: Fraction

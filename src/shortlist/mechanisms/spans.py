@@ -8,15 +8,18 @@ from functools import lru_cache
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus, round_to_float, shortfall
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
-from shortlist.exact.scaled import Scaled
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.scaled import Scaled, powers
+from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.profile import EVERY_LEVEL
 
 _BITS_PER_NAT = 1.4426950408889634
+_CLOSE = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +39,36 @@ class Span:
         """Return None: there are no smaller parts."""
 
 
-def draw_reaches(span: Span, loss: int, bits: Bits) -> bool:
-    """Draw a loss r of a span with probability ∝ q^r, and return whether r is at least a given loss."""
+def draw_reaches(span: Span, loss: int, bits: Bits, number: Uniform | None = None) -> bool:
+    """Draw a loss r of a span with probability ∝ q^r, by a number if one is given. Return whether r ≥ loss."""
     if loss <= span.start:
         return True
     below = Span(rate=span.rate, start=span.start, end=loss)
     above = Span(rate=span.rate, start=loss, end=span.end)
-    return quantile(Uniform(bits), [below, above]) is above
+    return quantile(number or Uniform(bits), [below, above]) is above
+
+
+def draw_reaches_each(
+    rate: Fraction, starts: IntArray, ends: IntArray, losses: IntArray, bits: Bits
+) -> NDArray[np.bool_]:
+    """Do what `draw_reaches` does for many spans, none of which is empty. An end of −1 stands for no end.
+
+    A number U reaches the loss if U (1 − q^(end − start)) ≥ 1 − q^(loss − start). Floats decide that unless both
+    sides are closer than 2^-40. Each power is off by less than 2^-44.
+    """
+    reached = losses <= starts
+    asked = np.flatnonzero(~reached & (losses < ends) | ~reached & (ends < 0))
+    words = draw_words(len(asked), bits)
+    widths = np.where(ends[asked] < 0, EVERY_LEVEL, ends[asked] - starts[asked])
+    depths, place = np.unique(np.append(losses[asked] - starts[asked], widths), return_inverse=True)
+    shares = 1 - powers(rate, depths).align(0)[place]
+    gaps = words * 2.0**-64 * shares[len(asked) :] - shares[: len(asked)]
+    reached[asked] = gaps > _CLOSE
+    for i in np.flatnonzero(np.abs(gaps) <= _CLOSE).tolist():
+        start, end, loss = int(starts[asked[i]]), int(ends[asked[i]]), int(losses[asked[i]])
+        span = Span(rate=rate, start=start, end=None if end < 0 else end)
+        reached[asked[i]] = draw_reaches(span, loss, bits, Uniform(bits, int(words[i])))
+    return reached
 
 
 def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:

@@ -74,10 +74,9 @@ class TestSubset(MechanismContract):
     def sampled_p_values(self, histogram, k):
         mechanism = self.make(k, self.epsilon)
         prepared = mechanism.prepare(Profile.of(np.array(histogram)))
-        bits, names = SeededBits(3), item_names(histogram)
+        names = item_names(histogram)
         drawn = Counter(
-            frozenset(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
-            for picks in (prepared.draw(bits) for _ in range(self.draws))
+            frozenset(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)) for picks in self.sample(prepared)
         )
         every = subsets(len(histogram), mechanism.sizes)
         observed = [drawn[frozenset(names[item] for item in each)] for each in every]
@@ -100,6 +99,10 @@ class TestSubsetInBlocks(TestSubset):
 
 class TestSubsetOfSeveralSizes(TestSubset):
     """Sets of one to k items."""
+
+    # Their sets are drawn one after the other.
+    test_many_draws_follow_the_law_and_no_other = None
+    test_many_draws_in_doubt_follow_the_law = None
 
     sampled = (((5, 3, 3, 0), 2), ((9, 6, 2, 1, 0), 3), ((2, 2, 1), 3))
 

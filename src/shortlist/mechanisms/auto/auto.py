@@ -14,7 +14,8 @@ from flint import arb
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import Uniform, draw_distinct_below
+from shortlist.exact.shuffles import permute_each
+from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore, find_noise_rate
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
@@ -25,7 +26,7 @@ from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import rho_of_pure
-from shortlist.profile import Levels, Picks
+from shortlist.profile import Levels, ManyPicks, Picks
 
 SHARE = Fraction(1, 20)
 """The share of epsilon that the choice spends."""
@@ -35,6 +36,10 @@ DISCOUNT = Fraction(1, 2)
 """A factor for the score of a peel. A peel errs by little at some places, where the others err at all places."""
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
+
+_PRECISION = 128
+_FLOAT_ERROR = 2.0**-50
+"""More than a coin and a chance change when they are rounded to floats."""
 
 _Candidate = TypeVar("_Candidate", MarginJoint, PNFPeel, Subset)
 
@@ -155,7 +160,7 @@ class Auto(Mechanism):
         return PrivateChoice(levels, self)
 
 
-class PrivateChoice:
+class PrivateChoice(Prepared):
     """Auto's law on given levels: choose a candidate by its score, then draw from it."""
 
     def __init__(self, levels: Levels, auto: Auto) -> None:
@@ -168,9 +173,18 @@ class PrivateChoice:
     def draw(self, bits: Bits) -> Picks:
         """Choose a mechanism, and k items by it."""
         name = self.choose(bits)
-        if name not in self._prepared:
-            self._prepared[name] = self._candidates[name].prepare(self._levels)
-        return replace(self._prepared[name].draw(bits), chosen=name, unordered=self._auto.unordered)
+        return replace(self._prepare(name).draw(bits), chosen=name, unordered=self._auto.unordered)
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
+        names = np.array(self.choose_many(n, bits))
+        draws: list[Picks | None] = [None] * n
+        for name in self._candidates:
+            rows = np.flatnonzero(names == name).tolist()
+            if rows:
+                for row, picks in zip(rows, self._prepare(name).draw_many(len(rows), bits).split(), strict=True):
+                    draws[row] = replace(picks, chosen=name, unordered=self._auto.unordered)
+        return ManyPicks.join([picks for picks in draws if picks is not None])
 
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: in random order, the first that is accepted."""
@@ -179,6 +193,26 @@ class PrivateChoice:
         # If all others are rejected, the last one is the best, because the best is never rejected. So it is accepted.
         accepted = next((each for each in order[:-1] if self._accepts(each, Uniform(bits))), order[-1])
         return names[accepted]
+
+    def choose_many(self, n: int, bits: Bits) -> list[str]:
+        """Choose n candidates independently. Floats decide the coins that are not near a chance."""
+        names = list(self._candidates)
+        orders = permute_each(n, len(names), bits)
+        with working_precision(_PRECISION):
+            chances = [self.enclose_chance(index, 0) for index in range(len(names))]
+            below, above = (np.array([float(end) for end in ends]) for ends in zip(*map(_bounds, chances), strict=True))
+        words = draw_words(n * (len(names) - 1), bits).reshape(n, -1)
+        coins = words * 2.0**-64
+        accepted = coins < below[orders[:, :-1]] - _FLOAT_ERROR
+        for row, place in np.argwhere(~accepted & (coins < above[orders[:, :-1]] + _FLOAT_ERROR)).tolist():
+            accepted[row, place] = self._accepts(int(orders[row, place]), Uniform(bits, int(words[row, place])))
+        first = np.where(accepted.any(axis=1), accepted.argmax(axis=1), len(names) - 1) if len(names) > 1 else 0
+        return [names[index] for index in orders[np.arange(n), first].tolist()]
+
+    def _prepare(self, name: str) -> Prepared:
+        if name not in self._prepared:
+            self._prepared[name] = self._candidates[name].prepare(self._levels)
+        return self._prepared[name]
 
     def _accepts(self, index: int, coin: Uniform) -> bool:
         """Decide with certainty whether a coin shows heads.
@@ -229,3 +263,7 @@ def make_score(candidate: Mechanism, levels: Levels) -> Score:
     if isinstance(candidate, Subset):
         return SetScore(levels, sizes=candidate.sizes, rate=candidate.rate)
     return ListScore(levels, k=candidate.k, rate=candidate.rate)
+
+
+def _bounds(number: arb) -> tuple[arb, arb]:
+    return number.lower(), number.upper()

@@ -19,6 +19,7 @@ from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
 from shortlist.exact.scaled import Scaled
 from shortlist.exact.uniform import draw_distinct_below
+from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _PRECISION = 128
@@ -30,14 +31,15 @@ _FARTHEST = 2**61
 """Counts or noise beyond this are drawn item by item, so that sums of two fit into 64 bits."""
 
 
-class LargestNoisyCounts:
+class LargestNoisyCounts(Prepared):
     """The law of the k largest noisy counts on given levels. Equal noisy counts are ordered uniformly at random."""
 
-    def __init__(self, levels: Levels, *, k: int, noise: Noise, spare: int | None = None) -> None:
-        """Aim at `spare` more items above the threshold than k."""
+    def __init__(self, levels: Levels, *, k: int, noise: Noise, spare: int | None = None, near: float = 0.49) -> None:
+        """Aim at `spare` more items above the threshold than k. Levels are near from a probability on, 0.49 at most."""
         self._levels = levels
         self._k = k
         self._noise = noise
+        self._spare = spare
         self._reach = self._find_reach()
         fallen = math.ceil(noise.estimate_reach(k / _MISSED))
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))
@@ -47,7 +49,7 @@ class LargestNoisyCounts:
             self._threshold, self._near = None, len(self._profile.values)
         else:
             self._threshold = self._find_threshold(wanted, fallen)
-            self._near = self._count_near()
+            self._near = self._count_near(near)
         self._crossings = self._prepare_crossings()
 
     def draw(self, bits: Bits) -> Picks:
@@ -148,12 +150,12 @@ class LargestNoisyCounts:
         lost_items = (sizes[::-1][: len(lost)] * lost).sum()
         return float(sizes.sum() - lost_items + (profile.sizes[above:far] * chances.align(0)).sum())
 
-    def _count_near(self) -> int:
-        """Count the levels that reach the threshold, or whose items do with a probability above 1/2."""
+    def _count_near(self, least: float) -> int:
+        """Count the levels that reach the threshold, or whose items do with more than a probability."""
         assert self._threshold is not None
         above = int(np.searchsorted(-self._profile.values, -self._threshold, side="right"))
         _, chances = self._far(above, self._threshold)
-        return above + int((chances.align(0) * (1 + chances.error) > 0.49).sum())
+        return above + int((chances.align(0) * (1 + chances.error) > least).sum())
 
     def _far(self, first: int, threshold: int) -> tuple[int, Scaled]:
         """Return the first level out of reach, and the tails of the levels from `first` to there."""

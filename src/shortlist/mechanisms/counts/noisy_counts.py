@@ -11,7 +11,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_difference, bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
-from shortlist.mechanisms.counts.largest import LargestNoisyCounts
+from shortlist.mechanisms.counts.many import NoisyDraws
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
@@ -100,8 +100,8 @@ class NoisyCounts(Mechanism):
     def _error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)
 
-    def _prepare(self, levels: Levels) -> LargestNoisyCounts:
-        return LargestNoisyCounts(levels, k=self.k, noise=self.noise)
+    def _prepare(self, levels: Levels) -> NoisyDraws:
+        return NoisyDraws(levels, k=self.k, noise=self.noise)
 
     def _find_rho(self) -> Fraction | None:
         if self.rho is not None or self.delta is None:

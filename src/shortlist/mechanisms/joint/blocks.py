@@ -50,6 +50,12 @@ class Blocks:
             return self._closing[0], None
         return int(self._starts[index]), int(self._ends[index])
 
+    def find(self, indices: IntArray) -> tuple[IntArray, IntArray]:
+        """The first and the last losses of blocks at many places in the table; the last of the closing one is −1."""
+        if not self._closing:
+            return self._starts[indices], self._ends[indices] - 1
+        return np.append(self._starts, self._closing)[indices], np.append(self._ends - 1, -1)[indices]
+
     def ranges(self) -> list[tuple[int, int]]:
         """Return all blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))

@@ -67,6 +67,12 @@ class LeadingSequences(Sequences):
             return super().allowed(None)
         return super().allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
 
+    def allowed_each(self, losses: IntArray) -> IntArray:
+        """How many items position j may hold, a row for each loss; for a negative loss, every item."""
+        rows = super().allowed_each(np.where(losses < 0, losses, np.maximum(losses - self.margin, 0)))
+        rows[(losses >= 0) & (losses < self.margin)] = np.arange(1, self.k + 1)
+        return rows
+
     def numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
         alone = int(np.searchsorted(losses, self.margin))
@@ -80,6 +86,11 @@ class LeadingSequences(Sequences):
         if (positions == np.arange(self.k)).all():
             return 0
         return super().loss(positions) + self.margin
+
+    def loss_each(self, positions: IntArray) -> IntArray:
+        """The losses of many sequences, a row for each."""
+        true = (positions == np.arange(self.k)).all(axis=1)
+        return np.where(true, 0, super().loss_each(positions) + self.margin)
 
 
 def _find_margin(profile: Profile, k: int, reach: int) -> int:

@@ -16,19 +16,22 @@ import math
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
 from flint import arb
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
-from shortlist.exact.uniform import Uniform, draw_distinct_below
+from shortlist.exact.shuffles import distinct_below_each
+from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
-from shortlist.mechanisms.spans import Span, draw_reaches
-from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.mechanisms.mechanism import Prepared
+from shortlist.mechanisms.spans import Span, draw_reaches, draw_reaches_each
+from shortlist.profile import EVERY_LEVEL, Levels, ManyPicks, Picks, cut_batches
 
 
-class Mixture:
+class Mixture(Prepared):
     """The law of Joint, FastJoint or Margin-Joint on given levels, ready to be drawn from."""
 
     def __init__(
@@ -55,18 +58,60 @@ class Mixture:
         """Choose k items."""
         return self.picks(*self.draw_positions(bits))
 
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose k items n times."""
+        parts = []
+        for size in cut_batches(n, self._k):
+            positions = self.draw_many_positions(size, bits).ravel()
+            parts.append(self.picks(self._sequences, positions))
+        return ManyPicks.join(parts).reshape(self._k)
+
+    def draw_many_positions(self, n: int, bits: Bits) -> IntArray:
+        """Choose k items n times, a row for each draw. Draws that floats cannot decide are made one by one.
+
+        Rounds  Those of `draw_positions`, for each draw.
+        """
+        positions = np.empty((n, self._k), dtype=np.int64)
+        missing = np.arange(n)
+        while len(missing):
+            words = draw_words(len(missing), bits)
+            blocks = self._table.locate_each(words)
+            known = np.flatnonzero(blocks >= 0)
+            starts, lasts = self._blocks.find(blocks[known])
+            drawn = distinct_below_each(self._sequences.allowed_each(lasts), bits)
+            kept = np.ones(len(known), dtype=bool)
+            wide = np.flatnonzero(lasts > starts)
+            if len(wide):
+                losses = self._sequences.loss_each(drawn[wide])
+                kept[wide] = draw_reaches_each(self._rate, starts[wide], lasts[wide] + 1, losses, bits)
+            positions[missing[known[kept]]] = drawn[kept]
+            left = [known[~kept]]
+            for i in np.flatnonzero(blocks < 0).tolist():
+                single = self._try_positions(Uniform(bits, int(words[i])), bits)
+                if single is None:
+                    left.append(np.array([i]))
+                else:
+                    positions[missing[i]] = single[1]
+            missing = missing[np.concatenate(left)]
+        return positions
+
     def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
         """Choose k items by their positions in falling order of count. Return them with the sequences drawn from.
 
         Rounds  N_r grows by less than 2^3 in a block of several losses, so a list is accepted with probability 1/8.
         """
         while True:
-            sequences, start, end = self._choose(Uniform(bits))
-            positions = draw_distinct_below(sequences.allowed(None if end is None else end - 1), bits)
-            if end is None or end - start == 1:
-                return sequences, positions
-            if draw_reaches(Span(rate=self._rate, start=start, end=end), sequences.loss(positions), bits):
-                return sequences, positions
+            if (drawn := self._try_positions(Uniform(bits), bits)) is not None:
+                return drawn
+
+    def _try_positions(self, number: Uniform, bits: Bits) -> tuple[Sequences, IntArray] | None:
+        """Draw positions in the block that a number hits, or None if they are rejected."""
+        sequences, start, end = self._choose(number)
+        positions = draw_distinct_below(sequences.allowed(None if end is None else end - 1), bits)
+        single = end is None or end - start == 1
+        if single or draw_reaches(Span(rate=self._rate, start=start, end=end), sequences.loss(positions), bits):
+            return sequences, positions
+        return None
 
     def picks(self, sequences: Sequences, positions: IntArray) -> Picks:
         """Describe the items at some positions. Items below the levels read so far need all levels."""
@@ -77,6 +122,11 @@ class Mixture:
     def magnitude(self) -> int:
         """An m such that the weights e^(−rate · L(s)) of all sequences sum to 2^m or more."""
         return self._blocks.magnitude()
+
+    @property
+    def best_number(self) -> int:
+        """How many sequences have the smallest loss, which is 0."""
+        return self._sequences.number(0)
 
     @property
     def top(self) -> IntArray:

@@ -9,20 +9,23 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 from flint import arb
 
+from shortlist.array_types import IntArray
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
+from shortlist.exact.many_thinning import accept_each_by_integers
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
-from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
-from shortlist.profile import Levels, Picks
+from shortlist.profile import Levels, ManyPicks, Picks, cut_batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +64,11 @@ class PNFJoint(Mechanism):
         return ThinnedMixture(levels, k=self.k, rate=self.rate)
 
 
-class ThinnedMixture:
+class ThinnedMixture(Prepared):
     """PNF-Joint's law on given levels: rejection sampling from Joint's sequences."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._k = k
         self._rate = rate
         self._joint = Mixture(levels, k=k, rate=rate, tau=None)
 
@@ -73,13 +77,44 @@ class ThinnedMixture:
         height = Uniform(bits)
         while True:
             sequences, positions = self._joint.draw_positions(bits)
-            coin = Uniform(bits)
-            if accept_by_integers(height, coin, self._joint.magnitude):
-                break
-            loss = sequences.loss(positions)
-            if loss == 0 or accept_by_balls(height, coin, self._rate * loss, self.crowds):
-                break
-        return self._joint.picks(sequences, positions)
+            if self._accepts(height, Uniform(bits), sequences, positions):
+                return self._joint.picks(sequences, positions)
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose k items n times."""
+        parts = [
+            self._joint.picks(self._joint.all_sequences, self._draw_many_positions(size, bits).ravel())
+            for size in cut_batches(n, self._k)
+        ]
+        return ManyPicks.join(parts).reshape(self._k)
+
+    def _draw_many_positions(self, n: int, bits: Bits) -> IntArray:
+        """Propose lists for all draws that have none, until each has one."""
+        positions = np.empty((n, self._k), dtype=np.int64)
+        heights = draw_words(n, bits)
+        # The numbers of which more than 64 bits may have been drawn.
+        exact: dict[int, Uniform] = {}
+        missing = np.arange(n)
+        while len(missing):
+            proposed = self._joint.draw_many_positions(len(missing), bits)
+            coins = draw_words(len(missing), bits)
+            magnitudes = np.full(len(missing), self._joint.magnitude)
+            accepted = accept_each_by_integers(heights[missing], coins, magnitudes)
+            for i in np.flatnonzero(~accepted).tolist():
+                draw = int(missing[i])
+                height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
+                accepted[i] = self._accepts(
+                    height, Uniform(bits, int(coins[i])), self._joint.all_sequences, proposed[i]
+                )
+            positions[missing[accepted]] = proposed[accepted]
+            missing = missing[~accepted]
+        return positions
+
+    def _accepts(self, height: Uniform, coin: Uniform, sequences: Sequences, positions: IntArray) -> bool:
+        if accept_by_integers(height, coin, self._joint.magnitude):
+            return True
+        loss = sequences.loss(positions)
+        return loss == 0 or accept_by_balls(height, coin, self._rate * loss, self.crowds)
 
     @cached_property
     def crowds(self) -> list[LossCrowd]:

@@ -45,6 +45,12 @@ class Sequences:
             return np.full(self.k, self.profile.d)
         return self._lookup.row(r).astype(np.int64)
 
+    def allowed_each(self, losses: IntArray) -> IntArray:
+        """C_{r,j} for many r, a row for each; for a negative r, as if every item were allowed everywhere."""
+        rows = self._lookup.each(np.maximum(losses, 0)).astype(np.int64)
+        rows[losses < 0] = self.profile.d
+        return rows
+
     def number(self, r: int | None) -> int:
         """Return N_r exactly: 0 for a negative loss, and N_∞ without r."""
         if r is not None and r < 0:
@@ -70,6 +76,12 @@ class Sequences:
     def loss(self, positions: IntArray) -> int:
         """Return L(s) of the sequence with the items at these positions in falling order of count."""
         return int(np.max(self.top - self.profile.picks(positions).levels))
+
+    def loss_each(self, positions: IntArray) -> IntArray:
+        """L(s) of many sequences, a row for each."""
+        levels = self.profile.picks(positions.ravel()).levels.reshape(positions.shape)
+        losses: IntArray = (self.top - levels).max(axis=1)
+        return losses
 
     def _numbers(self, free: IntArray, losses: IntArray) -> Scaled:
         # Matrices that fit into the processor's cache.
@@ -121,6 +133,11 @@ class _Table:
         """Return C_{r,j} for every j."""
         return self._table[self._starts + r]
 
+    def each(self, losses: IntArray) -> FloatArray:
+        """C_{r,j} for every j, a row for each loss."""
+        rows: FloatArray = self._table[self._starts + losses[:, None]]
+        return rows
+
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
         first, width = int(losses[0]), len(losses)
@@ -145,6 +162,10 @@ class _Search:
     def row(self, r: int) -> FloatArray:
         """Return C_{r,j} for every j."""
         return self._ends[np.searchsorted(self._rising, r - self._top, side="right") - 1]
+
+    def each(self, losses: IntArray) -> FloatArray:
+        """C_{r,j} for every j, a row for each loss."""
+        return self._ends[np.searchsorted(self._rising, losses[:, None] - self._top, side="right") - 1]
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""

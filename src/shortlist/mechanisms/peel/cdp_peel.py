@@ -10,7 +10,7 @@ from shortlist.errors import ParameterError
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
-from shortlist.mechanisms.peel.peeling import SuccessiveDraws
+from shortlist.mechanisms.peel.many import PeelDraws
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability
 from shortlist.profile import Levels
@@ -79,5 +79,5 @@ class CDPPeel(Mechanism):
     def _error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(self.k * d, self.round_rate, failure)
 
-    def _prepare(self, levels: Levels) -> SuccessiveDraws:
-        return SuccessiveDraws(levels, k=self.k, rate=self.round_rate)
+    def _prepare(self, levels: Levels) -> PeelDraws:
+        return PeelDraws(levels, k=self.k, rate=self.round_rate)

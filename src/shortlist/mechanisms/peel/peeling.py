@@ -24,7 +24,8 @@ from shortlist.mechanisms.peel.ranges import LevelRange, cover_all_left
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _OUT_OF_REACH_BITS = 64
-_OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
+OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
+"""More than all items that are out of reach weigh together, if the best one left weighs 1."""
 _LARGEST_BATCH = 1 << 10
 _LIKELY = 0.5
 _CERTAIN = 2.0**-48
@@ -58,8 +59,9 @@ class LevelWeights:
     def __init__(self, profile: Profile, rate: Fraction, *, k: int, depth: int) -> None:
         self.profile = profile
         self._k = k
-        self._lowest_top = int(profile.ends.searchsorted(k))
-        lowest = max(0, int(profile.values[self._lowest_top]) - depth)
+        self.lowest_top = int(profile.ends.searchsorted(k))
+        """The lowest level that can be the best one left."""
+        lowest = max(0, int(profile.values[self.lowest_top]) - depth)
         values = profile.values[: np.searchsorted(-profile.values, -lowest, side="right")]
         # A wider gap is shortened to this. Levels beyond it stay out of reach, and no other weight changes.
         gaps = np.minimum(values[:-1] - values[1:], min(depth + 1, EVERY_LEVEL))
@@ -71,7 +73,11 @@ class LevelWeights:
 
     def within_reach(self, top: int) -> FloatArray:
         """Return the weights of a level and of those within its reach, up to a common factor."""
-        reach = slice(top, self.ends[top])
+        return self.weigh(top, self.ends[top])
+
+    def weigh(self, top: int, end: int) -> FloatArray:
+        """Return the weights of the levels from one up to another, up to a common factor."""
+        reach = slice(top, end)
         exponents = self._powers.exponent[reach]
         weights: FloatArray = np.ldexp(self._powers.mantissa[reach], (exponents - exponents[0]).astype(np.int32))
         return weights
@@ -84,10 +90,10 @@ class LevelWeights:
         items, plus the sum of the level below times the ratio of the two weights. If a weight is off by n roundings, a
         step is off by at most 2n + 6. Weights below 2^-1022 of the best may become 0. The bound allows for far more.
         """
-        last = self._lowest_top
+        last = self.lowest_top
         weights = self.within_reach(last)
         total = float((self.profile.sizes[last : last + len(weights)] * weights).sum() / weights[0])
-        total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + _OMITTED)
+        total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + OMITTED)
         mantissa, exponent = self._powers.mantissa[: last + 1], self._powers.exponent[: last + 1]
         ratios = np.ldexp(mantissa[1:] / mantissa[:-1], np.diff(exponent).astype(np.int32)).tolist()
         excess = 1 + self.error(2 * self.roundings + 6)
@@ -102,9 +108,9 @@ class LevelWeights:
         If i items of the best level are taken, Σ c is i less than the sum of the whole level and those below. A number
         in `totals` exceeds the true sum by at most twice the roundings of all steps. The slack is three times them.
         """
-        steps = self._lowest_top + 1
-        reach = len(self.within_reach(self._lowest_top))
-        slack = 3 * (self.error(2 * self.roundings + reach + 6) + _OMITTED + steps * self.error(2 * self.roundings + 6))
+        steps = self.lowest_top + 1
+        reach = len(self.within_reach(self.lowest_top))
+        slack = 3 * (self.error(2 * self.roundings + reach + 6) + OMITTED + steps * self.error(2 * self.roundings + 6))
         sizes = self.profile.sizes[:steps]
         upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self._k]
         taken = np.arange(self._k) - np.repeat(self.profile.ends[:steps] - sizes, sizes)[: self._k]
@@ -193,7 +199,7 @@ class PeelRun:
         first = float(weighted.sum() / weights[0])
         second = float((weighted * weights).sum() / weights[0] ** 2)
         error = LevelWeights.error(4 * self._level_weights.roundings + len(weights) + 8)
-        return arb(first, first * error + _OMITTED), arb(second, second * error + _OMITTED)
+        return arb(first, first * error + OMITTED), arb(second, second * error + OMITTED)
 
     def left(self) -> LevelRange:
         """Return all items that are left, with exact weights."""
@@ -231,7 +237,7 @@ class PeelRun:
     def _draw_levels(self, count: int, first: Uniform | None) -> IntArray:
         """Draw levels, each with probability ∝ the weight of the items left on it. `first` decides the first one."""
         weights, weighted = self._weigh_within_reach()
-        error, omitted = LevelWeights.error(self._level_weights.roundings + 1), _OMITTED * float(weights[0])
+        error, omitted = LevelWeights.error(self._level_weights.roundings + 1), OMITTED * float(weights[0])
         words = draw_words(count, self._bits)
         if first is not None:
             words[0] = first.numerator

@@ -12,7 +12,9 @@ from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.mechanisms.peel.peeling import PeelRun, SuccessiveDraws
+from shortlist.mechanisms.peel.many import Accept, ManyPeels, PeelDraws
+from shortlist.mechanisms.peel.many_thinned import Thinning
+from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
@@ -63,8 +65,11 @@ class PNFPeel(Mechanism):
         return ThinnedDraws(levels, k=self.k, rate=self.round_rate)
 
 
-class ThinnedDraws(SuccessiveDraws):
+class ThinnedDraws(PeelDraws):
     """PNF-Peel's law on given levels: a round is rejection sampling from the exponential mechanism."""
+
+    def _accept_many(self, runs: ManyPeels, bits: Bits) -> Accept:
+        return Thinning(runs, bits).accept
 
     def _run_round(self, run: PeelRun, bits: Bits) -> tuple[int, int]:
         """Propose items until one is accepted."""

@@ -16,7 +16,7 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import draw_distinct_below, draw_words
-from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
@@ -46,7 +46,7 @@ class NoisyMechanism(Mechanism):
         """Return the noise on the counts of d items."""
 
 
-class OneShot:
+class OneShot(Prepared):
     """The law of the k largest noisy counts on given levels."""
 
     def __init__(self, levels: Levels, *, k: int, noise: Noise) -> None:

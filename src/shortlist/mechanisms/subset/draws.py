@@ -17,22 +17,28 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from flint import arb
+from numpy.typing import NDArray
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
-from shortlist.exact.uniform import Uniform, draw_distinct_below
-from shortlist.mechanisms.spans import count_bits, draw_reaches
+from shortlist.exact.shuffles import distinct_below_each, permute_each
+from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
+from shortlist.mechanisms.mechanism import Prepared
+from shortlist.mechanisms.spans import count_bits, draw_reaches, draw_reaches_each
 from shortlist.mechanisms.subset.grid import Grid, SetCell
 from shortlist.mechanisms.subset.sets import Sets
 from shortlist.mechanisms.weights import Weights
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, Levels, ManyPicks, Picks, Profile, cut_batches
 
 _REACH_BITS = 64
 
+Mask = NDArray[np.bool_]
 
-class SetMixture:
+
+class SetMixture(Prepared):
     """The law of Subset on given levels, ready to be drawn from."""
 
     def __init__(self, levels: Levels, *, sizes: range, rate: Fraction) -> None:
@@ -61,6 +67,54 @@ class SetMixture:
                 shuffled = positions[draw_distinct_below(np.full(len(positions), len(positions)), bits)]
                 return replace(cell.sets.profile.picks(shuffled), unordered=True)
 
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose n sets of items. Where sets may have several sizes, one draw follows the other."""
+        if len(self._sizes) > 1:
+            return Prepared.draw_many(self, n, bits)
+        k = self._sizes[0]
+        parts = [
+            self._shown_or_complete(positions).picks(positions)
+            for size in cut_batches(n, k)
+            if (positions := self._draw_many_positions(size, bits).ravel()) is not None
+        ]
+        return replace(ManyPicks.join(parts).reshape(k), unordered=True)
+
+    def _draw_many_positions(self, n: int, bits: Bits) -> IntArray:
+        """Draw n sets of one size by positions, a row for each. Draws that floats cannot decide are made one by one.
+
+        The first positions of a row are forced, and need no bits. The others are distinct, as in a shuffle.
+        """
+        grid, k = self._grids[0], self._sizes[0]
+        positions = np.empty((n, k), dtype=np.int64)
+        missing = np.arange(n)
+        while len(missing):
+            words = draw_words(len(missing), bits)
+            cells = self._table.locate_each(words)
+            known = np.flatnonzero(cells >= 0)
+            rows, columns = np.divmod(cells[known], len(grid.columns) - 1)
+            places = grid.sets.upper.sizes[grid.rows[rows + 1] - 1]
+            allowed = k + grid.sets.lower.sizes[grid.columns[columns + 1] - 1]
+            steps = np.arange(k)
+            bounds = np.where(steps < (k - places)[:, None], steps + 1, allowed[:, None])
+            drawn = distinct_below_each(bounds, bits)
+            kept = np.ones(len(known), dtype=bool)
+            if not grid.single:
+                kept = self._accepts_each(grid, rows, columns, np.sort(drawn, axis=1), bits)
+            positions[missing[known[kept]]] = drawn[kept]
+            left = [known[~kept]]
+            for i in np.flatnonzero(cells < 0).tolist():
+                exact = quantile(Uniform(bits, int(words[i])), self.cells())
+                single = _draw_positions(exact, bits)
+                if self._accepts(exact, np.sort(single), bits):
+                    positions[missing[i]] = single
+                else:
+                    left.append(np.array([i]))
+            missing = missing[np.concatenate(left)]
+        return np.take_along_axis(positions, permute_each(n, k, bits), axis=1)
+
+    def _shown_or_complete(self, positions: IntArray) -> Profile:
+        return self._shown if positions.max() < self._shown.ends[-1] else self.complete_profile
+
     def cells(self) -> list[SetCell]:
         """Cover all pairs of losses of all sizes with exact weights: the blocks of the table, and then the rest."""
         complete = [Sets(self.complete_profile, n, EVERY_LEVEL) for n in self._sizes]
@@ -82,6 +136,19 @@ class SetMixture:
         return [*listed, *rest, *others]
 
     @property
+    def best_number(self) -> int:
+        """How many sets have the smallest loss, where all sets have one size."""
+        return self._grids[0].sets.number(0, 0)
+
+    def total(self) -> arb:
+        """Enclose the sum of e^(−rate · (loss − smallest loss)) over all sets, from floats with a proven error."""
+        highest, lowest = (
+            Weights(concatenate([grid.weights(lowest=each) for grid in self._grids]), self._left_out()).total()
+            for each in (False, True)
+        )
+        return highest.union(lowest)
+
+    @property
     def escalation_bound(self) -> float:
         """An upper bound of the probability that floats cannot choose a block."""
         return self._table.escalation_bound
@@ -98,17 +165,23 @@ class SetMixture:
     def _tabulate(self) -> tuple[Table, IntArray]:
         """Tabulate all blocks, and return where the blocks of each size end in the table."""
         parts = [grid.weights() for grid in self._grids]
+        return Weights(concatenate(parts), self._left_out()).table(), np.cumsum([len(part.mantissa) for part in parts])
+
+    def _left_out(self) -> FloatArray:
+        """Upper bounds, in bits, for the weights of all pairs without a place in the table."""
         left_out = np.concatenate([grid.left_out() for grid in self._grids])
         if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
-        return Weights(concatenate(parts), left_out).table(), np.cumsum([len(part.mantissa) for part in parts])
+        return left_out
 
     def _choose(self, number: Uniform) -> SetCell:
         """Find the block that a number hits."""
         index = self._table.locate(number)
-        if index is None:
-            return quantile(number, self.cells())
+        return quantile(number, self.cells()) if index is None else self._find_cell(index)
+
+    def _find_cell(self, index: int) -> SetCell:
+        """Return the block at a place in the table."""
         table = int(np.searchsorted(self._ends, index, side="right"))
         grid = self._grids[table]
         row, column = divmod(index - (int(self._ends[table - 1]) if table else 0), len(grid.columns) - 1)
@@ -127,6 +200,18 @@ class SetMixture:
             return True
         pairs = zip(cell.spans(), cell.sets.losses(positions), strict=True)
         return all(draw_reaches(span, loss, bits) for span, loss in pairs)
+
+    def _accepts_each(self, grid: Grid, rows: IntArray, columns: IntArray, sets: IntArray, bits: Bits) -> Mask:
+        """Do what `_accepts` does for many sets, whose blocks are in some rows and columns of the grid."""
+        kept = np.ones(len(sets), dtype=bool)
+        several = (np.diff(grid.rows)[rows] > 1) | (np.diff(grid.columns)[columns] > 1)
+        places = np.flatnonzero(several)
+        if len(places):
+            steps = (grid.sets.upper, grid.rows, rows[places]), (grid.sets.lower, grid.columns, columns[places])
+            for (axis, edges, index), losses in zip(steps, grid.sets.losses_each(sets[places]), strict=True):
+                starts, ends = axis.bounds_each(edges[index], edges[index + 1])
+                kept[places] &= draw_reaches_each(self._rate, starts, ends, losses, bits)
+        return kept
 
 
 def _draw_positions(cell: SetCell, bits: Bits) -> IntArray:

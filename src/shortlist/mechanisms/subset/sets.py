@@ -29,6 +29,11 @@ class Steps:
         """The losses from the step `first` up to the step `after`."""
         return int(self.starts[first]), int(self.starts[after]) if after < len(self) else self.end
 
+    def bounds_each(self, firsts: IntArray, afters: IntArray) -> tuple[IntArray, IntArray]:
+        """The losses from many steps up to others; −1 where the last step never ends."""
+        ends = np.append(self.starts, -1 if self.end is None else self.end)
+        return self.starts[firsts], ends[afters]
+
     def drop_first(self) -> Steps:
         """All steps but the first, with losses counted from the start of the second."""
         shift = int(self.starts[1])
@@ -111,6 +116,14 @@ class Sets:
         values = self.profile.picks(np.array([min(missing, self.profile.d - 1), positions[-1]])).levels
         outside = int(values[0]) if missing < self.profile.d else 0
         return outside - self.next, self.lowest - int(values[1])
+
+    def losses_each(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+        """The upper and the lower losses of many sets, given by their positions, rising in each row."""
+        gaps = positions != np.arange(self.n)
+        missing = np.where(gaps.any(axis=1), gaps.argmax(axis=1), self.n)
+        inside = self.profile.picks(positions[:, -1]).levels
+        outside = self.profile.picks(np.minimum(missing, self.profile.d - 1)).levels
+        return np.where(missing < self.profile.d, outside, 0) - self.next, self.lowest - inside
 
 
 def count_sets(places: IntArray, spare: IntArray) -> Scaled:

@@ -1,0 +1,88 @@
+"""Many Fisher–Yates shuffles at once: the draws of `draw_distinct_below`, a row for each list.
+
+Step j of a shuffle takes the integer at a uniform place p_j ≥ j, and puts the integer at place j there. Let v_j be the
+integer at place j when step j begins. It is v_i for the last i < j with p_i = j, or j itself if there is none. Step j
+takes v_i for the last i < j with p_i = p_j, or p_j itself if there is none. So all steps are known once the places of
+each row are sorted, and no step has to wait for another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.array_types import IntArray
+from shortlist.exact.bits import Bits
+from shortlist.exact.uniform import draw_below_each_short
+
+
+def distinct_below_each(bounds: IntArray, bits: Bits) -> IntArray:
+    """Draw distinct integers in each row, the j-th uniform among those in [0, bounds[row, j]) not drawn yet.
+
+    In each row the bounds must not fall, and bounds[row, j] > j. Rows are independent.
+
+    >>> from shortlist.exact.bits import SeededBits
+    >>> drawn = distinct_below_each(np.full((1000, 5), 5), SeededBits(1))
+    >>> bool((np.sort(drawn) == np.arange(5)).all())
+    True
+    """
+    return _take(_draw_places(bounds, bits))
+
+
+def permute_each(rows: int, length: int, bits: Bits) -> IntArray:
+    """Draw uniform permutations of 0, …, length − 1, a row for each."""
+    return distinct_below_each(np.full((rows, length), length), bits)
+
+
+def _draw_places(bounds: IntArray, bits: Bits) -> IntArray:
+    """Draw the place of each step. If most steps have one place only, bits are drawn for the others alone."""
+    steps = np.arange(bounds.shape[1])
+    chances = bounds - steps
+    free = chances > 1
+    if 2 * np.count_nonzero(free) > free.size:
+        drawn: IntArray = draw_below_each_short(chances.ravel(), bits).reshape(bounds.shape)
+        return drawn + steps
+    places = np.broadcast_to(steps, bounds.shape).copy()
+    places[free] += draw_below_each_short(chances[free], bits)
+    return places
+
+
+def _take(places: IntArray) -> IntArray:
+    """Find which integer each step takes, given the place of each step.
+
+    Steps of all rows are numbered through: step j of row i is number i · length + j.
+    """
+    length = places.shape[1]
+    shift = length.bit_length()
+    ordered = np.sort(places << shift | np.arange(length), axis=1)
+    place = ordered >> shift
+    repeated = np.zeros(places.shape, dtype=bool)
+    np.equal(place[:, 1:], place[:, :-1], out=repeated[:, :-1])
+    pairs = np.flatnonzero(repeated)
+    if not len(pairs):
+        return places
+    step = ordered & ((1 << shift) - 1)
+    firsts = length * np.arange(len(places))[:, None]
+    numbers = (step + firsts).ravel()
+    integers = _find_integers(place, step, repeated, firsts)
+    drawn = places.copy()
+    drawn.reshape(-1)[numbers[pairs + 1]] = integers[numbers[pairs]]
+    return drawn
+
+
+def _find_integers(place: IntArray, step: IntArray, repeated: NDArray[np.bool_], firsts: IntArray) -> IntArray:
+    """Compute v_j for all steps, given the places in rising order and the step that took each.
+
+    Rounds  A link leads from j to a smaller step. Each round doubles the length of all links, so log₂ of the number
+            of steps is enough.
+    """
+    length = place.shape[1]
+    linked = (step < place) & (place < length)
+    # Of several steps that took place j, the last before step j counts.
+    linked[:, :-1] &= ~(linked[:, 1:] & repeated[:, :-1])
+    chosen = np.flatnonzero(linked)
+    links = np.arange(place.size)
+    links[(place + firsts).reshape(-1)[chosen]] = (step + firsts).reshape(-1)[chosen]
+    while not np.array_equal(following := links[links], links):
+        links = following
+    return (links.reshape(place.shape) - firsts).reshape(-1)

@@ -1,0 +1,96 @@
+"""When an ordered list collapses: the rule, with the user's own numbers.
+
+Joint and its relatives draw one of d!/(d−k)! ordered lists. A list with a loss of t votes has e^(−εt/2Δ) of the weight
+of the true one. So the many bad lists outweigh the true one unless the counts are larger than (2Δ/ε) ln(d!/(d−k)!). In
+place of that many votes, `needed_votes` is the bound that holds in 95 of 100 draws.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from shortlist.mechanisms import Joint
+from shortlist.planning.histograms import Histogram
+from shortlist.privacy.numbers import write_exact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collapse:
+    """Whether Joint collapses on given counts, and what would prevent it."""
+
+    k: int
+    epsilon: Fraction
+    lists_exponent: int
+    """There are about 10 to the power of this many ordered lists."""
+    needed_votes: int
+    """How many votes the item at rank k needs, for 95 of 100 lists to be near the true one."""
+    votes: int
+    """How many votes the item at rank k has."""
+    enough_epsilon: Fraction | None
+    """The epsilon, rounded up to two digits, from which on the votes are enough; None if there is none up to 100."""
+    enough_k: int | None
+    """The largest k up to which the votes are enough; None if not even 1 item is safe."""
+
+    @property
+    def happens(self) -> bool:
+        """Whether the item at rank k has too few votes."""
+        return self.votes < self.needed_votes
+
+    def explain(self) -> str:
+        """Explain the rule with these numbers."""
+        have = "only " if self.happens else ""
+        rule = (
+            f"An ordered list of {self.k:,} items is one of about 10^{self.lists_exponent:,} lists. "
+            f"At ε = {write_exact(self.epsilon)} joint needs about {self.needed_votes:,} people at rank {self.k:,} "
+            f"to find the true one among them; you have {have}{self.votes:,}."
+        )
+        if not self.happens:
+            return f"{rule} So an ordered list in one draw is safe."
+        return f"{rule} So joint collapses: most of its list is noise."
+
+
+def find_collapse(histogram: Histogram, joint: Joint) -> Collapse:
+    """Apply the rule to counts, for the k, epsilon and neighbours of a mechanism."""
+    votes = int(histogram.counts[joint.k - 1])
+    return Collapse(
+        k=joint.k,
+        epsilon=joint.epsilon,
+        lists_exponent=int(math.log10(math.e) * _log_lists(histogram.d, joint.k)),
+        needed_votes=_need(histogram.d, joint),
+        votes=votes,
+        enough_epsilon=_find_epsilon(histogram.d, joint, votes),
+        enough_k=_find_k(histogram, joint),
+    )
+
+
+def _need(d: int, joint: Joint) -> int:
+    needed = joint.error_bound(d)
+    assert needed is not None
+    return needed
+
+
+def _log_lists(d: int, k: int) -> float:
+    return math.lgamma(d + 1) - math.lgamma(d - k + 1)
+
+
+def _find_epsilon(d: int, joint: Joint, votes: int) -> Fraction | None:
+    """The bound is proportional to 1/ε, up to rounding."""
+    if not votes:
+        return None
+    exact = 2 * joint.neighbours.sensitivity * (_log_lists(d, joint.k) + math.log(20)) / (votes + 1)
+    digits = 1 - math.floor(math.log10(exact))
+    rounded = Fraction(math.ceil(exact * 10.0**digits)) / Fraction(10) ** digits
+    return rounded if rounded <= 100 else None
+
+
+def _find_k(histogram: Histogram, joint: Joint) -> int | None:
+    """The need grows with k and the votes fall, so that halving finds the last k that is safe."""
+    low, high = 0, joint.k
+    while high > low:
+        middle = (low + high + 1) // 2
+        rate = 2 * joint.neighbours.sensitivity / joint.epsilon
+        needed = rate * Fraction(_log_lists(histogram.d, middle) + math.log(20))
+        low, high = (middle, high) if needed <= int(histogram.counts[middle - 1]) + 1 else (low, middle - 1)
+    return low or None

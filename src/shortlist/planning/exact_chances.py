@@ -1,0 +1,37 @@
+"""The probability of the exact list, where the law has a closed form.
+
+A list is exact if the item at each place has the true count of that place. Items with equal counts may change places.
+"""
+
+from __future__ import annotations
+
+import math
+
+from flint import arb
+
+from shortlist.exact.balls import working_precision
+from shortlist.mechanisms import CDPPeel, FastJoint, Joint, Mechanism, Subset
+from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.mechanisms.mechanism import Prepared
+from shortlist.mechanisms.peel.many import PeelDraws
+from shortlist.mechanisms.subset.draws import SetMixture
+
+_PRECISION = 128
+
+
+def compute_exact_chance(mechanism: Mechanism, prepared: Prepared) -> float | None:
+    """Compute the probability of the exact list from the law; None where it has no closed form.
+
+    Joint and its relatives   the number of lists with loss 0, over Σ e^(−rate · loss) over all lists.
+    Subset                    the number of sets with the true counts, over the like sum over all sets.
+    CDP-Peel                  the product over rounds of the share of the best items in the weight of all that are left.
+    """
+    with working_precision(_PRECISION):
+        if isinstance(mechanism, Joint | FastJoint) and isinstance(prepared, Mixture):
+            return float((arb(prepared.best_number) / prepared.total()).mid())
+        if isinstance(mechanism, Subset) and isinstance(prepared, SetMixture) and mechanism.at_least is None:
+            return float((arb(prepared.best_number) / prepared.total()).mid())
+    if isinstance(mechanism, CDPPeel) and isinstance(prepared, PeelDraws):
+        best, totals = prepared.list_best_rounds()
+        return math.prod(map(float, best / totals))
+    return None

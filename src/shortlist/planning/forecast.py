@@ -1,0 +1,126 @@
+"""How good the list of one mechanism will be on given counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.exact.bits import SeededBits
+from shortlist.ledger import Amount, Budget
+from shortlist.mechanisms import Auto, Mechanism
+from shortlist.planning.exact_chances import compute_exact_chance
+from shortlist.planning.histograms import Histogram
+from shortlist.planning.measures import Spread, measure
+from shortlist.privacy.numbers import write_exact, write_rounded_up
+from shortlist.profile import Picks
+
+SAMPLES = 20
+"""How many of the drawn lists are kept as samples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a mechanism will do on given counts: computed from its law, or measured on lists that were drawn."""
+
+    mechanism: Mechanism
+    label: str
+    exact: float
+    """The probability of the exact list."""
+    exact_is_computed: bool
+    """Whether `exact` comes from the law. Else it is the share of the drawn lists."""
+    recall: Spread
+    largest: Spread
+    total: Spread
+    bound: int | None
+    """The public bound on the error in votes, with a confidence of 95 %."""
+    affordable: int
+    """How many such releases the budget affords."""
+    draws: int
+    choices: Mapping[str, float]
+    """For `auto`: how often each mechanism was chosen."""
+    samples: IntArray
+    """Some of the lists: the positions of their items in falling order of count, a row for each list."""
+
+    def to_row(self) -> dict[str, Any]:
+        """Describe the forecast by plain values, as a row of a table."""
+        guarantee = self.mechanism.guarantee
+        row: dict[str, Any] = {
+            "mechanism": self.label,
+            "exact": self.exact,
+            "exact_from": "law" if self.exact_is_computed else "draws",
+        }
+        for name, spread in (("recall", self.recall), ("largest_error", self.largest), ("total_error", self.total)):
+            row |= {name: spread.mean, f"{name}_5": spread.low, f"{name}_50": spread.middle, f"{name}_95": spread.high}
+        return row | {
+            "error_bound": self.bound,
+            "epsilon": write_exact(guarantee.epsilon),
+            "delta": write_exact(guarantee.delta),
+            "rho": None if guarantee.rho is None else write_rounded_up(guarantee.rho),
+            "affordable": self.affordable,
+            "draws": self.draws,
+            "chosen": dict(self.choices) or None,
+        }
+
+
+def forecast(
+    mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draws: int, seed: int, label: str | None = None
+) -> Forecast:
+    """Draw many lists of a mechanism, and compute what its law says. Equal seeds draw from equal random numbers."""
+    mechanism.check_size(histogram.d)
+    prepared = mechanism.prepare(histogram.profile)
+    lists = prepared.draw_many(draws, SeededBits(seed))
+    errors = measure(histogram.counts[: mechanism.k], lists)
+    chance = compute_exact_chance(mechanism, prepared)
+    shown = min(draws, SAMPLES) * mechanism.k
+    return Forecast(
+        mechanism=mechanism,
+        label=mechanism.name if label is None else label,
+        exact=float(errors.exact.mean()) if chance is None else chance,
+        exact_is_computed=chance is not None,
+        recall=Spread.of(errors.recall),
+        largest=Spread.of(errors.largest),
+        total=Spread.of(errors.total),
+        bound=_bound_error(mechanism, histogram.d),
+        affordable=budget.afford(Amount(), mechanism.guarantee),
+        draws=draws,
+        choices={} if lists.chosen is None else _count_choices(lists.chosen),
+        samples=_find_positions(histogram, Picks(levels=lists.levels[:shown], ranks=lists.ranks[:shown])).reshape(
+            -1, mechanism.k
+        ),
+    )
+
+
+def _bound_error(mechanism: Mechanism, d: int) -> int | None:
+    """The public bound. `auto` states that of the mechanism that it chooses, so here it is the largest of these."""
+    if isinstance(mechanism, Auto):
+        bounds = [each.error_bound(d) for each in mechanism.candidates.values()]
+        return max(bound for bound in bounds if bound is not None)
+    return mechanism.error_bound(d)
+
+
+def _count_choices(chosen: Iterable[str]) -> dict[str, float]:
+    counted = Counter(chosen)
+    return {name: times / counted.total() for name, times in counted.most_common()}
+
+
+def _find_positions(histogram: Histogram, picks: Picks) -> IntArray:
+    """The positions of items in falling order of count, in which items with equal counts are ranked as they stand."""
+    starts = np.searchsorted(-histogram.counts, -picks.levels)
+    return starts + picks.ranks
+
+
+SORTS: dict[str, Callable[[Forecast], Any]] = {
+    "recall": lambda each: (-round(each.recall.mean, 3), -round(each.exact, 3), each.total.mean),
+    "exact": lambda each: (-round(each.exact, 3), -round(each.recall.mean, 3), each.total.mean),
+    "error": lambda each: (each.largest.middle, each.total.mean, -each.recall.mean),
+    "total": lambda each: (each.total.mean, each.largest.mean),
+    "bound": lambda each: (each.bound is None, each.bound or 0),
+    "releases": lambda each: (-each.affordable, -each.recall.mean),
+    "name": lambda each: each.label,
+}
+"""What forecasts may be sorted by: the best comes first."""

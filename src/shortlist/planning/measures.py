@@ -1,0 +1,65 @@
+"""How far drawn lists are from the true one: recall, and the errors ℓ∞ and ℓ1 in votes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from shortlist.array_types import FloatArray, IntArray
+from shortlist.profile import ManyPicks
+
+QUANTILES = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """The mean of a measure over many lists, and the values that 5, 50 and 95 % of the lists do not exceed."""
+
+    mean: float
+    low: float
+    middle: float
+    high: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Spread:
+        """Summarise a sample. Quantiles are values of the sample, not between two of them.
+
+        >>> Spread.of(np.array([1.0, 2.0, 3.0]))
+        Spread(mean=2.0, low=1.0, middle=2.0, high=3.0)
+        """
+        low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
+        return cls(mean=float(values.mean()), low=low, middle=middle, high=high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """The measures of many lists, one value for each list."""
+
+    recall: FloatArray
+    """The share of the listed items that have as many votes as the true item at place k, or more."""
+    largest: FloatArray
+    """ℓ∞: the largest difference in votes between the listed and the true item at a place."""
+    total: FloatArray
+    """ℓ1: the sum of these differences."""
+
+    @property
+    def exact(self) -> FloatArray:
+        """1 for a list with the true count at every place, else 0."""
+        return np.where(self.largest == 0, 1.0, 0.0)
+
+
+def measure(top: IntArray, lists: ManyPicks) -> Errors:
+    """Compare lists of k items with the k largest counts. Lists without an order are put in the order of counts.
+
+    >>> lists = ManyPicks(levels=np.array([9, 2]), ranks=np.zeros(2, dtype=int), lengths=np.array([2]))
+    >>> measure(np.array([9, 7]), lists)
+    Errors(recall=array([0.5]), largest=array([5.]), total=array([5.]))
+    """
+    levels = lists.levels.reshape(-1, len(top))
+    if lists.unordered:
+        levels = -np.sort(-levels, axis=1)
+    differences = np.abs(levels - top).astype(np.float64)
+    return Errors(
+        recall=(levels >= top[-1]).mean(axis=1), largest=differences.max(axis=1), total=differences.sum(axis=1)
+    )

@@ -1,0 +1,111 @@
+"""Wishes: the smallest epsilon of a grid from which on a list is as good as the user wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from shortlist.errors import ParameterError
+from shortlist.planning.candidates import Constraints
+from shortlist.planning.forecast import Forecast
+from shortlist.privacy.numbers import quote, read_rational, write_exact
+
+_STEPS = ("1", "1.6", "2.5", "4", "6.3")
+EPSILONS = (*(Fraction(step) * 10**decade / 100 for decade in range(3) for step in _STEPS), Fraction(10))
+"""From 0.01 to 10, five in each decade."""
+
+_WORDS = {
+    "recall": "in 95 of 100 lists, {value:.0%} or more of the items are in the true top k",
+    "exact": "the exact list has a probability of {value:.0%} or more",
+    "error": "in 95 of 100 lists, no place is off by more than {value:,} votes",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a list should be: a measure, and the value that it must reach.
+
+    >>> wish = Wish.read("recall 0.9")
+    >>> wish.measure, str(wish)
+    ('recall', 'in 95 of 100 lists, 90% or more of the items are in the true top k')
+    """
+
+    measure: str
+    value: Fraction
+
+    @classmethod
+    def read(cls, text: object) -> Wish:
+        """Read a wish such as "recall 0.9", "exact 0.5" or "error 20"."""
+        parts = text.split() if isinstance(text, str) else []
+        if len(parts) != 2 or parts[0] not in _WORDS:
+            raise ParameterError(
+                "{want} must be a measure and a value: 'recall 0.9', 'exact 0.5' or 'error 20'",
+                "not {value}",
+                value=quote(text),
+            )
+        value = read_rational(parts[1], name="want")
+        if not (0 < value <= 1 if parts[0] != "error" else value >= 0):
+            limits = "0 votes or more" if parts[0] == "error" else "above 0 and at most 1"
+            raise ParameterError(
+                "{want} for {measure} must be {limits}",
+                "not {value}",
+                measure=parts[0],
+                limits=limits,
+                value=quote(parts[1]),
+            )
+        return cls(measure=parts[0], value=value)
+
+    def __str__(self) -> str:
+        return _WORDS[self.measure].format(value=float(self.value))
+
+    def holds(self, forecast: Forecast) -> bool:
+        """Whether a forecast satisfies the wish."""
+        if self.measure == "recall":
+            return Fraction(forecast.recall.low).limit_denominator(10**6) >= self.value
+        if self.measure == "exact":
+            return forecast.exact >= float(self.value)
+        return forecast.largest.high <= float(self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The smallest epsilon for which a mechanism satisfies a wish, also with every larger one of the grid."""
+
+    mechanism: str
+    epsilon: Fraction | None
+    """None if not even the largest epsilon of the grid does it."""
+    forecast: Forecast
+    """The forecast at that epsilon, or at the largest one."""
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return f"no ε up to {write_exact(EPSILONS[-1])}"
+        least = self.epsilon == EPSILONS[0]
+        return f"ε = {write_exact(self.epsilon)}{' or less' if least else ''}"
+
+
+def find_epsilons(
+    wish: Wish,
+    constraints: Constraints,
+    k: int,
+    look: Callable[[str, Fraction], Forecast],
+    report: Callable[[str], None],
+) -> Mapping[str, Answer]:
+    """For each mechanism, go down the grid from the largest epsilon until the wish fails.
+
+    Recall need not grow with epsilon, so all larger values are looked at. `look` draws from equal random numbers for
+    every epsilon.
+    """
+    answers = {}
+    for name in constraints.allow(k, EPSILONS[-1]):
+        found = None
+        last = seen = look(name, EPSILONS[-1])
+        for epsilon in reversed(EPSILONS):
+            report(f"Looking for the epsilon of {name}: {write_exact(epsilon)}")
+            seen = last if epsilon == EPSILONS[-1] else look(name, epsilon)
+            if not wish.holds(seen):
+                break
+            found, last = epsilon, seen
+        answers[name] = Answer(mechanism=name, epsilon=found, forecast=last)
+    return answers

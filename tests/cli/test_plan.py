@@ -1,0 +1,100 @@
+"""`shortlist plan`: from a file of counts, or from nothing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from shortlist.cli.app import app
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    """Call `shortlist plan` in a folder with counts.csv, on few draws."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    rows = [f"track {i},{900 // (i + 1)}" for i in range(60)]
+    (tmp_path / "counts.csv").write_text("\n".join(["track,plays", *rows]) + "\n")
+
+    def call(*arguments, files=("counts.csv", "--item", "track", "--count", "plays")):
+        given = ["plan", *files, "-k", "5", "--epsilon", "1", "--draws", "50", *arguments]
+        return CliRunner().invoke(app, given)
+
+    return call
+
+
+def test_a_plan_is_printed(plan):
+    """The table, the advice, the rule of collapse and the command, in 60 columns, with a warning beside it."""
+    done = plan()
+    assert done.exit_code == 0
+    for said in ("pnf-peel", "recall", "Take ", "joint needs about", "you have 180", "To make the release"):
+        assert said in done.stdout
+    assert all(len(line) <= 60 for line in done.stdout.splitlines() if "shortlist select" not in line)
+    assert "NOT PRIVATE" in done.stderr
+
+
+def test_the_command_runs_as_it_is(plan, tmp_path):
+    """Pasted into a shell, in a folder with votes.csv and catalogue.csv, it makes the release."""
+    command = plan("--delta", "1e-6", "--any-order", "--votes-per-person", "3").stdout.splitlines()[-1].strip()
+    votes = [f"u{person},track {item}" for item in range(9) for person in range(300 // (item + 1))]
+    (tmp_path / "votes.csv").write_text("\n".join(["person,track", *votes]) + "\n")
+    (tmp_path / "catalogue.csv").write_text("\n".join(["track", *(f"track {i}" for i in range(60))]) + "\n")
+    words = shlex.split(command)
+    assert words[0] == "shortlist"
+    done = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads((tmp_path / "top5.json").read_text())["items"]) == 5
+
+
+def test_other_formats_are_the_same_plan(plan, tmp_path):
+    """JSON and CSV on stdout, and JSON in a file; quiet prints nothing."""
+    printed = json.loads(plan("--format", "json").stdout)
+    assert plan("--format", "csv").stdout.count("\n") == len(printed["table"]) + 1
+    done = plan("--output", "plan.json", "--quiet")
+    assert (done.exit_code, done.output) == (0, "")
+    assert json.loads((tmp_path / "plan.json").read_text()) == printed
+
+
+def test_invented_counts_need_no_file(plan):
+    """Numbers may be written as 1e5. A wish is answered for each mechanism. No warning is needed."""
+    like = ("--like", "zipf", "--exponent", "1.1", "--items", "1e3", "--people", "1e5")
+    done = plan("--want", "error 1e9", files=like)
+    assert done.exit_code == 0
+    assert "margin-joint: ε = 0.01 or less" in done.stdout
+    assert "NOT PRIVATE" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files", "code", "said"),
+    [
+        ((), (), 2, "FILES or --like must be given, and only one of them; neither was"),
+        ((), ("counts.csv",), 2, "--item must name a column of FILES"),
+        ((), ("counts.csv", "--item", "track"), 2, "a table of votes must be counted first"),
+        ((), ("counts.csv", "--item", "plays", "--count", "track"), 1, "some counts are missing or no whole numbers"),
+        ((), ("counts.csv", "--item", "track", "--count", "played"), 1, "must have a column 'played'"),
+        (
+            (),
+            ("votes.csv", "--item", "track", "--count", "n"),
+            1,
+            "some items have several rows, as in a table of votes",
+        ),
+        ((), ("negative.csv", "--item", "track", "--count", "n"), 1, "some are negative"),
+        ((), ("--like", "zipf"), 2, "--like must go with --items and --people"),
+        (("-k", "61"), None, 1, "k is 61, and there are 60"),
+        (("--want", "fame 3"), None, 2, "--want must be a measure and a value"),
+        (("--output", "plan.txt"), None, 2, "--output must end in .html or .json"),
+        (("--quiet",), None, 2, "--quiet must go with --output"),
+    ],
+)
+def test_bad_input_is_told_in_words(plan, tmp_path, arguments, files, code, said):
+    """One sentence in the words of the command line, and no count in it."""
+    (tmp_path / "votes.csv").write_text("track,n\na,5\na,7\n")
+    (tmp_path / "negative.csv").write_text("track,n\na,5\nb,-7\n")
+    done = plan(*arguments) if files is None else plan(*arguments, files=files)
+    assert done.exit_code == code, done.output
+    assert said in done.stderr.replace("\n", " ")

@@ -1,0 +1,188 @@
+"""The plan: its table, its advice, its wishes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.errors import DataError, ParameterError
+from shortlist.planning import wishes
+from shortlist.planning.wishes import Wish
+
+STEEP = (20_000 / np.arange(10, 3010)).astype(int)
+"""The 30th item has 512 votes, and an ordered list of 30 from 3,000 needs about 490 at epsilon 1."""
+
+
+@pytest.fixture(scope="module")
+def made():
+    """A plan on counts where an ordered list of 40 collapses."""
+    return shortlist.plan(STEEP // 2, k=40, epsilon=1, draws=200)
+
+
+def test_the_table_has_every_mechanism_that_is_allowed(made):
+    """Without a delta, a cap or leave to drop the order, those that need none; the best comes first."""
+    names = [row["mechanism"] for row in made.table]
+    assert sorted(names) == ["auto", "fastjoint", "joint", "margin-joint", "pnf-joint", "pnf-peel"]
+    assert names[0] == made.best.name
+    recalls = [row["recall"] for row in made.table]
+    assert recalls == sorted(recalls, reverse=True)
+    more = shortlist.plan(STEEP, k=3, epsilon=1, delta="1e-6", votes_per_person=3, ordered=False, draws=20)
+    extra = {row["mechanism"] for row in more.table} - set(names)
+    assert extra == {"cdp-peel", "noisy-counts", "subset"}
+
+
+def test_a_row_has_quantiles_bound_guarantee_and_releases(made):
+    """Each as a plain value; probabilities say where they come from."""
+    rows = {row["mechanism"]: row for row in made.table}
+    joint = rows["joint"]
+    assert joint["recall_5"] <= joint["recall_50"] <= joint["recall_95"]
+    assert joint["total_error_5"] <= joint["total_error_50"] <= joint["total_error_95"]
+    assert joint["error_bound"] == shortlist.Joint(k=40, epsilon=1).error_bound(3000)
+    assert (joint["epsilon"], joint["delta"], joint["rho"]) == ("1", "0", "0.125")
+    assert joint["exact_from"] == "law"
+    assert rows["pnf-peel"]["exact_from"] == "draws"
+    # Twelve releases at ρ = 1/8 would be more than a budget of (10, 1e-6) has; basic composition covers ten.
+    assert joint["affordable"] == 11
+    assert rows["pnf-peel"]["affordable"] > 100
+    assert sum(rows["auto"]["chosen"].values()) == pytest.approx(1)
+
+
+def test_the_advice_uses_the_users_own_numbers(made):
+    """How many people joint needs, how many there are, and what would help, with its recall."""
+    needed = shortlist.Joint(k=40, epsilon=1).error_bound(3000)
+    assert f"needs about {needed:,} people at rank 40" in made.why
+    assert f"you have only {sorted(STEEP // 2)[-40]:,}" in made.why
+    assert "joint collapses" in made.why
+    assert "in any order, subset gets" in made.why
+    assert "with δ = 1e-6, cdp-peel gets" in made.why
+    assert "with at most 10 votes per person, if that changes the counts little, noisy-counts gets" in made.why
+
+
+def test_the_point_of_collapse_is_where_votes_are_enough(made):
+    """At the epsilon and the k that are named, the bound is at most the votes; a little below, it is not."""
+    counts = np.sort(STEEP // 2)[::-1]
+    found = made.collapse
+    assert shortlist.Joint(k=40, epsilon=found.enough_epsilon).error_bound(3000) <= counts[39]
+    assert shortlist.Joint(k=40, epsilon=found.enough_epsilon * Fraction(9, 10)).error_bound(3000) > counts[39]
+    assert shortlist.Joint(k=found.enough_k, epsilon=1).error_bound(3000) <= counts[found.enough_k - 1]
+    assert shortlist.Joint(k=found.enough_k + 1, epsilon=1).error_bound(3000) > counts[found.enough_k]
+
+
+def test_a_safe_list_needs_no_help():
+    """Where counts are large, nothing is proposed, and no alarm is raised."""
+    made = shortlist.plan(STEEP * 100, k=10, epsilon=1, draws=100)
+    assert made.forecasts[0].recall.mean == 1
+    assert "is safe" in made.why
+    assert "What would help" not in made.why
+
+
+def test_plans_can_be_sorted_and_repeated():
+    """Equal seeds give equal plans. Each measure puts its best mechanism first."""
+    options = {"k": 10, "epsilon": "0.2", "draws": 100}
+    assert shortlist.plan(STEEP, **options).to_json() == shortlist.plan(STEEP, **options).to_json()
+    assert shortlist.plan(STEEP, **options, sort="name").table[0]["mechanism"] == "auto"
+    errors = [row["largest_error_50"] for row in shortlist.plan(STEEP, **options, sort="error").table]
+    assert errors == sorted(errors)
+    with pytest.raises(ParameterError, match="sort must be one of recall, exact"):
+        shortlist.plan(STEEP, **options, sort="luck")
+
+
+def test_the_plan_can_be_written(made, tmp_path):
+    """As JSON with its schema, as CSV, and as HTML for notebooks; each says that it is not private, or is data only."""
+    record = json.loads(made.to_json())
+    assert record["schema"] == "shortlist.plan/1"
+    assert record["private"] is False
+    assert record["best"] == made.best.name
+    assert len(record["table"]) == 6
+    made.to_json(tmp_path / "plan.json")
+    assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8")) == record
+    assert len(made.to_csv().splitlines()) == 7
+    assert "NOT PRIVATE" in made._repr_html_()
+    assert made._repr_html_().count("<tr>") == 7
+
+
+def test_the_call_of_python_works(made):
+    """What the plan says is ready to paste runs as it is."""
+    counts = STEEP // 2
+    assert len(eval(made.call, {"shortlist": shortlist, "counts": counts})) == 40
+    other = shortlist.plan(
+        counts, k=5, epsilon="1/3", delta="1e-6", votes_per_person=3, ordered=False, neighbours="replace", draws=10
+    )
+    for forecast in other.forecasts:
+        call = shortlist.planning.commands.write_call(forecast.mechanism)
+        assert len(eval(call, {"shortlist": shortlist, "counts": counts})) == 5, call
+
+
+def test_invented_counts_need_no_data():
+    """Their sum is the number of votes, up to rounding, and nobody votes twice for an item."""
+    made = shortlist.plan(
+        like="zipf", exponent="1.1", items=1000, people=1e5, votes_per_person=4, k=5, epsilon=1, draws=20
+    )
+    assert 390_000 < made.histogram.counts.sum() <= 400_000
+    assert made.histogram.counts[0] <= 100_000
+    assert made.histogram.invented
+    steep = shortlist.plan(like="zipf", exponent=3, items=10, people=100, votes_per_person=9, k=2, epsilon=1, draws=20)
+    assert steep.histogram.counts.max() == 100
+
+
+# wishes
+
+
+def test_a_wish_finds_the_smallest_epsilon_that_does_it(monkeypatch):
+    """It holds at the epsilon found and at every larger one, and fails at the next smaller one."""
+    monkeypatch.setattr(wishes, "EPSILONS", tuple(Fraction(each) for each in ("0.05", "0.2", "0.5", "1", "3")))
+    for text in ("recall 0.9", "exact 0.5", "error 30"):
+        made = shortlist.plan(STEEP, k=10, epsilon=1, want=text, draws=200)
+        wish = Wish.read(text)
+        answer = made.answers["joint"]
+        assert answer.epsilon in wishes.EPSILONS
+        for epsilon in wishes.EPSILONS:
+            seen = made.planner.look(shortlist.Joint(k=10, epsilon=epsilon))
+            assert wish.holds(seen) or epsilon < answer.epsilon
+        below = [epsilon for epsilon in wishes.EPSILONS if epsilon < answer.epsilon]
+        assert not wish.holds(made.planner.look(shortlist.Joint(k=10, epsilon=below[-1])))
+        assert json.loads(made.to_json())["smallest_epsilon"]["joint"] == str(float(answer.epsilon)).removesuffix(".0")
+
+
+def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
+    """Then the answer is None, and it says how far the search went."""
+    monkeypatch.setattr(wishes, "EPSILONS", (Fraction(1, 10), Fraction(1, 5)))
+    made = shortlist.plan(STEEP, k=100, epsilon=1, want="exact 0.99", draws=20)
+    assert {answer.epsilon for answer in made.answers.values()} == {None}
+    assert str(made.answers["joint"]) == "no ε up to 0.2"
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "counts or like must be given, and only one of them; neither was"),
+        ({"counts": [5, 3], "like": "zipf"}, "only one of them; both were"),
+        ({"like": "zipf"}, "like must go with items and people; items is missing"),
+        ({"like": "zipf", "items": 100}, "people is missing"),
+        ({"like": "zipf", "items": 10.5, "people": 9}, "items must be a whole number"),
+        ({"like": "bell", "items": 10, "people": 9}, "like must be one of zipf, not 'bell'"),
+        ({"counts": [1, 0, 1, 1]}, "none is above 1, as in a table of votes"),
+        ({"counts": [5, -3]}, "some are negative"),
+        ({"counts": [["u1", "a"], ["u2", "b"]]}, "there are 2 dimensions"),
+        ({"counts": [5, 3], "k": 3}, "k is 3, and there are 2"),
+        ({"counts": [5, 3], "epsilon": 0}, "epsilon must be above 0"),
+        ({"counts": [5, 3], "delta": 2}, "delta must be above 0 and below 1"),
+        ({"counts": [5, 3], "draws": 0}, "draws must be a whole number"),
+        ({"counts": [5, 3], "votes_per_person": 0}, "votes_per_person must be"),
+        ({"counts": [5, 3], "want": "perfection"}, "want must be a measure and a value"),
+        ({"counts": [5, 3], "want": "recall 1.5"}, "want for recall must be above 0 and at most 1, not '1.5'"),
+        ({"counts": [5, 3], "want": "error -1"}, "want for error must be 0 votes or more"),
+    ],
+)
+def test_bad_input_is_refused(options, said):
+    """With a sentence that says what was expected, and no count in it."""
+    with pytest.raises((ParameterError, DataError)) as caught:
+        shortlist.plan(**{"k": 1, "epsilon": 1, **options})
+    assert said in str(caught.value)

@@ -1,0 +1,68 @@
+"""`Selector.draw_many`: many lists at once, as `draw` returns each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shortlist import ParameterError, SeededBits, Subset, prepare
+from shortlist.profile import ManyPicks, Picks, cut_batches
+
+COUNTS = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
+
+
+def test_many_lists_are_lists():
+    """Of labels for a mapping, of indices for an array; each by itself."""
+    lists = prepare(COUNTS, k=2, epsilon="0.01").draw_many(50, SeededBits(1))
+    assert len(lists) == 50
+    assert all(len(set(each)) == 2 and set(each) <= COUNTS.keys() for each in lists)
+    assert len({tuple(each) for each in lists}) > 5
+    arrays = prepare(list(COUNTS.values()), k=2, epsilon=9).draw_many(3)
+    assert [each.tolist() for each in arrays] == [[0, 1]] * 3
+    assert arrays[0].dtype == np.int64
+
+
+def test_lists_without_an_order_are_in_the_order_of_the_counts():
+    """As they are from single draws, also if sets have several sizes."""
+    for mechanism in (Subset(k=3, epsilon="0.01"), Subset(k=(1, 3), epsilon="0.01")):
+        lists = prepare(np.array([5, 7, 5, 9, 1]), mechanism=mechanism).draw_many(40, SeededBits(2))
+        assert all((np.diff(each) > 0).all() for each in lists)
+        assert {len(each) for each in lists} == set(mechanism.sizes)
+
+
+def test_seeds_repeat_many_draws_and_the_system_does_not():
+    """Equal seeds give equal lists. Without bits, the operating system's randomness is used."""
+    selector = prepare(np.arange(100), k=10, epsilon="0.1")
+    one, same = (np.array(selector.draw_many(5, SeededBits(3))).tolist() for _ in range(2))
+    assert one == same
+    assert np.array(selector.draw_many(5)).tolist() != np.array(selector.draw_many(5)).tolist()
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "ten"])
+def test_a_wrong_number_is_refused(n):
+    """Before anything is drawn."""
+    with pytest.raises(ParameterError, match="n must be"):
+        prepare(COUNTS, k=2, epsilon=1).draw_many(n)
+
+
+def test_research_mechanisms_make_no_secure_lists():
+    """Neither one nor many."""
+    selector = prepare(COUNTS, k=2, epsilon=1, mechanism="laplace")
+    with pytest.raises(ParameterError, match="floating point"):
+        selector.draw_many(3)
+    assert len(selector.draw_many(3, SeededBits(1))) == 3
+
+
+def test_picks_are_joined_and_split():
+    """Draws of different lengths stay apart, with their noisy counts and choices."""
+    draws = [
+        Picks(levels=np.array([9, 7]), ranks=np.array([0, 1]), counts=np.array([8, 6]), chosen="joint"),
+        Picks(levels=np.array([5]), ranks=np.array([2]), counts=np.array([4]), chosen="subset"),
+    ]
+    for before, after in zip(draws, ManyPicks.join(draws).split(), strict=True):
+        assert after.levels.tolist() == before.levels.tolist()
+        assert after.ranks.tolist() == before.ranks.tolist()
+        assert after.counts.tolist() == before.counts.tolist()
+        assert after.chosen == before.chosen
+    assert sum(cut_batches(10**4, 7)) == 10**4
+    assert list(cut_batches(3, 10**9)) == [1, 1, 1]
