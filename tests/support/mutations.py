@@ -242,6 +242,7 @@ MUTATIONS = (
         "(PARTITION BY votes ORDER BY item) - 1 AS place",
         "(PARTITION BY votes ORDER BY item DESC) - 1 AS place",
         "tests/votes/engines/test_observed.py::test_ties_are_in_the_order_of_bytes[pyarrow]",
+    ),
     Mutation(  # of several steps that took a place, the first counts
         "exact/shuffles.py",
         "linked[:, :-1] &= ~(linked[:, 1:] & repeated[:, :-1])",
