@@ -12,6 +12,7 @@ from laws import exponential, losses, sequences
 
 from shortlist import SeededBits, top_k
 from shortlist.audits.laws import find_rate
+from shortlist.audits.stated import LAWS
 from shortlist.audits.statistics import p_value
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.choice import quantile
@@ -20,7 +21,7 @@ from shortlist.mechanisms import MECHANISMS, Joint, build_mechanism
 from shortlist.profile import Profile
 
 LARGEST = 2**63 - 1
-SECURE = [name for name, kind in MECHANISMS.items() if not kind.research]
+SECURE = [name for name in MECHANISMS if name in LAWS]
 NEEDED = {"cdp-peel": {"delta": "1e-6"}, "noisy-counts": {"votes_per_person": 1}}
 HISTOGRAMS = {
     "largest counts": [LARGEST, LARGEST, LARGEST - 1, LARGEST - 2**62, 1, 0],
