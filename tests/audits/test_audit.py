@@ -21,7 +21,7 @@ from shortlist.exact.balls import working_precision
 from shortlist.mechanisms import MECHANISMS, Joint, PNFPeel
 from shortlist.profile import EVERY_LEVEL, Profile
 
-WITHOUT_LAW = set()
+WITHOUT_LAW = {"limited-domain", "threshold", "stable"}
 """Mechanisms for secure releases whose law the audit cannot enumerate."""
 
 
