@@ -9,6 +9,9 @@ the benchmark, with its default settings. The last line is a catalogue of 10⁶ 
     python benchmarks/tables.py                         # 10⁷ votes on DuckDB, Polars, Spark and PostgreSQL
     python benchmarks/tables.py --large                 # also 10⁸ votes on DuckDB, limited to 1 GB
     python benchmarks/tables.py --votes 1000000 --engines duckdb polars --turns 3
+    python benchmarks/tables.py --no-domain             # 10⁷ votes over 10⁶ observed items on DuckDB, without a domain
+
+With `--no-domain`, times are processor seconds of this process and all its threads.
 """
 
 from __future__ import annotations
@@ -45,6 +48,9 @@ def main() -> None:
         print(json.dumps(own_peak_memory()))
         return
     with tempfile.TemporaryDirectory(prefix="shortlist-bench-") as folder:
+        if options.no_domain:
+            report_no_domain(Path(folder) / "observed", options.votes, options.turns)
+            return
         sizes = [options.votes, 10 * options.votes] if options.large else [options.votes]
         print(f"{'engine':<8} {'votes':>11} {'own query':>10} {'release':>9} {'ratio':>6}   peak memory of a release")
         for votes in sizes:
@@ -61,6 +67,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--large", action="store_true", help="also ten times as many votes, on DuckDB")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--no-domain", action="store_true", help="releases without a domain, on DuckDB only")
     parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -95,6 +102,46 @@ def report_catalogue(folder: Path, turns: int) -> None:
     release(folder / "votes.parquet", folder / "items.csv")
     times = [seconds(lambda: release(folder / "votes.parquet", folder / "items.csv")) for _ in range(turns)]
     print(f"\n{CATALOGUE:,} items with 1,000 votes, DuckDB: {statistics.median(times):.2f} s", flush=True)
+
+
+def report_no_domain(folder: Path, votes: int, turns: int) -> None:
+    """Compare releases without a domain with DuckDB's own query; every tenth vote is for an item of its own."""
+    make_votes(folder, votes)
+    path = folder / "observed.parquet"
+    with duckdb.connect() as connection:
+        own_items = "CASE WHEN row_number % 10 = 0 THEN 'own ' || row_number ELSE track END"
+        connection.execute(
+            f"COPY (SELECT user_id, {own_items} AS track FROM (SELECT *, row_number() OVER () AS row_number "
+            f"FROM '{folder / 'votes.parquet'}')) TO '{path}'"
+        )
+        (observed,) = connection.execute(f"SELECT count(DISTINCT track) FROM '{path}'").fetchone() or (0,)
+    query = f"SELECT track, count(DISTINCT user_id) AS n FROM '{path}' GROUP BY track ORDER BY n DESC LIMIT {K}"
+    capped: dict[str, dict[str, object]] = {"limited-domain": {}, "threshold": {"votes_per_person": 20}, "stable": {}}
+
+    def own() -> object:
+        with duckdb.connect() as connection:
+            return connection.execute(query).fetchall()
+
+    print(f"{votes:,} votes over {observed:,} observed items, DuckDB, no domain, processor seconds")
+    for name, options in capped.items():
+
+        def private(name: str = name, options: dict[str, object] = options) -> object:
+            terms = {"k": K, "epsilon": 1, "delta": "1e-6", "mechanism": name}
+            return select(path, person="user_id", item="track", **terms, **options)
+
+        own(), private()
+        times = [(processor_seconds(own), processor_seconds(private)) for _ in range(turns)]
+        ratio = statistics.median(release / query for query, release in times)
+        query_time, time_of_release = (statistics.median(column) for column in zip(*times, strict=True))
+        print(
+            f"{name:<15} own query {query_time:.2f} s, release {time_of_release:.2f} s, ratio {ratio:.2f}", flush=True
+        )
+
+
+def processor_seconds(call: Callable[[], object]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
 
 
 def seconds(call: Callable[[], object]) -> float:

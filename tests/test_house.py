@@ -30,7 +30,7 @@ ROOMS = [
     ("release",),
     ("ledger",),
     ("selection",),
-    ("planning",),
+    ("audits", "planning"),
     ("demo", "paper"),
     ("cli",),
     ("__main__",),

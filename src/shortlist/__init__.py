@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
+    from shortlist.audits.report import AuditReport
+    from shortlist.audits.run import audit
     from shortlist.errors import (
         BudgetError,
         ChangedError,
@@ -27,12 +29,15 @@ if TYPE_CHECKING:
         Gamma,
         Joint,
         Laplace,
+        LimitedDomain,
         MarginJoint,
         Mechanism,
         NoisyCounts,
         PNFJoint,
         PNFPeel,
+        Stable,
         Subset,
+        Threshold,
     )
     from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
     from shortlist.planning.plan import Plan, plan
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Assessment",
+    "AuditReport",
     "Auto",
     "Bits",
     "BudgetError",
@@ -63,6 +69,7 @@ __all__ = [
     "Laplace",
     "Ledger",
     "LedgerError",
+    "LimitedDomain",
     "MarginJoint",
     "Mechanism",
     "MissingExtraError",
@@ -79,10 +86,13 @@ __all__ = [
     "SeededBits",
     "Selector",
     "ShortlistError",
+    "Stable",
     "Subset",
     "SystemBits",
+    "Threshold",
     "UsefulnessWarning",
     "__version__",
+    "audit",
     "check",
     "compose",
     "plan",
@@ -94,6 +104,8 @@ __all__ = [
 # Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
 # `__all__` are mechanisms.
 _HOMES = {
+    "audits.report": ["AuditReport"],
+    "audits.run": ["audit"],
     "mechanisms.accuracy": ["Assessment", "ErrorBound", "ReleasedCounts"],
     "errors": [
         "BudgetError",

@@ -53,6 +53,15 @@ def test_shows_values_only_on_request(folder):
     assert "'TRACK 01'" in on_terminal(folder, *arguments, "--show-values")[0]
 
 
+def test_checks_a_table_that_is_counted_already(run, folder):
+    """--count takes the place of --person."""
+    (folder / "counted.csv").write_text("track,plays\ntrack 01,5\ntrack 01,x\n")
+    options = ["--item", "track", "--count", "plays", "--domain", "catalogue.csv", "--output", "counted.json"]
+    assert run("check", "counted.csv", *options).returncode == 0
+    found = json.loads((folder / "counted.json").read_text())
+    assert (found["rows"], found["matched"], found["counts_unreadable"], found["items_repeated"]) == (2, 2, 1, 1)
+
+
 def test_refuses_a_pipe_and_a_file(run, folder):
     """Redirected output is refused with exit code 2, before anything is read."""
     piped = run("check", "no-such-file.csv", *ARGUMENTS[2:])

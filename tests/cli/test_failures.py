@@ -102,7 +102,7 @@ def test_exit_codes_reach_the_shell(run: Run, options: list[str], code: int) -> 
 
 
 def test_missing_domain_is_explained(call: Call) -> None:
-    """Without a domain, the reason why there must be one is given."""
+    """Without a domain and a delta, the reason why there must be one of them is given."""
     done = call("select", "plays", "--person", "user_id", "--item", "track", "-k", "3", "--epsilon", "1")
     assert done.exit_code == 2
     assert "public list of all items" in done.stderr

@@ -156,3 +156,18 @@ def test_help_ends_with_an_example_that_works(command: str, call: Call) -> None:
     for line in example:
         done = call(*shlex.split(line)[1:])
         assert done.exit_code == 0, done.stderr
+
+
+def test_afford_takes_the_options_of_select(path: Path) -> None:
+    """What a release needs depends on its mechanism and parameters, so `afford` reads the same ones."""
+    ledger("create", path, "--epsilon", "10")
+    for more in (
+        ("--mechanism", "noisy-counts", "--votes-per-person", "3"),
+        ("--any-order", "--votes-per-person", "3"),
+        ("--sensitivity", "2", "--mechanism", "joint"),
+    ):
+        assert ledger("afford", path, "-k", "10", "--epsilon", "0.5", *more).output == "20\n", more
+    done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--mechanism", "noisy-counts")
+    assert "needs --votes-per-person" in done.stderr
+    done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--sensitivity", "0")
+    assert "--sensitivity must be a whole number from 1" in done.stderr

@@ -31,6 +31,22 @@ def test_release_is_the_library_s(select: Select, folder: Path) -> None:
     assert Release.from_json(folder / "top.json") == expected
 
 
+def test_without_a_domain_up_to_k_items_are_released(call: Call, folder: Path) -> None:
+    """The table says how many there are, and a list without items is a release too."""
+    columns = ("--person", "user_id", "--item", "track", "--epsilon", "1", "--delta", "1e-6")
+    done = call("select", "plays", *columns, "-k", "30", "--output", "top.json")
+    assert done.exit_code == 0, done.stderr
+    release = Release.from_json(folder / "top.json")
+    assert (release.mechanism, release.d) == ("limited-domain", None)
+    assert 0 < len(release) < 30
+    assert f"The top {len(release)} items (up to 30 were asked for), by" in " ".join(done.stdout.split())
+    (folder / "few.csv").write_text("user_id,track\n1,a\n2,b\n")
+    done = call("select", "few.csv", *columns, "-k", "3", "--output", "none.json")
+    assert done.exit_code == 0, done.stderr
+    assert "No items: none has enough votes to be released (up to 3 were asked for)" in " ".join(done.stdout.split())
+    assert Release.from_json(folder / "none.json").items == ()
+
+
 def test_printed_forms_are_those_of_the_files(select: Select, folder: Path) -> None:
     """--format json and csv print what --output would write; the table names the same items."""
     for suffix in ("json", "csv"):

@@ -328,3 +328,22 @@ def test_the_environment_makes_a_ledger_mandatory(ledger, path, monkeypatch, tmp
         require_ledger(None)
     with pytest.raises(LedgerError):
         require_ledger(ledger)
+
+
+def test_a_ledger_of_an_earlier_version_gets_the_triggers_of_this_one(tmp_path):
+    """Triggers that are missing or differ are renewed when the file is opened; charges stay."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=10)
+    ledger.charge(Joint(k=2, epsilon=1))
+    with contextlib.closing(sqlite3.connect(ledger.path)) as connection:
+        connection.execute("DROP TRIGGER charge_exists")
+        connection.execute("DROP TRIGGER charge_stays")
+        connection.execute("CREATE TRIGGER charge_stays BEFORE UPDATE ON charge BEGIN SELECT 1; END")
+        connection.execute('CREATE TRIGGER "other""s" AFTER INSERT ON charge BEGIN DELETE FROM charge; END')
+        connection.commit()
+    reopened = Ledger.open(ledger.path)
+    reopened.charge(Joint(k=2, epsilon=1))
+    assert [charge.number for charge in reopened.charges] == [1, 2]
+    with contextlib.closing(sqlite3.connect(ledger.path)) as connection:
+        for statement in ("DELETE FROM charge", "UPDATE charge SET epsilon = '0'"):
+            with pytest.raises(sqlite3.IntegrityError):
+                connection.execute(statement)

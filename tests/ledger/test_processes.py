@@ -36,18 +36,26 @@ os.write(1, f"{covered}\\n".encode())
 
 KILL = """
 import json, os, random, signal, sys, time
-import duckdb, narwhals, pandas, pyarrow.compute  # here, so that children need not
+import duckdb, narwhals, pandas, pyarrow.compute, pyarrow.parquet  # here, so that children need not
 from shortlist import select
 from shortlist.ledger import Ledger
+from shortlist.cli import app, main  # every second selection goes through the command line
 
+COMMAND = ["select", "votes.parquet", "--person", "user", "--item", "track", "--domain", "domain.csv"]
+COMMAND += ["-k", "2", "--epsilon", "1/3", "--ledger", "budget.db", "--quiet"]
 runs, at_once, moments = int(sys.argv[1]), 8, random.Random(7)
 votes = pyarrow.table({"user": range(300), "track": ["ab"[user % 3 == 0] for user in range(300)]})
+pyarrow.parquet.write_table(votes, "votes.parquet")
+open("domain.csv", "w").write("track\\na\\nb\\nc\\n")
 asked = {"person": "user", "item": "track", "domain": ["a", "b", "c"], "k": 2, "epsilon": "1/3"}
 
 def fork(number):
     child = os.fork()
     if not child:
         try:
+            if number % 2:
+                sys.argv = ["shortlist", *COMMAND, "--note", f"run {number}", "--output", f"{number}.json"]
+                main()
             ledger = Ledger.open("budget.db", timeout=120)
             select(votes, **asked, ledger=ledger, note=f"run {number}").to_json(f"{number}.json")
         finally:
@@ -110,7 +118,10 @@ def test_processes_never_overspend_together(fast_folder):
 
 @pytest.mark.slow
 def test_a_kill_loses_no_charge(tmp_path):
-    """200 selections are killed at random moments: the file opens every time, and every release has its charge."""
+    """200 selections are killed at random moments: the file opens every time, and every release has its charge.
+
+    Every second one goes through the command line.
+    """
     ledger = Ledger.create(tmp_path / "budget.db", epsilon=10**6)
     done = python(KILL, 200, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -11,9 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import Query, Release, SeededBits, select
+from shortlist import Query, Release, SeededBits, prepare, select
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
 from shortlist.ledger import Ledger
+from shortlist.ledger.ledger import hash_record
 
 VOTES = {"user": list(range(300)), "track": ["a"] * 200 + ["b"] * 100}
 ASKED = {"person": "user", "item": "track", "domain": ["a", "b", "c"], "k": 2, "epsilon": "1/2"}
@@ -195,3 +196,22 @@ def test_no_failure_after_the_draw_loses_the_release(ledger, action):
     (text,) = [str(each.message) for each in seen if each.category is RuntimeWarning]
     assert "is charged, but" in text
     assert "without a finished release" in text
+
+
+def test_a_selector_charges_each_release(tmp_path):
+    """Releases of one selector are charges of their own, made before anything is drawn."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=2, population="customers EU")
+    selector = prepare({"a": 5, "b": 3, "c": 0}, k=2, epsilon=1, mechanism="joint")
+    releases = [selector.release(ledger=ledger, note=f"week {week}") for week in (1, 2)]
+    assert [each.population for each in releases] == ["customers EU"] * 2
+    assert [(each.note, each.release) for each in ledger.charges] == [
+        (f"week {week}", hash_record(release)) for week, release in enumerate(releases, start=1)
+    ]
+    with pytest.raises(BudgetError, match="epsilon 0 is left"):
+        selector.release(ledger=ledger.path)
+    with pytest.raises(ParameterError, match="secure randomness"):
+        selector.release(SeededBits(1), ledger=ledger)
+    with pytest.raises(ParameterError, match="note must go with ledger"):
+        selector.release(note="week 3")
+    assert len(ledger.charges) == 2
+    assert selector.release().population is None

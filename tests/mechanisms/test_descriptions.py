@@ -17,6 +17,7 @@ RHO = {
     "ε·tanh(ε/2)": lambda mechanism: rho_of_pure(EPSILON),
     "ε·tanh(ε/2k)": lambda mechanism: K * rho_of_pure(EPSILON / K),
     "ε·tanh(ε/2m), or ρ": lambda mechanism: rho_from(EPSILON, mechanism.delta),
+    "–": lambda mechanism: None,
     "kε′²/8": lambda mechanism: K * mechanism.round_epsilon**2 / 8,
     "ρ of the choice + the largest ρ of a candidate": lambda mechanism: (
         rho_of_pure(mechanism.choice_epsilon) + max(each.guarantee.rho for each in mechanism.candidates.values())

@@ -10,10 +10,13 @@ import numpy as np
 from flint import arb, fmpq
 
 from shortlist.array_types import FloatArray
+from shortlist.audits.laws import hockey_stick
 from shortlist.privacy.guarantee import Guarantee
 
 CLEAR = 1e-6
 """A float this far inside a limit is inside it. The errors of the floats below are smaller than 1e-10."""
+__all__ = ["CLEAR", "ORDERS", "Law", "ball", "hockey_stick", "keeps", "keeps_epsilon", "keeps_rho", "renyi"]
+
 ORDERS = (fmpq(11, 10), fmpq(2), fmpq(20))
 
 
@@ -54,12 +57,6 @@ def keeps_rho(guarantee: Guarantee, here: Law, there: Law, order: fmpq) -> bool:
     if divergence < float(ball(guarantee.rho) * order) - CLEAR:
         return True
     return not renyi(here, there, order) > ball(guarantee.rho) * order
-
-
-def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
-    """How much more than e^epsilon times the other's one law puts anywhere."""
-    gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
-    return sum((gap for gap in gaps if gap > 0), arb(0))
 
 
 def renyi(here: Iterable[arb], there: Iterable[arb], order: fmpq) -> arb:

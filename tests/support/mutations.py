@@ -194,8 +194,8 @@ MUTATIONS = (
     ),
     Mutation(  # the same on PostgreSQL
         "votes/engines/postgres.py",
-        "count(DISTINCT {person}) AS votes",
-        "count({person}) AS votes",
+        "count(DISTINCT {person}) AS votes {matched}",
+        "count({person}) AS votes {matched}",
         "tests/votes/engines/test_engines.py::test_counts_each_person_once[postgres]",
     ),
     Mutation(  # of several steps that took a place, the first counts
@@ -215,6 +215,51 @@ MUTATIONS = (
         "below = tails / (tails + wide) * (1 - _MARGIN)",
         "below = np.minimum(tails / (tails + wide) * 2, 0.99)",
         "tests/exact/test_many.py::test_quick_decisions_agree_with_balls",
+    ),
+    Mutation(  # the stop is lower than a hidden item may be
+        "mechanisms/unknown_domain/limited_domain.py",
+        "return place_stop(self._stop_weight(), self.rate, height=self.neighbours.sensitivity)",
+        "return place_stop(self._stop_weight(), self.rate, height=0)",
+        "tests/mechanisms/unknown_domain/test_limited_domain.py::test_the_stop_weighs_what_the_proof_needs[add-remove]",
+    ),
+    Mutation(  # one item more than k_bar is a candidate
+        "mechanisms/unknown_domain/stopped_peel.py",
+        "sizes = np.append(observed.sizes[:last], k_bar - before)",
+        "sizes = np.append(observed.sizes[:last], k_bar - before + 1)",
+        "tests/mechanisms/unknown_domain/test_limited_domain.py::TestLimitedDomain::"
+        "test_sampling_follows_the_law_and_no_other",
+    ),
+    Mutation(  # items with one vote show too often
+        "mechanisms/unknown_domain/threshold.py",
+        "return 2 + max(",
+        "return 1 + max(",
+        "tests/mechanisms/unknown_domain/test_threshold.py::TestLaplaceThreshold::"
+        "test_no_neighbour_is_told_apart[1-add-remove]",
+    ),
+    Mutation(  # a noisy count that equals the threshold is lost
+        "mechanisms/unknown_domain/threshold.py",
+        "released = picks.counts >= self._threshold",
+        "released = picks.counts > self._threshold",
+        "tests/mechanisms/unknown_domain/test_threshold.py::TestLaplaceThreshold::"
+        "test_sampling_follows_the_law_and_no_other",
+    ),
+    Mutation(  # the test of the gap is one vote too kind
+        "mechanisms/unknown_domain/stable.py",
+        "return self.neighbours.sensitivity + 1 + bound_noise(self.law, 1, 2 * self.delta)",
+        "return self.neighbours.sensitivity + bound_noise(self.law, 1, 2 * self.delta)",
+        "tests/mechanisms/unknown_domain/test_stable.py::test_one_less_is_seen[1-add-remove]",
+    ),
+    Mutation(  # without a domain, a person who votes twice counts twice
+        "votes/engines/observed.py",
+        "system.main.count(DISTINCT other) AS votes",
+        "system.main.count(other) AS votes",
+        "tests/votes/engines/test_observed.py::test_groups_by_exact_value[pyarrow-text]",
+    ),
+    Mutation(  # ties are in an order that is not that of the bytes
+        "votes/engines/observed.py",
+        "(PARTITION BY votes ORDER BY item) - 1 AS place",
+        "(PARTITION BY votes ORDER BY item DESC) - 1 AS place",
+        "tests/votes/engines/test_observed.py::test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),
 )
 

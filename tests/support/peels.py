@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 from contract import MechanismContract
 from divergences import ball
-from flint import arb, arb_poly
+from flint import arb
 from laws import Histogram, sequences
 
 from shortlist import SeededBits
+from shortlist.audits.laws import decay, exponential_round, flip_round
+from shortlist.audits.round_laws import peel_law
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
-Round = Callable[[tuple[int, ...]], list[arb]]
+__all__ = ["PeelContract", "ball", "decay", "exponential_round", "flip_round", "peel_law"]
 
 
 class PeelContract(MechanismContract):
@@ -63,40 +65,6 @@ class PeelContract(MechanismContract):
         return law
 
 
-def peel_law(
-    histogram: Histogram, k: int, rate: Fraction, round_law: Callable[[Sequence[arb]], list[arb]]
-) -> list[arb]:
-    """The law of k rounds, over `laws.sequences`."""
-
-    @cache
-    def first(counts: tuple[int, ...]) -> list[arb]:
-        best = max(counts)
-        return round_law([decay(rate, best - count) for count in counts])
-
-    return [_product_of_rounds(histogram, sequence, first) for sequence in sequences(len(histogram), k)]
-
-
-def exponential_round(decays: Sequence[arb]) -> list[arb]:
-    """The exponential mechanism."""
-    total = sum(decays, arb(0))
-    return [each / total for each in decays]
-
-
-def flip_round(decays: Sequence[arb]) -> list[arb]:
-    """Permute-and-flip: P(i) = c_i ∫_0^1 ∏_{t≠i} (1 − c_t x) dx."""
-    chances = []
-    for index, each in enumerate(decays):
-        product = arb_poly([1])
-        for other in (*decays[:index], *decays[index + 1 :]):
-            product *= arb_poly([1, -other])
-        chances.append(each * product.integral()(arb(1)))
-    return chances
-
-
-def decay(rate: Fraction, loss: int) -> arb:
-    return (-ball(rate) * loss).exp()
-
-
 def single_levels(levels: LevelRange) -> Iterable[LevelRange]:
     """Split a range until every level stands alone."""
     parts = levels.split()
@@ -105,11 +73,3 @@ def single_levels(levels: LevelRange) -> Iterable[LevelRange]:
     else:
         for part in parts:
             yield from single_levels(part)
-
-
-def _product_of_rounds(histogram: Histogram, sequence: tuple[int, ...], first: Round) -> arb:
-    left, probability = list(range(len(histogram))), arb(1)
-    for item in sequence:
-        probability *= first(tuple(histogram[other] for other in left))[left.index(item)]
-        left.remove(item)
-    return probability

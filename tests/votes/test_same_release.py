@@ -35,6 +35,19 @@ def test_is_the_same_on_all_engines(hold, votes, mechanism):
     assert release(hold(votes), k=20, mechanism=mechanism) == expected
 
 
+@pytest.mark.parametrize(
+    "options", [{"k": 20}, {"k": 40, "k_bar": 45, "mechanism": "limited-domain"}, {"k": 5, "mechanism": "stable"}]
+)
+def test_is_the_same_without_a_domain(hold, votes, options):
+    """Also where ties at the cut-off are broken."""
+    import pyarrow as pa
+
+    common = {"domain": None, "epsilon": 3, "delta": "0.01", **options}
+    expected = release({"votes": pa.table(votes)}, **common)
+    assert len(expected)
+    assert release(hold(votes), **common) == expected
+
+
 def test_releases_the_whole_domain(hold, votes):
     """When k is d, every item is named, also those without votes."""
     domain = [*DOMAIN, "nobody", "no one"]

@@ -15,7 +15,7 @@ from shortlist.version import __version__
 
 __all__ = ["COMMANDS", "app"]
 
-COMMANDS = ("select", "check", "plan", "mechanisms", "demo", "reproduce")
+COMMANDS = ("select", "check", "plan", "mechanisms", "audit", "demo", "reproduce")
 
 
 class _Commands(TyperGroup):

@@ -22,7 +22,9 @@ EXAMPLE = r"""shortlist check plays/*.parquet --person user_id --item track \
 @take_source
 def check(
     item: options.Item,
-    person: options.Voter,
+    person: options.Person = None,
+    count: options.Count = None,
+    *,
     source: Source,
     show_values: options.ShowValues = False,
     output: options.Report = None,
@@ -42,6 +44,7 @@ def check(
             source.read_votes(),
             item=item,
             person=person,
+            count=count,
             domain=source.read_domain(),
             domain_column=source.domain_column,
             show_values=show_values,

@@ -96,20 +96,33 @@ def afford(
     path: File,
     k: options.K,
     epsilon: options.Epsilon,
+    votes_per_person: options.VotesPerPerson = None,
     mechanism: options.Mechanism = None,
+    any_order: options.AnyOrder = False,
     beta: options.Beta = None,
     delta: options.Delta = None,
+    sensitivity: options.Sensitivity = 1,
     neighbours: options.Neighbours = "add-remove",
     unit: options.Unit = "person",
 ) -> None:
-    """Print how many more releases like this one the budget covers."""
+    """Print how many more releases like this one the budget covers. The options are those of select."""
     from shortlist.ledger import Ledger
-    from shortlist.mechanisms import DEFAULT_MECHANISM, build_mechanism
+    from shortlist.mechanisms import DEFAULT_MECHANISM
+    from shortlist.selection.terms import Terms
 
     opened = Ledger.open(path)
-    name = mechanism or DEFAULT_MECHANISM
-    built = build_mechanism(name, k=k, epsilon=epsilon, neighbours=neighbours, beta=beta, delta=delta)
-    print(opened.afford(built.guarantee.scale(1, unit=unit)))
+    terms = Terms.read(
+        mechanism or DEFAULT_MECHANISM,
+        k,
+        epsilon,
+        neighbours,
+        sensitivity=sensitivity,
+        votes_per_person=votes_per_person,
+        ordered=False if any_order else None,
+        beta=beta,
+        delta=delta,
+    )
+    print(opened.afford(terms.state_guarantee(unit)))
 
 
 def _print(statement: Any) -> None:

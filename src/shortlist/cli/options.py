@@ -59,7 +59,10 @@ Count = Annotated[
 Sensitivity = Annotated[int, typer.Option(metavar="N", help="With --count: one person adds at most N to a count.")]
 Domain = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="The public list of all items that may be released, with or without votes."),
+    typer.Option(
+        metavar="FILE",
+        help="The public list of all items that may be released, with or without votes. Without it, --delta is needed.",
+    ),
 ]
 DomainColumn = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="The column of the domain that holds the items.")
@@ -182,7 +185,6 @@ DomainNoHeader = Annotated[
 DomainDelimiter = Annotated[
     str | None, typer.Option(metavar="CHARACTER", help="Like --delimiter, for the file of the domain.")
 ]
-Voter = Annotated[str, typer.Option("--person", metavar="COLUMN", help="The column that holds who voted.")]
 ShowValues = Annotated[bool, typer.Option("--show-values", help="Show some items of the votes. They are private.")]
 Report = Annotated[
     Path | None,

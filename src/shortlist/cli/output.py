@@ -71,11 +71,17 @@ def _print_table(release: Release) -> None:
     columns = make_columns(release)
     others = {name: columns[name] for name in ("count", "low", "high") if name in columns}
     console = make_console()
-    print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
+    if release.items:
+        print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
     of_all = "" if release.d is None else f" of {release.d:,}"
-    order = ", in no order" if release.unordered else ""
+    order = ", in no order" if release.items and release.unordered else ""
     chose = f", which chose {release.parameters['chosen']}" if "chosen" in release.parameters else ""
-    print_lines(console, to_text(f"The top {len(release):,}{of_all} items{order}, by {release.mechanism}{chose}."))
+    k = release.parameters.get("k")
+    asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(release) < k else ""
+    top = (
+        f"The top {len(release):,}{of_all} items" if release.items else "No items: none has enough votes to be released"
+    )
+    print_lines(console, to_text(f"{top}{asked}{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
     for remark_on_list in release.remarks():
         print_lines(console, to_text(remark_on_list))

@@ -54,7 +54,8 @@ def select(
     """Release the k most-voted items of a domain, best first.
 
     A person counts once for an item, however often the log repeats it. Rows without a person or an item, and votes
-    for items outside the domain, are ignored.
+    for items outside the domain, are ignored. Without a domain, --delta is needed, and items that only few people chose
+    are left out: up to k items are released.
     """
     bits, sizes = _read_bits(seed, insecure), read_sizes(k)
     check_output(output, force=force, quiet=quiet)

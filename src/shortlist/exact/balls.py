@@ -6,6 +6,7 @@ precision. If the precision is too small, there is no decision yet. The radius o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -24,6 +25,16 @@ def working_precision(bits: int) -> Iterator[None]:
     """Compute balls with that many bits. The precision belongs to the process, so one thread at a time holds it."""
     with _LOCK, ctx.workprec(bits):
         yield
+
+
+def _renew_lock() -> None:
+    """Make a new lock in a forked child: the thread that held it in the parent does not exist there."""
+    global _LOCK
+    _LOCK = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def ball(number: Fraction) -> arb:

@@ -12,6 +12,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 from shortlist.atomic_files import write_whole
@@ -127,6 +128,7 @@ def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
         address = f"{path.as_uri()}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)) as connection:
             _check_ledger(connection, path)
+            _renew_triggers(connection)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA recursive_triggers = ON")  # a row that is replaced is a row that is removed
             connection.execute("PRAGMA synchronous = EXTRA")
@@ -177,6 +179,32 @@ def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
         raise LedgerError(
             "the ledger must have a rollback journal", "that of {path} cannot be turned on", path=repr(str(path))
         )
+
+
+def _renew_triggers(connection: sqlite3.Connection) -> None:
+    """Give a ledger of an earlier version the triggers of this one, so that its charges are as well protected."""
+    wanted = _list_own_triggers()
+    if _list_triggers(connection) == wanted:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    found = _list_triggers(connection)  # another process may have renewed them meanwhile
+    for name in found.keys() - {name for name, text in wanted.items() if found.get(name) == text}:
+        connection.execute('DROP TRIGGER "{}"'.format(name.replace('"', '""')))
+    for name, text in wanted.items():
+        if found.get(name) != text:
+            connection.execute(text)
+    connection.execute("COMMIT")
+
+
+@cache
+def _list_own_triggers() -> dict[str, str]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.executescript(_SCHEMA)
+        return _list_triggers(connection)
+
+
+def _list_triggers(connection: sqlite3.Connection) -> dict[str, str]:
+    return dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
 
 
 def _failure(path: Path, error: sqlite3.Error) -> LedgerError:

@@ -20,6 +20,9 @@ from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
 from shortlist.mechanisms.research.laplace import Laplace
 from shortlist.mechanisms.subset.subset import Subset
+from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain
+from shortlist.mechanisms.unknown_domain.stable import Stable
+from shortlist.mechanisms.unknown_domain.threshold import Threshold
 from shortlist.privacy.numbers import quote
 
 __all__ = [
@@ -31,13 +34,16 @@ __all__ = [
     "Gamma",
     "Joint",
     "Laplace",
+    "LimitedDomain",
     "MarginJoint",
     "Mechanism",
     "NoisyCounts",
     "PNFJoint",
     "PNFPeel",
     "Prepared",
+    "Stable",
     "Subset",
+    "Threshold",
     "build_mechanism",
     "takes_cap",
     "write_table",
@@ -56,6 +62,9 @@ _ALL: tuple[type[Mechanism], ...] = (
     PNFPeel,
     CDPPeel,
     NoisyCounts,
+    LimitedDomain,
+    Threshold,
+    Stable,
     Laplace,
     Gamma,
 )

@@ -17,26 +17,37 @@ from shortlist.privacy.numbers import Real, read_probability
 class ReleasedCounts:
     """A noisy count for each released item, with an interval that holds the true count.
 
-    Each interval from `low` to `high` holds the true count with probability `confidence`.
+    Each interval from `low` to `high` holds the true count with probability `confidence`. Without a public domain there
+    are no intervals: how many counts they would have to hold is not public.
 
     >>> ReleasedCounts(values=(310, 190), low=(300, 180), high=(320, 200), confidence="0.95").confidence
     Fraction(19, 20)
     """
 
     values: tuple[int, ...]
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    confidence: Fraction
+    low: tuple[int, ...] | None = None
+    high: tuple[int, ...] | None = None
+    confidence: Fraction | None = None
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, values: tuple[int, ...], low: tuple[int, ...], high: tuple[int, ...], confidence: Real
+            self,
+            *,
+            values: tuple[int, ...],
+            low: tuple[int, ...] | None = ...,
+            high: tuple[int, ...] | None = ...,
+            confidence: Real | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("values", "low", "high"):
-            object.__setattr__(self, name, tuple(int(each) for each in getattr(self, name)))
+        object.__setattr__(self, "values", tuple(int(each) for each in self.values))
+        if self.low is None or self.high is None or self.confidence is None:
+            if (self.low, self.high, self.confidence) != (None, None, None):
+                raise ParameterError("{low}, {high} and {confidence} must go together")
+            return
+        for name, ends in (("low", self.low), ("high", self.high)):
+            object.__setattr__(self, name, tuple(int(each) for each in ends))
         object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
         if not len(self.values) == len(self.low) == len(self.high):
             raise ParameterError("{values}, {low} and {high} must have the same length", "they differ")

@@ -65,6 +65,8 @@ class Mechanism(ABC):
     """Whether the experiment of the paper compares it with the published algorithms."""
     research: ClassVar[bool] = False
     """Whether the mechanism computes in floating point. Then it may not make a secure release."""
+    needs_domain: ClassVar[bool] = True
+    """Whether it needs a public list of all items. A mechanism that needs none may choose fewer than k items."""
 
     k: int
     epsilon: Fraction

@@ -19,7 +19,9 @@ class Weights:
         self._numbers = numbers.align(self._unit)
         self._error = numbers.error
         # `align` may lose numbers below 2^-1022 of the unit. They count as left out.
-        self._omitted = float(np.exp2(np.maximum(left_out - self._unit, -1000.0)).sum())
+        # A bound beyond the range of floats is infinite: then balls decide.
+        with np.errstate(over="ignore"):
+            self._omitted = float(np.exp2(np.maximum(left_out - self._unit, -1000.0)).sum())
         self._omitted += len(self._numbers) * 2.0**-1000
 
     def table(self) -> Table:

@@ -77,7 +77,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "rho"):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, Fraction):
+            if not isinstance(value, Fraction) and (name != "rho" or value is not None):
                 object.__setattr__(self, name, read_rational(value, name=name))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
         if self.epsilon < 0 or not 0 <= self.delta <= 1 or (self.rho is not None and self.rho < 0):

@@ -28,8 +28,8 @@ def make_columns(release: Release) -> dict[str, list[Any]]:
     columns["item"] = list(release.items)
     if release.counts is not None:
         columns["count"] = list(release.counts.values)
-        columns["low"] = list(release.counts.low)
-        columns["high"] = list(release.counts.high)
+        if release.counts.low is not None and release.counts.high is not None:
+            columns["low"], columns["high"] = list(release.counts.low), list(release.counts.high)
     if not release.secure:
         columns["secure"] = [False] * len(release)
     return columns

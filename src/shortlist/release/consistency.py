@@ -36,12 +36,13 @@ def check_consistent(record: Mapping[str, Any], *, source: str) -> None:
 
 def _find_contradiction(record: Mapping[str, Any]) -> str | None:
     parameters, guarantee, k = record["parameters"], record["guarantee"], record["parameters"].get("k")
-    number, public = len(record["items"]), record["d"] is not None
-    # Without a public domain, a mechanism may stop before it has k items.
+    kind, number = MECHANISMS.get(record["mechanism"]), len(record["items"])
+    # Without a public domain, a mechanism may choose fewer than k items, and so may one that needs none.
+    public = record["d"] is not None and (kind is None or kind.needs_domain)
     least = (parameters.get("at_least") or k) if public else 0
     if type(k) is int and not least <= number <= k:
         return "the number of items is not k"
-    if len(set(record["items"])) < number:
+    if len({(type(item), item) for item in record["items"]}) < number:
         return "an item is named twice"
     if "neighbours" in parameters and parameters["neighbours"] != guarantee.neighbours:
         return "neighbours differs between parameters and guarantee"

@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms import Mechanism, NoisyCounts
+from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
 from shortlist.mechanisms.assess.assess import Assess, check_assessed
 from shortlist.mechanisms.counts.of_list import ListCounts
 from shortlist.privacy import Guarantee, compose
@@ -47,9 +47,11 @@ class Extras:
             assess = Assess(epsilon=read_positive(assess, name="assess") / sensitivity, neighbours=mechanism.neighbours)
         if counts_epsilon is None and counts_rho is None and counts_delta is None:
             return cls(assess=assess)
-        if isinstance(mechanism, NoisyCounts):
+        if isinstance(mechanism, NoisyCounts | Threshold):
             raise ParameterError(
-                "{counts_epsilon} must go with another {mechanism}", "noisy-counts releases its counts already"
+                "{counts_epsilon} must go with another {mechanism}",
+                "{name} releases its counts already",
+                name=mechanism.name,
             )
         if counts_epsilon is not None:
             counts_epsilon = read_positive(counts_epsilon, name="counts_epsilon") / sensitivity

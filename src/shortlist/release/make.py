@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure
-from shortlist.mechanisms import Mechanism, NoisyCounts
+from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
 from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.release.extras import NO_EXTRAS, Extras
@@ -98,12 +98,17 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
 
 
 def _state_counts(ran: Mechanism, extras: Extras, noisy: IntArray | None, d: int | None) -> ReleasedCounts | None:
-    """State noisy counts: those that were bought have an interval each, others have intervals that hold together."""
-    if noisy is None or d is None:
+    """State noisy counts: those that were bought have an interval each, others have intervals that hold together.
+
+    The counts of threshold have none: without a public domain, how many counts they would have to hold is not public.
+    """
+    if noisy is None:
         return None
     if extras.counts is not None:
         return extras.counts.state_counts(noisy.tolist())
-    return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) else None
+    if isinstance(ran, Threshold):
+        return ReleasedCounts(values=tuple(noisy.tolist()))
+    return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and d is not None else None
 
 
 def _assess(ran: Mechanism, extras: Extras, spread: int | None, *, unordered: bool) -> Assessment | None:

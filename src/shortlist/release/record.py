@@ -53,13 +53,7 @@ def encode(release: Release) -> dict[str, Any]:
     optional: dict[str, Any] = {
         "domain_size": release.d,
         "unordered": True if release.unordered else None,
-        "counts": counts
-        and {
-            "values": list(counts.values),
-            "low": list(counts.low),
-            "high": list(counts.high),
-            "confidence": write_exact(counts.confidence),
-        },
+        "counts": counts and _encode_counts(counts),
         "error_bound": bound and _encode_bound(bound),
         "population": release.population,
         "assessment": release.assessment
@@ -81,6 +75,13 @@ def encode(release: Release) -> dict[str, Any]:
         "secure": release.secure,
         "version": release.version,
     }
+
+
+def _encode_counts(counts: ReleasedCounts) -> dict[str, Any]:
+    stored: dict[str, Any] = {"values": list(counts.values)}
+    if counts.low is not None and counts.high is not None and counts.confidence is not None:
+        stored |= {"low": list(counts.low), "high": list(counts.high), "confidence": write_exact(counts.confidence)}
+    return stored
 
 
 def write(release: Release) -> str:
@@ -152,7 +153,7 @@ def _decode(stored: dict[str, Any]) -> dict[str, Any]:
     _check(isinstance(items, list) and isinstance(stored["parameters"], dict))
     _check(isinstance(stored["secure"], bool) and isinstance(stored.get("unordered", False), bool))
     _check(_is_name(stored["mechanism"]) and _is_name(stored["version"]))
-    _check(size is None or (type(size) is int and 1 <= len(items) <= size))
+    _check(size is None or (type(size) is int and len(items) <= size))
     population = stored.get("population")
     _check(population is None or _is_name(population))
     return {
@@ -181,9 +182,12 @@ def _decode_guarantee(stored: dict[str, Any]) -> Guarantee:
 def _decode_counts(stored: Mapping[str, Any] | None, number: int) -> ReleasedCounts | None:
     if stored is None:
         return None
-    columns = [stored[name] for name in ("values", "low", "high")]
+    bare = "confidence" not in stored
+    columns = [stored["values"]] if bare else [stored[name] for name in ("values", "low", "high")]
     _check(all(isinstance(column, list) and len(column) == number for column in columns))
     _check(all(type(value) is int for column in columns for value in column))
+    if bare:
+        return ReleasedCounts(values=tuple(stored["values"]))
     values, low, high = map(tuple, columns)
     _check(all(least <= most for least, most in zip(low, high, strict=True)))
     return ReleasedCounts(values=values, low=low, high=high, confidence=_decode_exact(stored["confidence"]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -25,6 +26,7 @@ from shortlist.release.consistency import check_consistent
 from shortlist.safe_text import escape
 from shortlist.version import __version__
 
+_LONGEST_NAME = 255
 PathLike = str | os.PathLike[str]
 NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
 DECLARED = "declared by the caller, not enforced"
@@ -104,7 +106,10 @@ class Release(Sequence[Any]):
 
     def _caption(self) -> str:
         of_all = "" if self.d is None else f" of {self.d:,}"
-        chosen = f"Top {len(self)}{of_all}" + (", in no order," if self.unordered else "")
+        k = self.parameters.get("k")
+        asked = f" (up to {k} were asked for)" if isinstance(k, int) and len(self) < k else ""
+        top = f"Top {len(self)}{of_all}" if self.items else "No items"
+        chosen = top + asked + (", in no order," if self.items and self.unordered else "")
         ran = f" (chose {self.parameters['chosen']})" if "chosen" in self.parameters else ""
         first = f"{chosen} by {self.mechanism}{ran}, {self.guarantee}; shortlist {self.version}."
         return " ".join([first, *self.remarks(), *([] if self.secure else [NOT_SECURE])])
@@ -150,7 +155,7 @@ class Release(Sequence[Any]):
         if not isinstance(source, str | os.PathLike):
             raise ParameterError("{source} must be a path or JSON text", "not {type}", type=type(source).__name__)
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
-        name = "the text" if is_text else repr(str(source))
+        name = "the text" if is_text else _name_source(source)
         stored = record.read(str(source) if is_text else _read_file(Path(source)), source=name)
         check_consistent(stored, source=name)
         return cls(**stored)
@@ -181,15 +186,27 @@ class Release(Sequence[Any]):
         return import_module("polars").from_arrow(make_arrow(self))
 
 
+def _name_source(path: PathLike) -> str:
+    """Name a file in an error. A text longer than any file name is probably a record, which errors do not repeat."""
+    text = str(path)
+    return repr(text) if len(text) <= _LONGEST_NAME else "of that name"
+
+
 def _read_file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        # A pipe may never end, and a device may never stop.
+        text = path.read_text(encoding="utf-8") if stat.S_ISREG(os.stat(path).st_mode) else None
     except OSError as error:
         raise DataError(
-            "the record {path} must be readable", "{reason}", path=repr(str(path)), reason=error.strerror
+            "the record {path} must be readable", "{reason}", path=_name_source(path), reason=error.strerror
         ) from None
     except ValueError:
         return ""  # not a text, so not a record
+    if text is None:
+        raise DataError(
+            "the record {path} must be a file", "it is a folder, a pipe or a device", path=_name_source(path)
+        )
+    return text
 
 
 def _rebuild(values: dict[str, Any]) -> Release:

@@ -32,7 +32,7 @@ def find_warnings(release: Release, people: int | None) -> list[str]:
     bounds = [each for each in (release.error_bound, release.assessment and release.assessment.bound) if each]
     least = min((bound.votes for bound in bounds), default=0)
     if people is None and release.counts is not None:
-        largest = max(release.counts.high, default=0)
+        largest = max(release.counts.high or release.counts.values, default=0)
         if least > largest:
             found.append(f"the bound on the error is {least:,} votes, and no count is above {largest:,}")
     elif people is not None and least > people:

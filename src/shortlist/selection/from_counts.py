@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from shortlist.array_types import IntArray
-from shortlist.errors import ParameterError
+from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, read_bits
+from shortlist.ledger import Ledger, open_account
+from shortlist.ledger.account import Account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
-from shortlist.release.make import check_may_release, make_release
+from shortlist.release.make import check_may_release, list_parameters, make_release
 from shortlist.release.release import Release
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
+from shortlist.votes.items.item_keys import write_item
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 Key = TypeVar("Key")
@@ -98,7 +102,7 @@ def top_k(
         )
     terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
     check_may_release(terms.mechanism, drawn_from)
-    array, labels = read_counts(counts)
+    array, labels = _read(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
 
@@ -157,8 +161,20 @@ def prepare(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     terms = Terms.read(mechanism, k, epsilon, neighbours, **parameters)
-    array, labels = read_counts(counts)
+    array, labels = _read(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array.copy()), labels)
+
+
+def _read(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
+    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
+    array, labels = read_counts(counts)
+    if mechanism.needs_domain or labels is None:
+        return array, labels
+    keys = [write_item(label) for label in labels]
+    if None in keys:
+        raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
+    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
+    return array[order], [labels[place] for place in order]
 
 
 class Selector(Generic[Items]):
@@ -212,10 +228,23 @@ class Selector(Generic[Items]):
         labels = self._labels
         return cast("list[Items]", [[labels[index] for index in each.tolist()] for each in items])
 
-    def release(self, bits: Bits | None = None) -> Release:
-        """Draw once, and return the items with all that may be published about them."""
+    def release(
+        self,
+        bits: Bits | None = None,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        note: str | None = None,
+    ) -> Release:
+        """Draw once, and return the items with all that may be published about them.
+
+        With `ledger`, the release is charged to that budget, with a `note`, before anything is drawn. Each release is
+        a charge of its own.
+        """
         drawn_from, terms = read_bits(bits), self._terms
         check_may_release(self.mechanism, drawn_from)
+        account = None if ledger is None and note is None else self._open_account(ledger, note, drawn_from)
+        if account:
+            account.charge(self._tally.d)
         picks = self._prepared.draw(drawn_from)
         picks, spread = terms.extras.draw(self.mechanism, picks, self._tally, drawn_from)
         items, noisy = self._name(picks)
@@ -227,13 +256,26 @@ class Selector(Generic[Items]):
             sensitivity=terms.sensitivity,
             votes_per_person=terms.votes_per_person,
             noisy=noisy,
+            population=account.population if account else None,
             chosen=picks.chosen,
             extras=terms.extras,
             spread=spread,
             declared=True,
         )
+        if account:
+            account.finish(release)
         warn(release, terms.people, stacklevel=2)
         return release
+
+    def _open_account(self, ledger: Ledger | str | os.PathLike[str] | None, note: str | None, bits: Bits) -> Account:
+        terms = self._terms
+        public = list_parameters(
+            self.mechanism,
+            sensitivity=terms.sensitivity,
+            votes_per_person=terms.votes_per_person,
+            extras=terms.extras,
+        )
+        return open_account(ledger, self.mechanism, self.guarantee, parameters=public, bits=bits, note=note)
 
     def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
         indices, noisy = picks.publish(self._tally.items(picks))

@@ -15,7 +15,7 @@ from shortlist.release.make import check_may_release, list_parameters, make_rele
 from shortlist.release.release import Release
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
-from shortlist.votes import tally
+from shortlist.votes import Tally, observe, tally
 
 
 def select(
@@ -58,6 +58,9 @@ def select(
     With `count`, the table is counted already. The caller guarantees that one person (or another `unit` of privacy)
     adds at most `sensitivity` to each count. The mechanism then runs with epsilon divided by it.
 
+    Without `domain`, items are what the votes say, and `delta` is needed: it hides items of single persons. Then up
+    to k items are released, by `limited-domain` or `threshold`, and nothing but these tells which items exist.
+
     With `ledger`, the release is charged to that budget, with a `note`, before any vote is read and any randomness is
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
     ledger mandatory.
@@ -77,6 +80,8 @@ def select(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     times = _read_sensitivity(sensitivity, count)
+    if domain is None:
+        _check_no_domain(domain_column)
     terms = Terms.read(
         mechanism,
         k,
@@ -85,6 +90,7 @@ def select(
         sensitivity=times,
         votes_per_person=votes_per_person,
         people=people,
+        without_domain=domain is None,
         assess=assess,
         counts_epsilon=counts_epsilon,
         counts_rho=counts_rho,
@@ -97,18 +103,12 @@ def select(
     check_may_release(built, drawn_from)
     public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
-    counted = tally(
-        votes,
-        item=item,
-        person=person,
-        count=count,
-        votes_per_person=cap,
-        domain=domain,
-        domain_column=domain_column,
-        memory_limit=memory_limit,
-        start=account.charge,
-        progress=progress,
-    )
+    columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
+    reading: dict[str, Any] = {"memory_limit": memory_limit, "start": account.charge, "progress": progress}
+    if domain is None:
+        counted: Tally = observe(votes, **columns, **reading)
+    else:
+        counted = tally(votes, **columns, **reading, domain=domain, domain_column=domain_column)
     progress("Drawing the items")
     picks, spread = extras.draw(built, built.prepare(counted).draw(drawn_from), counted, drawn_from)
     progress("Naming the items")
@@ -116,7 +116,7 @@ def select(
     release = make_release(
         built,
         counted.names(rows),
-        d=counted.d,
+        d=None if domain is None else counted.d,
         bits=drawn_from,
         sensitivity=times,
         unit=unit,
@@ -130,6 +130,11 @@ def select(
     account.finish(release)
     warn(release, terms.people, stacklevel=2)
     return release
+
+
+def _check_no_domain(column: str | None) -> None:
+    if column is not None:
+        raise ParameterError("{domain_column} must go with {domain}")
 
 
 def _read_sensitivity(sensitivity: int, count: str | None) -> int:

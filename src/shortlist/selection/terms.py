@@ -10,6 +10,7 @@ from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_positive, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
+from shortlist.selection.without_domain import build_without_domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +34,20 @@ class Terms:
         sensitivity: int = 1,
         votes_per_person: int | None = None,
         people: int | None = None,
+        without_domain: bool = False,
         **parameters: Any,
     ) -> Terms:
         """Read the terms as users write them. The mechanism runs with epsilon divided by the sensitivity."""
         times = read_whole(sensitivity, name="sensitivity")
         per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
         bought = {name: parameters.pop(name) for name in EXTRA_PARAMETERS & parameters.keys()}
-        if takes_cap(mechanism):
-            parameters["votes_per_person"] = votes_per_person
-        built = build_mechanism(mechanism, k=k, epsilon=per_vote, neighbours=neighbours, **parameters)
+        parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
+        if without_domain:
+            built = build_without_domain(mechanism, votes_per_person=votes_per_person, **parameters)
+        else:
+            if takes_cap(mechanism):
+                parameters["votes_per_person"] = votes_per_person
+            built = build_mechanism(mechanism, **parameters)
         # The cap that a mechanism relies on is the cap of the votes.
         cap = getattr(built, "votes_per_person", votes_per_person)
         if cap is not None:

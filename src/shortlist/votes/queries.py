@@ -16,6 +16,7 @@ from shortlist.votes.sql import list_tables, list_words
 READABLE = "is the database complete, and every table or file that the query reads?"
 _ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
 _SECRET = re.compile(r"pass\w*\s*=", re.IGNORECASE)
+_TYPES = {"BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INTEGER", "TIME", "TIMESTAMP", "VARCHAR"}
 _QUOTED = re.compile(r"""(["'`]).*?\1|[“«„].*?[”»“]""")
 
 
@@ -115,14 +116,14 @@ def refuse_sql(said: str, sql: str) -> ParameterError:
 
     The names of columns may be values of votes: a CSV file without a header has them in its first line.
 
-    >>> print(refuse_sql('no "usr" here, but "user" or \'SECRET\'', "SELECT usr FROM log"))
-    sql must be one SELECT that the database can answer; it says: no "usr" here, but ... or ....
+    >>> print(refuse_sql('no column "usr", but "SECRET"', "SELECT usr FROM log"))
+    sql must be one SELECT that the database can answer; it says: no column "usr", but ....
     """
     known = {word.strip("\"'").casefold() for word in list_words(sql)}
 
     def hide(quoted: re.Match[str]) -> str:
         words = re.findall(r"\w+", quoted[0])
-        return quoted[0] if all(word.casefold() in known or word.isupper() for word in words) else "..."
+        return quoted[0] if all(word.casefold() in known or word in _TYPES for word in words) else "..."
 
     shown = _QUOTED.sub(hide, said.partition("\n")[0])
     return ParameterError("{sql} must be one SELECT that the database can answer", "it says: {said}", said=shown)

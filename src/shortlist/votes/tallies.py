@@ -9,6 +9,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.votes.columns import VOTES, VoteColumns, read_columns
 from shortlist.votes.domains import check_domain, open_domain
+from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.engines.registry import ACCEPTED, open_table
 from shortlist.votes.engines.table import Table, Tally
 from shortlist.votes.items.domain import Domain
@@ -16,7 +17,7 @@ from shortlist.votes.libraries import unwrap
 from shortlist.votes.workspace.failures import strip_context
 from shortlist.votes.workspace.workspace import Workspace
 
-__all__ = ["Tally", "tally"]
+__all__ = ["ObservedTally", "Tally", "observe", "tally"]
 
 
 @strip_context
@@ -58,6 +59,39 @@ def tally(
     progress("Counting the votes")
     begin = cache(lambda: start(numbered.d))
     counted = table.count(numbered, columns, begin)
+    begin()  # for votes that an engine did not have to read
+    return counted
+
+
+@strip_context
+def observe(
+    votes: Any,
+    *,
+    item: str,
+    person: str | None = None,
+    count: str | None = None,
+    votes_per_person: int | None = None,
+    memory_limit: str | None = None,
+    start: Callable[[int], None] = lambda d: None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> ObservedTally:
+    """Count the persons who voted for each observed item, without a domain, in the engine that holds the votes.
+
+    Items are what the votes say, by their exact value: text by its bytes, numbers by value. Which items there are, and
+    how many, is data: only a mechanism that needs no domain may see it. All else is as `tally` describes it.
+
+    >>> import pyarrow
+    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "query": ["a", "a", "a", "b", "z"]})
+    >>> observe(votes, person="user", item="query").above(1, 0)
+    Profile(values=array([2, 1]), sizes=array([1, 2]), d=3)
+    """
+    columns = read_columns(item=item, person=person, count=count, votes_per_person=votes_per_person)
+    if votes is None:
+        raise ParameterError("{votes} must be given")
+    table = open_votes(Workspace(memory_limit=memory_limit), unwrap(votes))
+    progress("Counting the votes")
+    begin = cache(lambda: start(0))
+    counted = table.count_observed(columns, begin)
     begin()  # for votes that an engine did not have to read
     return counted
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
-from functools import cache, partial, reduce
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from divergences import ball, hockey_stick, renyi
 from flint import arb, ctx, fmpq
 from laws import (
     exponential,
-    losses,
     margin_losses,
     neighbour_pairs,
     p_value,
@@ -27,6 +26,7 @@ from noisy import outputs as outputs_with_counts
 from peels import exponential_round, flip_round, peel_law
 
 from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
+from shortlist.audits.auto_laws import acceptance_chances, stated_score
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform
@@ -36,26 +36,6 @@ from shortlist.mechanisms.joint import blocks
 from shortlist.mechanisms.subset import grid
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Profile
-
-
-def log_sum(numbers, rate):
-    """(1/rate) ln Σ e^(−rate · number)."""
-    return sum(((-ball(rate) * number).exp() for number in numbers), arb(0)).log() / ball(rate)
-
-
-def stated_score(mechanism, histogram):
-    """The score of a candidate by brute force."""
-    k, top = mechanism.k, sorted(histogram, reverse=True)
-    if mechanism.name == "noisy-counts":
-        rate = scores.find_noise_rate(mechanism)
-        places = [log_sum([top[j] - count for count in top[j:]], rate) for j in range(k)]
-    elif mechanism.name == "margin-joint":
-        places = [log_sum(losses(histogram, k), mechanism.rate)] * k
-    elif mechanism.name == "subset":
-        places = [log_sum([max(loss, 0) for loss in set_losses(histogram, mechanism.sizes)], mechanism.rate)] * k
-    else:
-        places = [log_sum([top[j] - count for count in top[j:]], mechanism.round_rate) for j in range(k)]
-    return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k
 
 
 def candidate_law(mechanism, histogram):
@@ -107,15 +87,7 @@ class TestAuto(MechanismContract):
 
     def law(self, histogram, k, epsilon, relation="add-remove"):
         mechanism = self.make(k, epsilon, relation)
-        rate = mechanism.choice_epsilon / (2 if relation == "add-remove" else 4)
-        raised = []
-        for name, each in mechanism.candidates.items():
-            score = stated_score(each, histogram)
-            if "peel" in name:
-                score = score * ball(auto.DISCOUNT) + ball(auto.HANDICAP / each.rate)
-            raised.append(score)
-        least = reduce(lambda one, other: other if other < one else one, raised)
-        return combined(mechanism, histogram, [(-ball(rate) * (score - least)).exp() for score in raised])
+        return combined(mechanism, histogram, acceptance_chances(mechanism, histogram))
 
     def implied_law(self, mechanism, histogram):
         """The chances that the mechanism itself uses; the laws of the candidates are checked where they are made."""
@@ -293,14 +265,7 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        handicap, discount = ball(auto.HANDICAP / noisy.rate), ball(auto.DISCOUNT)
-        raised = [
-            stated_score(each, histogram) * (1 if name == "margin-joint" else discount)
-            + (0 if name == "margin-joint" else handicap)
-            for name, each in mechanism.candidates.items()
-        ]
-        least = reduce(lambda one, other: other if other < one else one, raised)
-        stated = [(-ball(mechanism.choice_epsilon / 2) * (score - least)).exp() for score in raised]
+        stated = acceptance_chances(mechanism, histogram)
         assert all(abs(prepared.enclose_chance(i, 4) - each) < 1e-12 for i, each in enumerate(stated))
         law = [float(p.mid()) for p in flip_round(stated)]
     bits = SeededBits(4)

@@ -6,30 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from contract import MechanismContract
-from flint import arb, arb_poly, ctx, fmpq
+from flint import arb, arb_poly, ctx
 from laws import losses, random_histograms
 
 from shortlist import PNFJoint, SeededBits, top_k
+from shortlist.audits.laws import decay, flip_round, permute_and_flip
 from shortlist.exact import thinning
 from shortlist.exact.uniform import Uniform
 from shortlist.profile import Profile
-
-
-def decay(rate, loss):
-    return (-arb(fmpq(rate.numerator, rate.denominator)) * loss).exp()
-
-
-def flip_law(decays):
-    """P(i) = c_i ∫_0^1 ∏_{t≠i} (1 − c_t x) dx: everyone before i in a uniform order has flipped tails."""
-    law = {}
-    for chosen in set(map(str, decays)):
-        index = [str(c) for c in decays].index(chosen)
-        product = arb_poly([1])
-        for position, c in enumerate(decays):
-            if position != index:
-                product *= arb_poly([1, -c])
-        law[chosen] = decays[index] * product.integral()(arb(1))
-    return [law[str(c)] for c in decays]
 
 
 def singles(crowds):
@@ -48,7 +32,7 @@ class TestPNFJoint(MechanismContract):
 
     def law(self, histogram, k, epsilon, relation="add-remove"):
         rate = epsilon / (2 if relation == "add-remove" else 4)
-        return flip_law([decay(rate, loss) for loss in losses(histogram, k)])
+        return permute_and_flip(losses(histogram, k), rate)
 
     def implied_law(self, mechanism, histogram):
         """Thin Joint's law at height X: ∫ G(x) c_i / (1 − c_i x) dx, with G and the c_i from the mechanism's crowds."""
@@ -76,7 +60,7 @@ def test_flip_law_is_the_process_itself():
             for item in order:
                 law[item] = law[item] + reached * decays[item]
                 reached *= 1 - decays[item]
-        assert all(ours.overlaps(theirs) for ours, theirs in zip(flip_law(decays), law, strict=True))
+        assert all(ours.overlaps(theirs) for ours, theirs in zip(flip_round(decays), law, strict=True))
 
 
 def test_surely_kept_is_never_wrong(monkeypatch):

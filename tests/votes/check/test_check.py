@@ -163,3 +163,13 @@ def test_refuses_what_select_refuses():
         check(votes, person="user", item="track", domain=votes)
     with pytest.raises(ParameterError, match="not int"):
         check(7, person="user", item="track", domain=["a"])
+
+
+@pytest.mark.parametrize("make", [dict, pa.table], ids=["values", "types"])
+def test_a_table_that_is_counted_already(make):
+    """Counts that a release would refuse are counted."""
+    items, numbers = ["a", "b", "b", "x", "a", None], [5.0, 2.0, 1.5, 9.0, None, 4.0]
+    found = check(make({"track": items, "n": numbers}), item="track", count="n", domain=["a", "b", "c"])
+    assert (found.rows, found.without_person, found.without_item, found.matched) == (6, 1, 1, 3)
+    assert (found.votes, found.counts_unreadable, found.items_repeated, found.persons) == (7, 1, 1, 0)
+    assert "items with several counts" in str(found)

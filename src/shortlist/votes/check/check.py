@@ -10,14 +10,15 @@ from typing import Any
 
 from shortlist.votes.check.join_failures import find_causes, write_readable_test
 from shortlist.votes.check.report import Cause, Check
-from shortlist.votes.columns import VOTES, read_columns
+from shortlist.votes.columns import VOTES, CountColumn, PersonColumn, read_columns
+from shortlist.votes.engines.counting import write_count_reader
 from shortlist.votes.engines.table import Rows, TypedRows
 from shortlist.votes.files.source import translate_errors_of
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import Family
 from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
 from shortlist.votes.items.matching import can_match
-from shortlist.votes.items.python_values import is_missing
+from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.persons import write_person
 from shortlist.votes.sql import invent_name
@@ -31,6 +32,7 @@ __all__ = ["Cause", "Check", "check"]
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 _MOST = 10
 _CUT = 200
+_NO_COUNT = "no count"
 
 
 @strip_context
@@ -38,8 +40,9 @@ def check(
     votes: Any,
     *,
     item: str,
-    person: str,
-    domain: Any,
+    person: str | None = None,
+    count: str | None = None,
+    domain: Any = None,
     domain_column: str | None = None,
     show_values: bool = False,
     memory_limit: str | None = None,
@@ -47,39 +50,43 @@ def check(
 ) -> Check:
     """Say how the rows of the votes fit the domain. The answer is **not private and not for publication**.
 
-    `votes`, `item`, `person`, `domain` and `domain_column` are those of `shortlist.select`. Without `show_values`, the
-    answer holds numbers only; with it, it also holds the items that failed to match most often.
+    `votes`, `item`, `person` (or `count`), `domain` and `domain_column` are those of `shortlist.select`. Without
+    `show_values`, the answer holds numbers only; with it, it also holds the items that failed to match most often.
 
     >>> votes = {"user": [1, 1, 2, 3], "track": ["a", "A ", "b", None]}
     >>> found = check(votes, item="track", person="user", domain=["a", "b", "c"])
     >>> found.rows, found.matched, found.without_item, found.not_in_domain
     (4, 2, 1, 1)
     """
-    columns = read_columns(item=item, person=person, count=None, votes_per_person=None)
+    columns = read_columns(item=item, person=person, count=count, votes_per_person=None)
     workspace, opened, numbered = open_tables(
         votes, columns, domain, domain_column=domain_column, memory_limit=memory_limit, progress=progress
     )
     progress("Reading the votes")
     table = invent_name()
-    # `row` is that of the domain; `written` is the item as text, where it matched no row.
+    # `row` is that of the domain; `written` is the item as text, where it matched no row; `person` may be a count.
     workspace.connection.execute(
         f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR)'
     )
     with register_engine(workspace.connection.interrupt):
-        family = _fill(workspace, table, opened.read_rows(columns.choose), numbered)
+        family = _fill(workspace, table, opened.read_rows(columns.choose), numbered, columns.voters)
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
-        return _describe(workspace, table, numbered, family, show_values)
+        return _describe(workspace, table, numbered, family, columns.voters, show_values)
 
 
-def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain) -> Family | None:
+def _fill(
+    workspace: Workspace, table: str, votes: Rows, domain: Domain, voters: PersonColumn | CountColumn
+) -> Family | None:
     """Match every row and keep it in the table; return the family of the items if they have one."""
     if not isinstance(votes, TypedRows):
         lookup = Lookup(domain)
         for items, others in votes:
-            _insert(workspace, table, lookup.rows(items).tolist(), items, others)
+            write = _write_count if isinstance(voters, CountColumn) else write_person
+            persons = [None if is_missing(other) else write(other) for other in others]
+            _insert(workspace, table, lookup.rows(items).tolist(), items, persons)
         return None
     with translate_errors_of(votes.source):
         plain = votes.source.relation
@@ -87,22 +94,24 @@ def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain) -> Fami
         keys = workspace.connection.from_arrow(key_table(domain, votes.kept, votes.family)).set_alias("k")
         missing = " OR system.main.isnan(other)" if str(plain.types[1]) in ("FLOAT", "DOUBLE") else ""
         nothing = " OR system.main.isnan(item)" if votes.family == Family.FLOAT else ""
+        person = "CAST(other AS VARCHAR)"
+        if isinstance(voters, CountColumn):
+            person = f"coalesce(CAST({write_count_reader(str(plain.types[1]))} AS VARCHAR), '{_NO_COUNT}')"
         matched = plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left")
         matched.project(
             f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, item IS NULL{nothing}, '
-            f"CASE WHEN other IS NULL{missing} THEN NULL ELSE CAST(other AS VARCHAR) END"
+            f"CASE WHEN other IS NULL{missing} THEN NULL ELSE {person} END"
         ).insert_into(table)
     votes.source.check_unchanged()
     return votes.family
 
 
-def _insert(workspace: Workspace, table: str, rows: list[int], items: Any, others: Any) -> None:
+def _insert(workspace: Workspace, table: str, rows: list[int], items: Any, persons: list[bytes | None]) -> None:
     pa = import_optional("pyarrow")
     missing = [is_missing(item) for item in items]
     written = [
         _write(item) if row == NO_ROW and not gap else None for row, item, gap in zip(rows, items, missing, strict=True)
     ]
-    persons = [None if is_missing(other) else write_person(other) for other in others]
     columns = {
         "row": pa.array([None if row == NO_ROW else row for row in rows], pa.int64()),
         "written": pa.array(written, pa.string()),
@@ -121,7 +130,19 @@ def _write(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
-def _describe(workspace: Workspace, table: str, domain: Domain, family: Family | None, show_values: bool) -> Check:
+def _write_count(value: Any) -> bytes:
+    count = read_count(value)
+    return (_NO_COUNT if count is None else str(count)).encode()
+
+
+def _describe(
+    workspace: Workspace,
+    table: str,
+    domain: Domain,
+    family: Family | None,
+    voters: PersonColumn | CountColumn,
+    show_values: bool,
+) -> Check:
     connection = workspace.connection
 
     def one(sql: str) -> Any:
@@ -140,9 +161,19 @@ def _describe(workspace: Workspace, table: str, domain: Domain, family: Family |
     votes, persons_matched, items_voted = one(
         f'SELECT count(*), count(DISTINCT person), count(DISTINCT "row") FROM ({pairs})'
     )
+    persons = one(f"SELECT count(DISTINCT person) FROM {table}")[0]
     quantiles = one(
         f"SELECT quantile_disc(n, {list(QUANTILES)}) FROM (SELECT count(*) AS n FROM ({pairs}) GROUP BY person)"
     )[0]
+    no_count = repeated = 0
+    if isinstance(voters, CountColumn):
+        given = f'FROM {table} WHERE {voted} AND "row" IS NOT NULL'
+        persons, persons_matched, quantiles = 0, 0, ()
+        votes, no_count = one(
+            f"SELECT CAST(coalesce(sum(TRY_CAST(person AS HUGEINT)), 0) AS HUGEINT), "
+            f"count(*) FILTER (person = '{_NO_COUNT}') {given}"
+        )
+        repeated = one(f'SELECT count(*) FROM (SELECT "row" {given} GROUP BY "row" HAVING count(*) > 1)')[0]
     unmatched = invent_name()
     connection.execute(
         f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {failed} GROUP BY written"
@@ -161,9 +192,11 @@ def _describe(workspace: Workspace, table: str, domain: Domain, family: Family |
         domain_type=str(domain.family),
         votes_type=str(family or "values of any type"),
         items_voted=items_voted,
-        persons=one(f"SELECT count(DISTINCT person) FROM {table}")[0],
+        persons=persons,
         persons_matched=persons_matched,
         votes=votes,
+        counts_unreadable=no_count,
+        items_repeated=repeated,
         votes_per_person=tuple(zip(QUANTILES, quantiles or (), strict=False)),
         items_unmatched=one(f"SELECT count(*) FROM {unmatched}")[0],
         most_unmatched=tuple((value if show_values else None, n) for value, n in most),

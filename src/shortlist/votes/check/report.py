@@ -35,7 +35,9 @@ class Check:
     """How the rows of the votes fit the domain. **Not private and not for publication.**
 
     Every row is one of: without a person, without an item, unreadable in the type of the domain, not in the domain, or
-    matched. `votes` counts different pairs of person and item among the matched rows, as a release does.
+    matched. `votes` counts different pairs of person and item among the matched rows, as a release does. If the
+    table is counted already, "without a person" means without a count, `votes` is the sum of the counts, and no person
+    is known.
     """
 
     rows: int
@@ -55,6 +57,10 @@ class Check:
     votes: int
     votes_per_person: tuple[tuple[float, int], ...]
     """Quantiles of the matched votes of a person: pairs of the share of persons and the number of votes."""
+    counts_unreadable: int
+    """Matched rows whose count is not a whole number; a release refuses them."""
+    items_repeated: int
+    """Items with several rows of counts; a release refuses them."""
     items_unmatched: int
     most_unmatched: tuple[tuple[str | None, int], ...]
     """The items that failed to match most often, with their rows; None for an item that is not shown."""
@@ -90,6 +96,9 @@ class Check:
         yield _line("persons", self.persons)
         yield _line("  with a matched vote", self.persons_matched)
         yield _line("votes (a person counts once for an item)", self.votes)
+        if self.counts_unreadable or self.items_repeated:
+            yield _line("rows whose count is no whole number", self.counts_unreadable)
+            yield _line("items with several counts", self.items_repeated)
         if self.votes_per_person:
             yield _wrap("votes per person: " + ", ".join(f"{_NAMES[q]} {n:,}" for q, n in self.votes_per_person))
         if self.items_unmatched:

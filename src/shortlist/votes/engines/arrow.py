@@ -11,11 +11,13 @@ from shortlist.votes.columns import VOTES, CountColumn, PersonColumn, VoteColumn
 from shortlist.votes.engines.counted import LocalTally
 from shortlist.votes.engines.counting import count_matches
 from shortlist.votes.engines.duckdb_columns import take_plain_columns
+from shortlist.votes.engines.observed import ObservedTally, count_groups, keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, TypedRows, check_comparable, check_persons
 from shortlist.votes.files.source import Source
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
-from shortlist.votes.items.item_types import choose_exact_type, find_family
+from shortlist.votes.items.item_keys import check_observable
+from shortlist.votes.items.item_types import Family, choose_exact_type, find_family
 from shortlist.votes.items.keys import key_table
 from shortlist.votes.libraries import find_library, import_optional
 from shortlist.votes.workspace.failures import translate_errors
@@ -36,6 +38,11 @@ class ArrowTable(Table):
         with translate_errors(self._name):
             reader = _open_reader(self._given, columns.choose)
             return LocalTally(domain, count_reader(self._workspace, reader, domain, columns, start))
+
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group in the workspace."""
+        with translate_errors(self._name):
+            return observe_reader(self._workspace, _open_reader(self._given, columns.choose), columns, start)
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns."""
@@ -83,6 +90,32 @@ def count_batches(
             return count_matches(connection, relation, keys, voters, d=d)
         finally:
             connection.execute("RESET disabled_optimizers")
+
+
+def observe_reader(workspace: Workspace, reader: Any, columns: VoteColumns, start: Start) -> ObservedTally:
+    """Group the votes of batches with two columns by item."""
+    pa = import_optional("pyarrow")
+    declared = reader.schema.field(0).type
+    if pa.types.is_null(declared):
+        return ObservedTally([], lambda counts, ranks: [])
+    check_observable(find_family(declared), columns)
+    check_persons(_is_plain(reader.schema.field(1).type), columns)
+    start()
+    return observe_batches(workspace, reader, find_family(declared), columns.voters)
+
+
+def observe_batches(
+    workspace: Workspace, reader: Any, family: Family, voters: PersonColumn | CountColumn
+) -> ObservedTally:
+    """Group the votes of batches whose items are of one family."""
+    relation = take_plain_columns(workspace.connection.from_arrow(cast_exactly(reader)))
+    return keep_groups(workspace, count_groups(relation, voters), family, moved=False)
+
+
+def keep_counted(workspace: Workspace, reader: Any, family: Family) -> ObservedTally:
+    """Keep groups that another engine counted: batches of an item and its votes."""
+    relation = take_plain_columns(workspace.connection.from_arrow(cast_exactly(reader)))
+    return keep_groups(workspace, relation.project("item, other AS votes"), family, moved=False)
 
 
 def type_reader(workspace: Workspace, reader: Any) -> TypedRows:

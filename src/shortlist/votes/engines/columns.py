@@ -16,14 +16,16 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
-from shortlist.votes.engines.arrow import count_batches, type_reader
+from shortlist.votes.engines.arrow import count_batches, observe_batches, type_reader
 from shortlist.votes.engines.counted import LocalTally
 from shortlist.votes.engines.counting import number_rows
+from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.engines.table import Rows, Start, Table, Tally
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import NAME, Domain
-from shortlist.votes.items.item_types import choose_exact_type, find_family
+from shortlist.votes.items.item_keys import write_item, write_items
+from shortlist.votes.items.item_types import Family, choose_exact_type, find_family
 from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.items.python_values import is_missing, read_count
@@ -52,10 +54,17 @@ class ColumnsTable(Table):
             start()
             return LocalTally(domain, count_columns(self._workspace, items, others, domain, columns.voters))
 
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group in the workspace."""
+        with translate_errors(self._name):
+            items, others = self._take(columns.choose)
+            start()
+            return observe_columns(self._workspace, items, others, columns.voters)
+
     def read_rows(self, choose: Choose) -> Rows:
         """All rows: with types if both columns have one, else in a batch of Python values."""
         with translate_errors(self._name):
-            pair = [open_column(column) for column in self._take(choose)]
+            pair = open_pair(*self._take(choose))
             if any(column.typed is None for column in pair):
                 return [tuple(column.to_list() for column in pair)]
             table = import_optional("pyarrow").table([column.typed for column in pair], names=["item", "other"])
@@ -106,6 +115,14 @@ def open_column(given: Any) -> Column:
     return _convert(given) if typed else Column(values=list(given))
 
 
+def open_pair(items: Any, others: Any) -> tuple[Column, Column]:
+    """Open the columns of items and of persons or counts, which have one length."""
+    item, other = open_column(items), open_column(others)
+    if len(item) != len(other):
+        raise DataError("the columns of items and of persons or counts must have one length", "they differ")
+    return item, other
+
+
 def count_columns(
     workspace: Workspace, items: Any, others: Any, domain: Domain, voters: PersonColumn | CountColumn
 ) -> IntArray:
@@ -114,9 +131,7 @@ def count_columns(
     The type of such a column may come from its values, so no type is refused: what cannot match is ignored.
     """
     pa = import_optional("pyarrow")
-    item, other = open_column(items), open_column(others)
-    if len(item) != len(other):
-        raise DataError("the columns of items and of persons or counts must have one length", "they differ")
+    item, other = open_pair(items, others)
     item = _type_text(item)
     if item.typed is None:
         keys = number_rows(domain.d)
@@ -125,19 +140,58 @@ def count_columns(
         if pa.types.is_null(item.typed.type) or not can_match(domain.family, family):
             return np.zeros(domain.d, dtype=np.int64)
         keys = key_table(domain, choose_exact_type(item.typed.type), family)
-    counted = isinstance(voters, CountColumn)
-    if isinstance(voters, PersonColumn) and voters.cap is not None and other.typed is not None:
+    kind = pa.int64() if item.typed is None else item.typed.type
+    reader = _open_batches(_number_items(item, domain), kind, other, voters)
+    return count_batches(workspace, reader, keys, voters, d=domain.d)
+
+
+def observe_columns(workspace: Workspace, items: Any, others: Any, voters: PersonColumn | CountColumn) -> ObservedTally:
+    """Group the votes of two columns by item.
+
+    The type of such a column may come from its values, so no type is refused: what is no item is ignored, and a gap
+    that makes floats of whole numbers changes nothing.
+    """
+    pa = import_optional("pyarrow")
+    item, other = open_pair(items, others)
+    item = _type_text(item)
+    family = Family.OTHER if item.typed is None else find_family(item.typed.type)
+    # A cap keeps votes by a hash of the item, too, and one value may decide the type of the column.
+    if item.typed is not None and (family == Family.FLOAT or _has_cap(voters)):
+        item, family = Column(typed=write_items(item.typed)), Family.OTHER
+    kind = pa.binary() if item.typed is None else item.typed.type
+    return observe_batches(workspace, _open_batches(_write_items(item), kind, other, voters), family, voters)
+
+
+def _has_cap(voters: PersonColumn | CountColumn) -> bool:
+    return isinstance(voters, PersonColumn) and voters.cap is not None
+
+
+def _open_batches(items: Iterator[Any], kind: Any, other: Column, voters: PersonColumn | CountColumn) -> Any:
+    """Read items of one type with their persons or counts, as a reader of Arrow batches."""
+    pa, counted = import_optional("pyarrow"), isinstance(voters, CountColumn)
+    if _has_cap(voters) and other.typed is not None:
         # A cap keeps votes by a hash of the person, and one value may decide the type of the column.
         other = Column(typed=write_persons(other.typed))
-    pairs = zip(_number_items(item, domain), _write_others(other, counted=counted), strict=True)
     untyped = pa.int64() if counted else pa.large_binary()
-    kinds = [
-        pa.int64() if item.typed is None else item.typed.type,
-        untyped if other.typed is None else other.typed.type,
-    ]
-    schema = pa.schema(list(zip(("item", "other"), kinds, strict=True)))
+    schema = pa.schema([("item", kind), ("other", untyped if other.typed is None else other.typed.type)])
+    pairs = zip(items, _write_others(other, counted=counted), strict=True)
     batches = (pa.RecordBatch.from_arrays(list(pair), schema=schema) for pair in pairs)
-    return count_batches(workspace, pa.RecordBatchReader.from_batches(schema, batches), keys, voters, d=domain.d)
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _write_items(column: Column) -> Iterator[Any]:
+    """Items in batches: as they are if they have a type, else as bytes."""
+    pa = import_optional("pyarrow")
+    coded = None if column.codes is None else pa.array([write_item(each) for each in column.values], pa.binary())
+    for start in range(0, len(column), _BATCH):
+        part = slice(start, start + _BATCH)
+        if column.typed is not None:
+            yield _combine(column.typed[part])
+        elif coded is not None:
+            codes = column.codes[part].astype(np.int64)
+            yield coded.take(pa.array(np.where(codes < 0, len(coded) - 1, codes)))
+        else:
+            yield pa.array([write_item(each) for each in column.values[part]], pa.binary())
 
 
 def _open_pandas(given: Any) -> Column:

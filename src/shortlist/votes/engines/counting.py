@@ -31,7 +31,7 @@ def count_matches(connection: Any, plain: Any, keys: Any, voters: PersonColumn |
     voted = plain.filter(f"other IS NOT NULL{nothing}").set_alias("v")
     matched = voted.join(connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
     if isinstance(voters, CountColumn):
-        return take_counts(matched.project(f'"row", {_read_count(kind)} AS votes'), d=d)
+        return take_counts(matched.project(f'"row", {write_count_reader(kind)} AS votes'), d=d)
     return count_pairs(matched.project('"row", other AS person'), d=d, cap=voters.cap)
 
 
@@ -96,7 +96,7 @@ def scatter_counts(found: Any, *, d: int) -> IntArray:
     return counts
 
 
-def _read_count(kind: str) -> str:
+def write_count_reader(kind: str) -> str:
     """The SQL that reads a count, NULL where it is none."""
     value = "CAST(NULL AS BIGINT)"
     if _WHOLE_TYPES.fullmatch(kind):

@@ -10,15 +10,17 @@ from functools import partial
 from typing import Any
 
 from shortlist.votes.columns import VoteColumns
-from shortlist.votes.engines.arrow import count_reader, type_reader
+from shortlist.votes.engines.arrow import count_reader, observe_reader, type_reader
 from shortlist.votes.engines.counted import LocalTally
 from shortlist.votes.engines.counting import count_matches
 from shortlist.votes.engines.duckdb_columns import has_plain_persons, take_plain_columns
+from shortlist.votes.engines.observed import ObservedTally, count_groups, keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, TypedRows, check_comparable, check_persons
 from shortlist.votes.files.files import open_files
 from shortlist.votes.files.source import Source, translate_errors_of
 from shortlist.votes.header import Choose, Header, Origin
 from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import find_family
 from shortlist.votes.items.keys import key_table
 from shortlist.votes.libraries import import_optional
@@ -43,7 +45,9 @@ class DuckDBTable(Table):
         """The different items of the chosen column, as an Arrow array."""
         source = self._open(choose)
         with translate_errors_of(source), self._register():
-            column = take_plain_columns(source.relation).distinct().to_arrow_table().column(0)
+            plain = take_plain_columns(source.relation)
+            # A table may repeat an item often. A file of items hardly does, and duplicates are dropped later anyway.
+            column = (plain if source.files else plain.distinct()).to_arrow_table().column(0)
         source.check_unchanged()
         return column
 
@@ -61,6 +65,22 @@ class DuckDBTable(Table):
             counts = count_matches(self._connection, plain, key_table(domain, kept), columns.voters, d=domain.d)
         source.check_unchanged()
         return LocalTally(domain, counts)
+
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group where the relation is; the workspace keeps the groups."""
+        source = self._open(columns.choose)
+        with translate_errors_of(source, hint=_COMPLETE), self._register():
+            plain = take_plain_columns(source.relation)
+            if self._connection is None:
+                return observe_reader(self._workspace, open_stream(plain), columns, start)
+            family = find_family(_find_item_type(plain))
+            check_observable(family, columns)
+            check_persons(has_plain_persons(plain), columns)
+            start()
+            moved = self._connection is not self._workspace.connection
+            tally = keep_groups(self._workspace, count_groups(plain, columns.voters), family, moved=moved)
+        source.check_unchanged()
+        return tally
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns, in the workspace."""

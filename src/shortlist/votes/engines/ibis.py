@@ -6,10 +6,11 @@ from typing import Any
 
 from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, VoteColumns
-from shortlist.votes.engines.arrow import count_batches, count_reader, type_reader
+from shortlist.votes.engines.arrow import count_batches, count_reader, observe_reader, type_reader
 from shortlist.votes.engines.counted import LocalTally
 from shortlist.votes.engines.counting import number_rows, scatter_counts
 from shortlist.votes.engines.duckdb import open_duckdb_query
+from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.engines.sqlite import SqliteTable
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, check_comparable, check_persons
 from shortlist.votes.header import Choose, Header, Origin
@@ -51,6 +52,12 @@ class IbisTable(Table):
         """Count in the backend."""
         with translate_errors(self._name):
             return LocalTally(domain, self._count(domain, columns, start))
+
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group in the workspace: a backend may take different texts for one, and return either of them."""
+        with translate_errors(self._name):
+            reader = self._select(columns.choose, "item", "other").to_pyarrow().to_reader()
+            return observe_reader(self._workspace, reader, columns, start)
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns."""

@@ -8,13 +8,15 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, VoteColumns
-from shortlist.votes.engines.arrow import count_reader, type_reader
-from shortlist.votes.engines.columns import count_columns
+from shortlist.votes.engines.arrow import count_reader, keep_counted, observe_reader, type_reader
+from shortlist.votes.engines.columns import count_columns, observe_columns
 from shortlist.votes.engines.counted import LocalTally
 from shortlist.votes.engines.counting import scatter_counts
+from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, check_comparable, check_persons
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import choose_exact_type, find_family
 from shortlist.votes.items.keys import key_table
 from shortlist.votes.libraries import import_optional
@@ -33,6 +35,31 @@ class PolarsTable(Table):
         """Count in Polars."""
         with translate_errors(self._name):
             return LocalTally(domain, self._count(domain, columns, start))
+
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group in Polars; the workspace keeps the groups."""
+        pl = import_optional("polars")
+        with translate_errors(self._name):
+            lazy = self._select(columns.choose, "item", "other")
+            schema = lazy.collect_schema()
+            if pl.Object in schema.dtypes():
+                start()
+                frame = lazy.collect()
+                items, others = (each.to_list() if each.dtype == pl.Object else each.to_arrow() for each in frame)
+                return observe_columns(self._workspace, items, others, columns.voters)
+            if schema["item"] == pl.Null:
+                return ObservedTally([], lambda counts, ranks: [])
+            lazy, declared = _take_values(lazy)
+            check_observable(find_family(declared), columns)
+            check_persons(not schema["other"].is_nested(), columns)
+            start()
+            if isinstance(columns.voters, CountColumn):
+                reader = lazy.collect(engine="streaming").to_arrow().to_reader()
+                return observe_reader(self._workspace, reader, columns, start)
+            voted = _drop_gaps(lazy.drop_nulls("item"))
+            counted = _count_persons(voted, columns.voters.cap, by="item").collect(engine="streaming")
+            groups = counted.select("item", "votes").to_arrow().to_reader()
+            return keep_counted(self._workspace, groups, find_family(declared))
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns."""
@@ -60,10 +87,7 @@ class PolarsTable(Table):
             return count_columns(self._workspace, items, others, domain, columns.voters)
         if schema["item"] == pl.Null:
             return np.zeros(domain.d, dtype=np.int64)
-        # The code of a category depends on the other values of its column.
-        coded = [name for name, kind in schema.items() if isinstance(kind, pl.Categorical | pl.Enum)]
-        lazy = lazy.with_columns(pl.col(coded).cast(pl.String))
-        declared = lazy.select("item").clear().collect().to_arrow().schema.field(0).type
+        lazy, declared = _take_values(lazy)
         check_comparable(find_family(declared), domain, columns)
         check_persons(not schema["other"].is_nested(), columns)
         start()
@@ -75,18 +99,30 @@ class PolarsTable(Table):
             # Keys are times in UTC; the zone of the votes only says how to show them.
             lazy = lazy.with_columns(pl.col("item").to_physical())
             keys = keys.with_columns(pl.col("key").to_physical())
-        voted = lazy.drop_nulls("other")
-        if schema["other"].is_float():
-            voted = voted.filter(pl.col("other").is_not_nan())
-        matched = voted.join(keys.lazy(), left_on="item", right_on="key").select("row", "other")
+        matched = _drop_gaps(lazy).join(keys.lazy(), left_on="item", right_on="key").select("row", "other")
         counted = _count_persons(matched, columns.voters.cap).collect(engine="streaming")
         return scatter_counts(counted.to_dict(as_series=True), d=domain.d)
 
 
-def _count_persons(matched: Any, cap: int | None) -> Any:
+def _take_values(lazy: Any) -> tuple[Any, Any]:
+    """Take categories as text, as their codes depend on other votes; return the Arrow type of the items, too."""
+    pl = import_optional("polars")
+    coded = [name for name, kind in lazy.collect_schema().items() if isinstance(kind, pl.Categorical | pl.Enum)]
+    lazy = lazy.with_columns(pl.col(coded).cast(pl.String))
+    return lazy, lazy.select("item").clear().collect().to_arrow().schema.field(0).type
+
+
+def _drop_gaps(lazy: Any) -> Any:
+    """Drop rows without a person."""
+    pl = import_optional("polars")
+    voted = lazy.drop_nulls("other")
+    return voted.filter(pl.col("other").is_not_nan()) if lazy.collect_schema()["other"].is_float() else voted
+
+
+def _count_persons(matched: Any, cap: int | None, *, by: str = "row") -> Any:
     pl = import_optional("polars")
     if cap is None:
-        return matched.group_by("row").agg(pl.col("other").n_unique().alias("votes"))
-    turn = pl.struct("other", "row").hash().rank("ordinal").over("other")
+        return matched.group_by(by).agg(pl.col("other").n_unique().alias("votes"))
+    turn = pl.struct("other", by).hash().rank("ordinal").over("other")
     kept = matched.unique().filter(turn <= cap)
-    return kept.group_by("row").agg(pl.len().alias("votes"))
+    return kept.group_by(by).agg(pl.len().alias("votes"))

@@ -16,18 +16,30 @@ from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, VoteColumns
 from shortlist.votes.engines.counted import LocalTally, RemoteTally
 from shortlist.votes.engines.counting import take_counts
+from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.engines.postgres_session import Session
 from shortlist.votes.engines.postgres_types import Column, write_keys
+from shortlist.votes.engines.rows import observe_rows
 from shortlist.votes.engines.table import Batch, Rows, Start, Table, Tally, check_comparable
 from shortlist.votes.header import Choose
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.queries import READABLE
 from shortlist.votes.sql import invent_name
 from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.workspace import Workspace
+
+_PRESENT = {
+    "numeric": f"BETWEEN -{10**38 - 1} AND {10**38 - 1} AND scale(trim_scale({{item}})) <= 38",
+    "date": "BETWEEN '0001-01-01' AND '9999-12-31'",
+    "time": "< '24:00'",
+    "timestamp": "BETWEEN '0001-01-01' AND '9999-12-31 23:59:59.999999'",
+    "timestamptz": "BETWEEN '0001-01-01 00:00:00+00' AND '9999-12-31 23:59:59.999999+00'",
+}
+"""The conditions that Python can hold an item."""
 
 
 class PostgresTable(Table):
@@ -49,6 +61,15 @@ class PostgresTable(Table):
             return self._count(session, domain, columns, start)
         except BaseException:
             # The traceback of an error keeps the session, and an open transaction disturbs the server.
+            session.close()
+            raise
+
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group on the server."""
+        session = Session(self._given)
+        try:
+            return self._observe(session, columns, start)
+        except BaseException:
             session.close()
             raise
 
@@ -84,7 +105,39 @@ class PostgresTable(Table):
                 f'LEFT JOIN ({counted}) AS counted USING ("row")'
             )
             levels = session.fetch(f"SELECT votes, count(*) FROM {counts} GROUP BY votes")
-        return RemoteTally(domain, levels, lambda values, ranks: _find_rows(session, counts, values, ranks))
+        return RemoteTally(domain, levels, lambda values, ranks: _find_ranked(session, counts, '"row"', values, ranks))
+
+    def _observe(self, session: Session, columns: VoteColumns, start: Start) -> ObservedTally:
+        item, other = session.open_view(self._given.sql, columns.choose)
+        check_observable(item.family, columns)
+        start()
+        counts = f"pg_temp.{invent_name()}"
+        # Equal decimals with other numbers of digits are one item.
+        value = f"trim_scale({item.value})" if item.kind == "numeric" else item.value
+        condition = _PRESENT.get(item.kind, "IS NOT NULL").format(item=item.value)
+        voted = f"FROM {session.view} AS v WHERE {item.value} {condition} AND {other.is_present}"
+        with translate_errors(self._name, hint=READABLE), session.stoppable():
+            if isinstance(columns.voters, CountColumn):
+                session.execute("SET TRANSACTION READ ONLY")
+                rows = session.fetch(f"SELECT {value}, coalesce({other.count}, -1) {voted}")
+                return observe_rows(self._workspace, [tuple(zip(*rows, strict=True))] if rows else [], columns.voters)
+            session.execute(f"CREATE TABLE {counts} (item {item.key_type}, votes bigint)")
+            session.execute("SET TRANSACTION READ ONLY")
+            grouped = _write_grouping(value, other.person, voted, columns.voters.cap)
+            session.execute(f"INSERT INTO {counts} {grouped}")
+            levels = session.fetch(f"SELECT votes, count(*) FROM {counts} GROUP BY votes")
+        return ObservedTally(levels, lambda values, ranks: _find_ranked(session, counts, "item", values, ranks))
+
+
+def _write_grouping(value: str, person: str, voted: str, cap: int | None) -> str:
+    """The query that counts persons for each item."""
+    if cap is None:
+        return f"SELECT {value} AS item, count(DISTINCT {person}) AS votes {voted} GROUP BY 1"
+    pairs = f"SELECT DISTINCT {value} AS item, {person} AS person {voted}"
+    hashed = "hashtextextended(person::text || ' ' || item::text, 0)"
+    turn = f"row_number() OVER (PARTITION BY person ORDER BY {hashed}, item)"
+    turns = f"SELECT item, {turn} AS turn FROM ({pairs}) AS pairs"
+    return f"SELECT item, count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {cap} GROUP BY item"
 
 
 def _write_counting(person: str, matched: str, cap: int | None) -> str:
@@ -106,11 +159,16 @@ def _take_counts(workspace: Workspace, rows: list[tuple[int, Any]], *, d: int) -
     return take_counts(workspace.connection.from_arrow(pa.table({"row": places, "votes": votes})), d=d)
 
 
-def _find_rows(session: Session, counts: str, values: IntArray, ranks: IntArray) -> list[tuple[int, int, int]]:
-    ranked = f'SELECT votes, "row", row_number() OVER (PARTITION BY votes ORDER BY "row") - 1 AS rank FROM {counts}'
+def _find_ranked(
+    session: Session, counts: str, column: str, values: IntArray, ranks: IntArray
+) -> list[tuple[int, int, Any]]:
+    """The chosen rows or items, by their votes and their rank among those with as many votes."""
+    ranked = (
+        f"SELECT votes, {column}, row_number() OVER (PARTITION BY votes ORDER BY {column}) - 1 AS rank FROM {counts}"
+    )
     with translate_errors("the chosen items", hint=READABLE), session.stoppable():
         return session.fetch(
-            f'SELECT votes, rank, "row" FROM ({ranked} WHERE votes = ANY(%s)) AS ranked '
+            f"SELECT votes, rank, {column} FROM ({ranked} WHERE votes = ANY(%s)) AS ranked "
             "JOIN unnest(%s::bigint[], %s::bigint[]) AS picked (votes, rank) USING (votes, rank)",
             (np.unique(values).tolist(), values.tolist(), ranks.tolist()),
         )

@@ -70,6 +70,6 @@ def _find_database(query: Query) -> tuple[str, Query]:
         return find_library(database), query
     kind = database.dialect.name
     if kind != "sqlite":
-        return kind, query
+        return kind if kind == "postgresql" else "any other", query
     with translate_errors("the database"):
         return kind, Query(database.raw_connection().driver_connection, query.sql)

@@ -16,10 +16,12 @@ from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
 from shortlist.votes.engines.counted import LocalTally
 from shortlist.votes.engines.counting import count_pairs, take_counts
+from shortlist.votes.engines.observed import ObservedTally, keep_keys
 from shortlist.votes.engines.table import Batch, Rows, Start, Table, Tally
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_keys import write_item
 from shortlist.votes.items.keys import NO_ROW, Lookup
 from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
@@ -43,18 +45,26 @@ class RowsTable(Table):
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         """Look up every item in Python, and count in the workspace."""
-
-        def choose_and_start(header: Header) -> list[str]:
-            chosen = columns.choose(header)
-            start()
-            return chosen
-
-        with closing(self.read_batches(choose_and_start)) as batches:
+        with closing(self.read_batches(_choose_and_start(columns, start))) as batches:
             return LocalTally(domain, count_rows(self._workspace, batches, domain, columns.voters))
+
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Write every item as bytes in Python, and group in the workspace."""
+        with closing(self.read_batches(_choose_and_start(columns, start))) as batches:
+            return observe_rows(self._workspace, batches, columns.voters)
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns."""
         return self.read_batches(choose)
+
+
+def _choose_and_start(columns: VoteColumns, start: Start) -> Choose:
+    def choose(header: Header) -> list[str]:
+        chosen = columns.choose(header)
+        start()
+        return chosen
+
+    return choose
 
 
 def count_rows(
@@ -79,3 +89,22 @@ def count_rows(
         if isinstance(voters, CountColumn):
             return take_counts(connection.table(table), d=domain.d)
         return count_pairs(connection.table(table), d=domain.d, cap=voters.cap)
+
+
+def observe_rows(workspace: Workspace, batches: Iterable[Batch], voters: PersonColumn | CountColumn) -> ObservedTally:
+    """Group the votes of rows that come in batches by item; pairs are kept by the workspace, which spills."""
+    pa, connection, table = import_optional("pyarrow"), workspace.connection, invent_name()
+    counted = isinstance(voters, CountColumn)
+    kind = pa.int64() if counted else pa.binary()
+    connection.execute(f"CREATE TEMP TABLE {table} (item BLOB, other {'BIGINT' if counted else 'BLOB'})")
+    for items, others in batches:
+        present = [not is_missing(other) for other in others]
+        written = [write_item(item) if there else None for item, there in zip(items, present, strict=True)]
+        if counted:
+            # No count is −1, so what is no count is refused later.
+            values: list[Any] = [(-1 if (n := read_count(each)) is None else n) for each in others]
+        else:
+            values = [write_person(each) if there else None for each, there in zip(others, present, strict=True)]
+        pairs = pa.table({"item": pa.array(written, pa.binary()), "other": pa.array(values, kind)})
+        connection.from_arrow(pairs).filter("item IS NOT NULL AND other IS NOT NULL").insert_into(table)
+    return keep_keys(workspace, connection.table(table), voters)

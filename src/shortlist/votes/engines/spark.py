@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -11,11 +11,13 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
-from shortlist.votes.engines.arrow import count_reader, type_reader
+from shortlist.votes.engines.arrow import count_reader, observe_reader, type_reader
 from shortlist.votes.engines.counted import LocalTally, RemoteTally
+from shortlist.votes.engines.observed import ObservedTally, convert_items
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, check_comparable, check_persons
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
+from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import Family, find_family
 from shortlist.votes.items.keys import key_table
 from shortlist.votes.libraries import import_optional
@@ -23,6 +25,13 @@ from shortlist.votes.workspace.failures import translate_errors
 
 _HINT = "is the Spark session still running, and does the table read without an error there?"
 _NEVER_PERSONS = ("array", "map", "struct", "variant", "interval", "geo")
+_PRESENT = {
+    Family.TEXT: "IS NOT NULL AND is_valid_utf8(item)",
+    Family.DATE: "BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'",
+    Family.NAIVE: "BETWEEN TIMESTAMP_NTZ'0001-01-01' AND TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'",
+    Family.AWARE: "BETWEEN TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
+}
+"""The conditions that Python can hold an item."""
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -48,17 +57,28 @@ class SparkTable(Table):
             levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
         return RemoteTally(domain, levels, lambda counts, ranks: _find_rows(tallied, counts, ranks))
 
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group in Spark."""
+        with self._work():
+            plain = self._select(columns.choose, "item", "other")
+            family = find_family(_find_arrow_type(plain))
+            check_observable(family, columns)
+            check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
+            start()
+            if isinstance(columns.voters, CountColumn):
+                return observe_reader(self._workspace, plain.toArrow().to_reader(), columns, start)
+            voted = _drop_gaps(plain).where(f"item {_PRESENT.get(family, 'IS NOT NULL')}")
+            tallied = _count_persons(voted, columns.voters.cap, by="item").select("item", "votes").localCheckpoint()
+            levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
+        return ObservedTally(levels, lambda counts, ranks: _find_items(tallied, family, counts, ranks))
+
     def plan_counts(self, domain: Domain, columns: VoteColumns) -> Any:
         """The data frame of rows and their votes, which Spark computes when it is asked for."""
         functions = import_optional("pyspark.sql.functions", extra="spark", purpose="reading Spark tables")
         plain = self._select(columns.choose, "item", "other")
         keys = _make_keys(plain, domain, columns)
-        kind = dict(plain.dtypes)["other"]
-        check_persons(not kind.startswith(_NEVER_PERSONS), columns)
-        voted = plain.where("other IS NOT NULL")
-        if kind in ("double", "float"):
-            voted = voted.where("NOT isnan(other)").withColumn("other", functions.col("other") + 0)
-        matched = voted.join(keys, functions.col("item") == functions.col("key")).select("row", "other")
+        check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
+        matched = _drop_gaps(plain).join(keys, functions.col("item") == functions.col("key")).select("row", "other")
         rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
         cap = columns.voters.cap if isinstance(columns.voters, PersonColumn) else None
         counted = rows.join(_count_persons(matched, cap), on="row", how="left").fillna(0, "votes")
@@ -114,14 +134,8 @@ def keep_quiet(session: Any) -> Iterator[None]:
 
 def _make_keys(plain: Any, domain: Domain, columns: VoteColumns) -> Any:
     """The table of keys as a data frame, in the type of the votes."""
-    pa, types = import_optional("pyarrow"), import_optional("pyspark.sql.types")
-    to_arrow = import_optional("pyspark.sql.pandas.types").to_arrow_type
-    spark_type = plain.schema["item"].dataType
-    try:
-        instants = isinstance(spark_type, types.TimestampType)
-        kept = pa.timestamp("us", "UTC") if instants else to_arrow(spark_type)
-    except Exception:  # a type that Arrow has not
-        kept = pa.struct([])
+    types, spark_type = import_optional("pyspark.sql.types"), plain.schema["item"].dataType
+    kept = _find_arrow_type(plain)
     among = find_family(kept)
     check_comparable(among, domain, columns)
     keys = key_table(domain, kept, among)
@@ -132,23 +146,54 @@ def _make_keys(plain: Any, domain: Domain, columns: VoteColumns) -> Any:
     return plain.sparkSession.createDataFrame(keys)
 
 
-def _count_persons(matched: Any, cap: int | None) -> Any:
+def _find_arrow_type(plain: Any) -> Any:
+    """The Arrow type of the items."""
+    pa, types = import_optional("pyarrow"), import_optional("pyspark.sql.types")
+    to_arrow = import_optional("pyspark.sql.pandas.types").to_arrow_type
+    spark_type = plain.schema["item"].dataType
+    try:
+        return pa.timestamp("us", "UTC") if isinstance(spark_type, types.TimestampType) else to_arrow(spark_type)
+    except Exception:  # a type that Arrow has not
+        return pa.struct([])
+
+
+def _drop_gaps(plain: Any) -> Any:
+    """Drop rows without a person, and make one person of 0 and −0."""
+    voted, functions = plain.where("other IS NOT NULL"), import_optional("pyspark.sql.functions")
+    if dict(plain.dtypes)["other"] not in ("double", "float"):
+        return voted
+    return voted.where("NOT isnan(other)").withColumn("other", functions.col("other") + 0)
+
+
+def _count_persons(matched: Any, cap: int | None, *, by: str = "row") -> Any:
     functions = import_optional("pyspark.sql.functions")
     if cap is None:
-        return matched.groupBy("row").agg(functions.count_distinct("other").alias("votes"))
-    order = functions.xxhash64("other", "row"), "row"
+        return matched.groupBy(by).agg(functions.count_distinct("other").alias("votes"))
+    order = functions.xxhash64("other", by), by
     window = import_optional("pyspark.sql.window").Window.partitionBy("other").orderBy(*order)
     kept = matched.distinct().withColumn("turn", functions.row_number().over(window)).where(f"turn <= {cap}")
-    return kept.groupBy("row").agg(functions.count("*").alias("votes"))
+    return kept.groupBy(by).agg(functions.count("*").alias("votes"))
 
 
 def _find_rows(tallied: Any, counts: IntArray, ranks: IntArray) -> list[tuple[int, int, int]]:
-    functions = import_optional("pyspark.sql.functions")
-    window = import_optional("pyspark.sql.window").Window.partitionBy("votes").orderBy("row")
     with translate_errors("the chosen items", hint=_HINT), keep_quiet(tallied.sparkSession):
-        chosen = tallied.where(functions.col("votes").isin(np.unique(counts).tolist()))
-        ranked = chosen.withColumn("rank", functions.row_number().over(window).cast("long") - 1)
-        picks = import_optional("pyarrow").table({"votes": counts, "rank": ranks})
-        wanted = functions.broadcast(tallied.sparkSession.createDataFrame(picks))
-        found = ranked.join(wanted, on=["votes", "rank"]).collect()
+        found = _find_ranked(tallied, counts, ranks, by="row").collect()
     return [(row["votes"], row["rank"], row["row"]) for row in found]
+
+
+def _find_items(tallied: Any, family: Family, counts: IntArray, ranks: IntArray) -> Iterable[tuple[int, int, Any]]:
+    with translate_errors("the chosen items", hint=_HINT), keep_quiet(tallied.sparkSession):
+        found = _find_ranked(tallied, counts, ranks, by="item").toArrow()
+    items = convert_items(found.column("item").combine_chunks(), family)
+    return zip(found.column("votes").to_pylist(), found.column("rank").to_pylist(), items, strict=True)
+
+
+def _find_ranked(tallied: Any, counts: IntArray, ranks: IntArray, *, by: str) -> Any:
+    """The chosen groups, by their votes and their rank among those with as many votes."""
+    functions = import_optional("pyspark.sql.functions")
+    window = import_optional("pyspark.sql.window").Window.partitionBy("votes").orderBy(by)
+    chosen = tallied.where(functions.col("votes").isin(np.unique(counts).tolist()))
+    ranked = chosen.withColumn("rank", functions.row_number().over(window).cast("long") - 1)
+    picks = import_optional("pyarrow").table({"votes": counts, "rank": ranks})
+    wanted = functions.broadcast(tallied.sparkSession.createDataFrame(picks))
+    return ranked.join(wanted, on=["votes", "rank"])

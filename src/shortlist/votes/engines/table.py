@@ -1,4 +1,4 @@
-"""What every engine offers: to read the items of a domain, to count votes, and to hand rows over for a check."""
+"""What every engine offers: to read a domain, to count votes with or without one, and to hand rows to a check."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import Picks, Profile
 from shortlist.votes.columns import CountColumn, VoteColumns
+from shortlist.votes.engines.observed import ObservedTally
 from shortlist.votes.files.source import Source
 from shortlist.votes.header import Choose
 from shortlist.votes.items.domain import Domain
@@ -74,6 +75,10 @@ class Table(ABC):
     @abstractmethod
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         """Match votes to the rows of a domain, and count different persons for each row."""
+
+    @abstractmethod
+    def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
+        """Group votes by item, without a domain, and count different persons for each item."""
 
     @abstractmethod
     def read_rows(self, choose: Choose) -> Rows:

@@ -69,7 +69,7 @@ def number_items(column: Any) -> Domain:
             seen=family,
         )
     with translate_errors(NAME, hint="timestamps must be whole microseconds, and numbers may have 38 digits"):
-        column = column.cast(choose_exact_type(column.type)).cast(_held_type(column.type, family))
+        column = column.cast(choose_exact_type(column.type)).cast(choose_held_type(column.type, family))
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if isinstance(column, pa.ChunkedArray):  # more than one array can hold
             column = pa.concat_arrays(column.chunks)
@@ -83,7 +83,7 @@ def number_items(column: Any) -> Domain:
     return Domain(items=column, family=Family.INTEGER if decimal else family)
 
 
-def _held_type(arrow_type: Any, family: Family) -> Any:
+def choose_held_type(arrow_type: Any, family: Family) -> Any:
     """The type that we hold items in: one for each family, wide enough for all of its values."""
     pa = import_optional("pyarrow")
     plain = choose_exact_type(arrow_type)

@@ -55,9 +55,12 @@ class ArrayTally:
 
     def items(self, picks: Picks) -> IntArray:
         """The indices of the chosen items; inside a level they are ranked by index."""
-        if self._view is None or picks.levels.min() < self._view.floor:
-            self._view = self._look(1, EVERY_LEVEL)
-        return self._view.items(picks)
+        if not len(picks.levels):
+            return picks.ranks
+        view = self._view  # another thread may replace it meanwhile
+        if view is None or picks.levels.min() < view.floor:
+            view = self._view = self._look(1, EVERY_LEVEL)
+        return view.items(picks)
 
     def _look(self, k: int, depth: int) -> View:
         """Copy the counts that can matter if they are few, else tally all of them."""

@@ -50,10 +50,10 @@ class Window:
 
     def items(self, picks: Picks) -> IntArray:
         """The indices of the items with these levels and ranks."""
-        lowest = int(picks.levels.min())
-        if self._order is None or lowest < self._order[0]:
-            self._order = lowest, *self._sorted(lowest)
-        _, positions, values = self._order
+        lowest, order = int(picks.levels.min()), self._order  # another thread may replace it meanwhile
+        if order is None or lowest < order[0]:
+            order = self._order = lowest, *self._sorted(lowest)
+        _, positions, values = order
         found: IntArray = positions[np.searchsorted(values, picks.levels) + picks.ranks]
         return found if self._indices is None else np.take(self._indices, found)
 

@@ -1,0 +1,98 @@
+"""What is audited: a mechanism with its parameters, which is built for any k, neighbour relation and epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from shortlist.errors import ParameterError
+from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism
+from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
+
+_DELTA = Fraction(1, 5)
+"""Large, because a small delta makes no difference for the few items that can be enumerated."""
+_OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "auto": [{}, {"delta": _DELTA}, {"ordered": False}, {"votes_per_person": 1}],
+    "fastjoint": [{"beta": Fraction(1, 4)}],
+    "cdp-peel": [{"delta": _DELTA}],
+    "noisy-counts": [{"votes_per_person": 1}, {"votes_per_person": 1, "delta": _DELTA}],
+}
+_SMALLEST, _LARGEST = Fraction(1, 100), Fraction(10)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A mechanism with all parameters but k and the neighbour relation."""
+
+    kind: type[Mechanism]
+    epsilon: Fraction
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.epsilon, tuple(self.options.items())))
+
+    def build(self, k: int, relation: str = "add-remove", *, stretch: Fraction = Fraction(1)) -> Mechanism:
+        """Build the mechanism; with `stretch`, for so many times epsilon."""
+        return _build(self.kind, k, relation, self.epsilon * stretch, tuple(self.options.items()))
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta that is asked for."""
+        return self.options.get("delta")
+
+    @property
+    def cap(self) -> int | None:
+        """How many votes one person casts at most, if the mechanism relies on it."""
+        return self.options.get("votes_per_person")
+
+    def __str__(self) -> str:
+        written = (f"{name}={_write(value)}" for name, value in self.options.items())
+        return ", ".join([self.kind.name, *written])
+
+
+def list_cases(mechanism: str | Mechanism | None, epsilon: Real) -> list[Case]:
+    """List what is audited: one mechanism by its name or as an object, or all those that may make secure releases.
+
+    >>> [str(case) for case in list_cases("noisy-counts", 1)]
+    ['noisy-counts, votes_per_person=1', 'noisy-counts, votes_per_person=1, delta=0.2']
+    """
+    exact = read_positive(epsilon, name="epsilon")
+    if isinstance(mechanism, Mechanism):
+        exact = mechanism.epsilon
+    if not _SMALLEST <= exact <= _LARGEST:
+        raise ParameterError(
+            "{epsilon} must be from {smallest} to {largest} for an audit",
+            "not {value}",
+            hint="other values use the same code; samples cannot show it",
+            smallest=write_exact(_SMALLEST),
+            largest=write_exact(_LARGEST),
+            value=quote(epsilon),
+        )
+    if isinstance(mechanism, Mechanism):
+        names = [each.name for each in fields(mechanism) if each.name not in ("k", "epsilon", "neighbours")]
+        given = {name: value for name, value in mechanism.parameters.items() if name in names}
+        return [Case(kind=type(mechanism), epsilon=exact, options=MappingProxyType(given))]
+    if mechanism is not None and mechanism not in MECHANISMS:
+        build_mechanism(mechanism, k=1, epsilon=exact)  # says which names there are
+    every = mechanism is None
+    kinds = [kind for kind in MECHANISMS.values() if (not kind.research if every else kind.name == mechanism)]
+    return [
+        Case(kind=kind, epsilon=exact, options=MappingProxyType(options))
+        for kind in kinds
+        for options in _OPTIONS.get(kind.name, [{}])
+    ]
+
+
+@cache
+def _build(
+    kind: type[Mechanism], k: int, relation: str, epsilon: Fraction, options: tuple[tuple[str, Any], ...]
+) -> Mechanism:
+    return kind(k=k, epsilon=epsilon, neighbours=relation, **dict(options))  # type: ignore[arg-type]
+
+
+def _write(value: object) -> str:
+    return write_exact(value) if isinstance(value, Fraction) else str(value)

@@ -1,0 +1,1 @@
+"""Mechanisms without a public list of items: limited-domain, threshold and stable."""

@@ -1,0 +1,176 @@
+"""Stable: the exact top set of a size where the counts have a wide gap, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from flint import arb
+
+from shortlist.array_types import IntArray
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import exp_minus
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import quantile
+from shortlist.exact.noise import DiscreteLaplace, bound_noise
+from shortlist.exact.uniform import Uniform, draw_below
+from shortlist.mechanisms.mechanism import Prepared
+from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
+from shortlist.privacy import Neighbours
+from shortlist.privacy.numbers import Real, quote, read_whole
+from shortlist.profile import Picks, Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stable(UnknownDomain):
+    """Choose a size n with probability ∝ e^(ε₁ g(n) / 2Δ), then release the n most-voted items if g(n) is wide.
+
+    g(n) is the gap between the n-th and the next largest count; a count that does not exist is 0. The set is released
+    if g(n) is above 0 and g(n) + discrete Laplace noise of scale Δ/ε₂ reaches `threshold`. Else nothing is. Sizes are
+    from `at_least` to k; `at_least` is half of k by default, and a pair as k gives both.
+
+    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1.
+    Proof  stable.proof.md.
+    Cost   one pass over the profile, then one choice and one noise for each draw.
+
+    >>> mechanism = Stable(k=10, epsilon=1, delta="1e-6")
+    >>> mechanism.sizes, mechanism.threshold
+    (range(5, 11), 28)
+    """
+
+    name: ClassVar[str] = "stable"
+    summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
+    when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
+    colour: ClassVar[str] = "#e7298a"
+
+    at_least: int | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int | tuple[int, int],
+            epsilon: Real,
+            delta: Real,
+            neighbours: Neighbours | str = ...,
+            at_least: int | None = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        given: object = self.k
+        if isinstance(given, Sequence) and not isinstance(given, str):
+            if len(given) != 2 or self.at_least is not None:
+                raise ParameterError(
+                    "{k} must be a number, or two numbers for the smallest and the largest size",
+                    "not {value}",
+                    value=quote(given),
+                )
+            self._read(k=given[1], at_least=given[0])
+        UnknownDomain.__post_init__(self)
+        smallest = (self.k + 1) // 2 if self.at_least is None else read_whole(self.at_least, name="at_least")
+        if smallest > self.k:
+            raise ParameterError(
+                "{at_least} must be at most {k}, which is {largest}",
+                "not {value}",
+                largest=quote(self.k),
+                value=quote(smallest),
+            )
+        self._read(at_least=smallest)
+
+    @property
+    def sizes(self) -> range:
+        """How many items a set may have."""
+        assert self.at_least is not None
+        return range(self.at_least, self.k + 1)
+
+    @property
+    def size_epsilon(self) -> Fraction:
+        """ε₁, which the choice of the size spends: half of epsilon, or 0 where there is only one size."""
+        return self.epsilon / 2 if len(self.sizes) > 1 else Fraction(0)
+
+    @property
+    def rate(self) -> Fraction:
+        """How fast the weight of a size falls with each vote by which its gap is narrower."""
+        return self.size_epsilon / (2 * self.neighbours.sensitivity)
+
+    @property
+    def law(self) -> DiscreteLaplace:
+        """The noise on the gap."""
+        return DiscreteLaplace(self.neighbours.sensitivity / (self.epsilon - self.size_epsilon))
+
+    @property
+    def threshold(self) -> int:
+        """The smallest noisy gap with which a set is released.
+
+        It is Δ + 1 + T with the smallest T such that P(noise ≥ T + 1) ≤ delta.
+        """
+        return self.neighbours.sensitivity + 1 + bound_noise(self.law, 1, 2 * self.delta)
+
+    @property
+    def unordered(self) -> bool:
+        """True: the items have no order."""
+        return True
+
+    def _prepare_observed(self, observed: Profile) -> StableSets:
+        return StableSets(observed, sizes=self.sizes, rate=self.rate, law=self.law, threshold=self.threshold)
+
+
+class StableSets(Prepared):
+    """The law of stable on the profile of the observed items."""
+
+    def __init__(
+        self, observed: Profile, *, sizes: range, rate: Fraction, law: DiscreteLaplace, threshold: int
+    ) -> None:
+        self._observed = observed
+        self._law = law
+        self._threshold = threshold
+        self.gaps = find_gaps(observed, sizes)
+        self._sizes = sizes
+        widths, numbers = np.unique(self.gaps, return_counts=True)
+        self._cells = [
+            GapCell(rate=rate, gap=gap, loss=int(widths[-1]) - gap, sizes=number)
+            for gap, number in zip(widths.tolist(), numbers.tolist(), strict=True)
+        ]
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose a set of items, or none."""
+        cell = quantile(Uniform(bits), self._cells)
+        fitting = np.flatnonzero(self.gaps == cell.gap)
+        size = self._sizes[int(fitting[draw_below(len(fitting), bits)])]
+        noisy = cell.gap + self._law.draw(1, bits)[0]
+        released = size if cell.gap > 0 and noisy >= self._threshold else 0
+        picks = self._observed.picks(np.arange(released))
+        return Picks(levels=picks.levels, ranks=picks.ranks, unordered=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapCell:
+    """All sizes with the same gap, which is `loss` votes narrower than the widest."""
+
+    rate: Fraction
+    gap: int
+    loss: int
+    sizes: int
+
+    def weight(self) -> arb:
+        """Enclose the weight of these sizes together."""
+        return self.sizes * exp_minus(self.rate * self.loss)
+
+    def split(self) -> None:
+        """Return None: there are no smaller parts."""
+
+
+def find_gaps(observed: Profile, sizes: range) -> IntArray:
+    """Find the gap after the first n counts, for every size n. A count that does not exist is 0.
+
+    >>> find_gaps(Profile.of(np.array([9, 4, 4])), range(1, 6)).tolist()
+    [5, 0, 4, 0, 0]
+    """
+    top = observed.top(min(sizes[-1] + 1, observed.d))
+    padded = np.concatenate([top, np.zeros(max(0, sizes[-1] + 1 - len(top)), dtype=np.int64)])
+    gaps: IntArray = padded[:-1] - padded[1:]
+    return gaps[sizes[0] - 1 :]

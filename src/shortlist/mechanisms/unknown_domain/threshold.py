@@ -1,0 +1,142 @@
+"""Threshold: noise on the counts of the observed items, and a threshold that items of one person do not pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import shortfall, working_precision
+from shortlist.exact.bits import Bits
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
+from shortlist.mechanisms.counts.calibrated import choose_noise
+from shortlist.mechanisms.counts.largest import LargestNoisyCounts
+from shortlist.mechanisms.mechanism import Prepared
+from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
+from shortlist.privacy import Neighbours
+from shortlist.privacy.numbers import Real, quote, read_whole
+from shortlist.privacy.zcdp import rho_from, round_down
+from shortlist.profile import Picks, Profile
+
+_PRECISION = 128
+
+
+class NoiseLaw(StrEnum):
+    """The law of the noise on each count."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold(UnknownDomain):
+    """Choose the items whose noisy counts reach a threshold, the k largest at most, and release these counts.
+
+    With m votes per person and c = mΔ, the noise is discrete Gaussian of variance c/2ρ or discrete Laplace of scale
+    c/ε. Without `noise`, it is the law with the lower threshold. Equal noisy counts are ordered at random.
+
+    Claim  (epsilon, delta)-DP when one person casts at most m votes, for different items.
+    Proof  threshold.proof.md.
+    Cost   one pass over the profile, then about k noises for each draw, however many items there are.
+
+    >>> mechanism = Threshold(k=100, epsilon=1, delta="1e-6", votes_per_person=20)
+    >>> mechanism.law, mechanism.threshold
+    (DiscreteGaussian(variance=...), 116)
+    """
+
+    name: ClassVar[str] = "threshold"
+    summary: ClassVar[str] = "the items whose counts reach a threshold after noise, with the noisy counts"
+    when: ClassVar[str] = "there is no list of all items, people cast few votes each, and k is large"
+    colour: ClassVar[str] = "#7570b3"
+
+    votes_per_person: int
+    noise: NoiseLaw | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            delta: Real,
+            votes_per_person: int,
+            noise: NoiseLaw | str | None = ...,
+            neighbours: Neighbours | str = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        UnknownDomain.__post_init__(self)
+        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
+        self._read(
+            noise=min(NoiseLaw, key=lambda each: self._find(each)[1]) if self.noise is None else self._read_law()
+        )
+
+    @property
+    def law(self) -> DiscreteGaussian | DiscreteLaplace:
+        """The noise on each count."""
+        return self._find(self.noise)[0]
+
+    @property
+    def counted(self) -> bool:
+        """True: noisy counts are released with the items."""
+        return True
+
+    @property
+    def threshold(self) -> int:
+        """The smallest noisy count that is released."""
+        return self._find(self.noise)[1]
+
+    def _read_law(self) -> NoiseLaw:
+        try:
+            return NoiseLaw(str(self.noise))
+        except ValueError:
+            names = " or ".join(repr(str(each)) for each in NoiseLaw)
+            raise ParameterError(
+                "{noise} must be {names}", "not {value}", names=names, value=quote(self.noise)
+            ) from None
+
+    def _find(self, noise: NoiseLaw | None) -> tuple[DiscreteGaussian | DiscreteLaplace, int]:
+        gaussian = noise is NoiseLaw.GAUSSIAN
+        # Laplace noise needs no delta, so that all of delta hides items.
+        rho = rho_from(self.epsilon, self.delta / 2) if gaussian else None
+        law = choose_noise(self.votes_per_person * self.neighbours.sensitivity, self.epsilon, rho)
+        hidden = self.delta / 2 if gaussian else self.delta
+        return law, find_threshold(law, self.votes_per_person, hidden)
+
+    def _prepare_observed(self, observed: Profile) -> ItemsAboveThreshold:
+        return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
+
+
+class ItemsAboveThreshold(Prepared):
+    """The law of threshold on the profile of the observed items."""
+
+    def __init__(self, observed: Profile, *, k: int, law: DiscreteGaussian | DiscreteLaplace, threshold: int) -> None:
+        self._largest = LargestNoisyCounts(observed, k=min(k, observed.d), noise=law)
+        self._threshold = threshold
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose the items, with their noisy counts."""
+        picks = self._largest.draw(bits)
+        assert picks.counts is not None
+        released = picks.counts >= self._threshold
+        return Picks(levels=picks.levels[released], ranks=picks.ranks[released], counts=picks.counts[released])
+
+
+@lru_cache(maxsize=256)
+def find_threshold(law: DiscreteGaussian | DiscreteLaplace, most: int, hidden: Fraction) -> int:
+    """Find a T such that items with one vote stay below T after noise.
+
+    Claim   p = P(1 + noise ≥ T) satisfies most · p ≤ hidden and p ≤ 1 − e^(−x), where x is 1/b or 1/2σ².
+
+    >>> find_threshold(DiscreteLaplace(Fraction(1)), 1, Fraction(1, 10**6))
+    15
+    """
+    x = 1 / law.b if isinstance(law, DiscreteLaplace) else 1 / (2 * law.variance)
+    with working_precision(_PRECISION):
+        rare = round_down(shortfall(x))
+    # `bound_noise` finds the smallest B with 2 · count · P(noise ≥ B + 1) ≤ failure.
+    return 2 + max(bound_noise(law, most, 2 * hidden), bound_noise(law, 1, 2 * rare))

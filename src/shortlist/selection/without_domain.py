@@ -1,0 +1,58 @@
+"""Which mechanism runs where there is no public list of items."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from shortlist.errors import ParameterError
+from shortlist.mechanisms import MECHANISMS, Auto, LimitedDomain, Mechanism, Threshold, build_mechanism, takes_cap
+
+_LESS = Fraction(4, 5)
+"""`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
+_LIST = "pass {domain='catalogue.csv'}, a public list of all items that may be released, voted for or not"
+
+
+def build_without_domain(mechanism: str | Mechanism, *, votes_per_person: int | None, **parameters: Any) -> Mechanism:
+    """Build a mechanism that needs no domain. `auto` takes the one that asks for fewer votes, by public numbers alone.
+
+    >>> common = {"k": 100, "epsilon": 1, "delta": "1e-6"}
+    >>> [build_without_domain("auto", votes_per_person=cap, **common).name for cap in (None, 20)]
+    ['limited-domain', 'threshold']
+    """
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else MECHANISMS.get(mechanism)
+    if kind is Auto:
+        given = dict(mechanism.parameters) if isinstance(mechanism, Mechanism) else {}
+        terms = {**parameters, "votes_per_person": votes_per_person}
+        return _choose(given | {name: value for name, value in terms.items() if value is not None})
+    if kind is not None and kind.needs_domain:
+        raise ParameterError(
+            "{mechanism} must be one of {names} where there is no {domain}",
+            "not {name}",
+            hint=_LIST + ", or leave {mechanism} out and pass {delta=1e-6}",
+            names=", ".join(each.name for each in MECHANISMS.values() if not each.needs_domain),
+            name=kind.name,
+        )
+    if kind is not None and takes_cap(mechanism):
+        parameters["votes_per_person"] = votes_per_person
+    return build_mechanism(mechanism, **parameters)
+
+
+def _choose(parameters: dict[str, Any]) -> Mechanism:
+    """Choose by public numbers: how many votes an item needs to be released."""
+    if parameters.get("delta") is None:
+        raise ParameterError(
+            "{delta} or {domain} must be given",
+            "neither was. Without a public list of items, an item that only one person voted for must not show; δ is "
+            "the probability that it does",
+            hint=_LIST + "; or pass {delta=1e-6}",
+        )
+    # The order of a list costs nothing here.
+    parameters.pop("ordered", None)
+    limited = build_mechanism("limited-domain", **parameters)
+    assert isinstance(limited, LimitedDomain)
+    if limited.votes_per_person is None:
+        return limited
+    above = build_mechanism("threshold", **parameters)
+    assert isinstance(above, Threshold)
+    return above if above.threshold < _LESS * limited.votes_needed else limited

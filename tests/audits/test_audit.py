@@ -1,0 +1,209 @@
+"""The audit: it passes for every mechanism that may make secure releases, and fails for those made to be wrong."""
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import shortlist
+from shortlist import SeededBits
+from shortlist.audits import frequencies, hostile_votes, tables
+from shortlist.audits.cases import Case, list_cases
+from shortlist.audits.lower_bound import bound_epsilon, find_far_pair
+from shortlist.audits.privacy_loss import Pair, enumerate_losses
+from shortlist.audits.stated import LAWS, state_law
+from shortlist.audits.statistics import bound_above, bound_below, chi_square_tail
+from shortlist.errors import OutputError, ParameterError
+from shortlist.exact.balls import working_precision
+from shortlist.mechanisms import MECHANISMS, Joint, PNFPeel
+from shortlist.profile import EVERY_LEVEL, Profile
+
+WITHOUT_LAW = set()
+"""Mechanisms for secure releases whose law the audit cannot enumerate."""
+
+
+@pytest.mark.parametrize("case", list_cases(None, 1), ids=str)
+def test_every_mechanism_draws_what_it_states(case):
+    """Frequencies follow the stated law and no other, and samples prove no epsilon above the promised one."""
+    bits = SeededBits(11)
+    seen = frequencies.check_frequencies(case, 2000, bits)
+    assert seen.passed, seen
+    assert bound_epsilon(case, find_far_pair(case), 1000, bits).epsilon <= 1
+
+
+def test_every_mechanism_for_secure_releases_has_a_law():
+    """No mechanism is left out of the audit by mistake."""
+    assert {name for name, kind in MECHANISMS.items() if not kind.research} - set(LAWS) == WITHOUT_LAW
+
+
+class Modest(Case):
+    """A case that promises less than it spends: its mechanisms run with twice its epsilon."""
+
+    def build(self, k, relation="add-remove", *, stretch=Fraction(1)):
+        return super().build(k, relation, stretch=stretch * 2)
+
+
+@pytest.mark.parametrize("name", ["margin-joint", "cdp-peel", "noisy-counts"])
+def test_a_law_keeps_its_guarantee_and_not_a_smaller_one(name):
+    """Enumeration accepts the stated epsilon and delta, and rejects a promise of half of it."""
+    case = list_cases(name, 1)[0]
+    assert enumerate_losses(case, "add-remove").private
+    modest = Modest(kind=case.kind, epsilon=case.epsilon, options=case.options)
+    assert not enumerate_losses(modest, "add-remove").private
+
+
+# Mechanisms made to be wrong: the name, the guarantee and the parameters are those of a right one.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostFactor(PNFPeel):
+    """A factor 2 is lost: it draws with twice its epsilon."""
+
+    def _prepare(self, levels):
+        return PNFPeel(k=self.k, epsilon=2 * self.epsilon, neighbours=self.neighbours).prepare(levels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncatedGumbel(Joint):
+    """Gumbel noise in floating point from few uniform numbers: an item that is far behind cannot win."""
+
+    def _prepare(self, levels):
+        return FloatGumbel(levels, self)
+
+
+class FloatGumbel:
+    def __init__(self, levels, mechanism):
+        self.profile, self.mechanism = levels.above(levels.d, EVERY_LEVEL), mechanism
+
+    def draw(self, bits):
+        uniform = (np.frombuffer(bits.draw(self.profile.d), dtype=np.uint8) % 3 + 1) / 4
+        counts = np.repeat(self.profile.values, self.profile.sizes)
+        noisy = float(self.mechanism.rate) * counts - np.log(-np.log(uniform))
+        return self.profile.picks(np.argsort(-noisy, kind="stable")[: self.mechanism.k])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlyVoted(Joint):
+    """Only items with votes can be released, so an item is released because it was voted for."""
+
+    def _prepare(self, levels):
+        profile = levels.above(levels.d, EVERY_LEVEL)
+        counts = np.repeat(profile.values, profile.sizes)
+        voted = counts[: max(self.k, int((counts > 0).sum()))]
+        return Joint(k=self.k, epsilon=self.epsilon, neighbours=self.neighbours).prepare(Profile.of(voted))
+
+
+@pytest.mark.parametrize("kind", [LostFactor, TruncatedGumbel, OnlyVoted])
+def test_wrong_mechanisms_are_caught(kind):
+    """Samples alone prove an epsilon above the promised one, and frequencies reject the stated law."""
+    case, bits = Case(kind=kind, epsilon=Fraction(1)), SeededBits(5)
+    assert not frequencies.check_frequencies(case, 2000, bits).passed
+    pair = Pair(here=(3, 3), there=(3, 4), k=1, relation="add-remove") if kind is LostFactor else find_far_pair(case)
+    assert bound_epsilon(case, pair, 5000, bits).epsilon > 1
+
+
+def test_a_table_that_one_person_changes_too_much_is_noticed():
+    """Each way to break the property is seen: a count that jumps, another item, an error for one person only."""
+    before = [("a", 3), ("b", 0)]
+    assert tables.may_differ(before, [("a", 4), ("b", 1)], None)
+    for after, cap in (
+        ([("a", 5), ("b", 0)], None),
+        ([("a", 2), ("b", 0)], None),
+        ([("A", 3), ("b", 0)], None),
+        ([("a", 3), ("b", 0), ("c", 1)], None),
+        ([("a", 4), ("b", 1)], 1),
+        ("an error", None),
+    ):
+        assert not tables.may_differ(before, after, cap)
+
+
+def test_tables_are_counted_on_installed_engines(monkeypatch):
+    """Every engine that is installed passes; one that is missing is named and does not fail the audit."""
+    names = ("PyArrow", "SQLite", "CSV files", "Spark")
+    quick = [replace(each, pairs=6) for each in tables.ENGINES if each.name in names]
+    monkeypatch.setattr(tables, "ENGINES", quick)
+    monkeypatch.setattr(tables, "_is_installed", lambda name: name != "pyspark")
+    findings = {each.subject: each for each in tables.check_tables(seed=3)}
+    assert findings["votes in Spark"].passed is None
+    assert "pyspark is not installed" in findings["votes in Spark"].found
+    assert [each.passed for each in findings.values() if each.passed is not None] == [True] * 3
+
+
+def test_an_engine_that_folds_case_is_caught():
+    """Folding letters lets one person add two votes to an item: the comparison of counts shows it."""
+    pair = hostile_votes.Neighbours(items=["a", "b"], kind="text", people=[["a"], ["a", "A"]], cap=None)
+
+    def fold(last):
+        items = [each.lower() for people in pair.people[: 1 + last] for each in people]
+        return sorted((repr(name), items.count(name)) for name in pair.items)
+
+    assert not tables.may_differ(fold(False), fold(True), pair.cap)
+    counted = [tables.count(pair, pair.table(last=last)) for last in (False, True)]
+    assert tables.may_differ(*counted, pair.cap)
+
+
+def test_the_report_says_everything(tmp_path):
+    """The text and the JSON hold every finding, and a file is never overwritten by accident."""
+    report = shortlist.audit("subset", trials=1000, tables=False, bits=SeededBits(1))
+    assert report.passed
+    assert report.verdict == "PASS: 5 checks passed"
+    report.to_json(tmp_path / "report.json")
+    stored = json.loads((tmp_path / "report.json").read_text())
+    assert stored["schema"] == "shortlist.audit/1"
+    assert stored["passed"]
+    assert [each["result"] for each in stored["findings"]] == ["pass"] * 5
+    assert stored["findings"][1]["loss"] < 1
+    assert "largest loss 1.0000, promised epsilon 1 (5,443 pairs, add-remove)" in " ".join(str(report).split())
+    with pytest.raises(OutputError, match="exists"):
+        report.to_json(tmp_path / "report.json")
+
+
+def test_an_audit_without_power_fails():
+    """Where too few draws were made to notice a wrong epsilon, the check does not pass."""
+    seen = frequencies.check_frequencies(list_cases("joint", 1)[0], 60, SeededBits(1))
+    assert not seen.passed
+    assert seen.right > frequencies.ALARM
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"epsilon": 1000}, "epsilon must be from 0.01 to 10"),
+        ({"trials": 10}, "trials must be a whole number from 1000"),
+        ({"trials": 1e4}, "trials must be a whole number"),
+        ({"mechanism": "jiont"}, "did you mean 'joint'"),
+    ],
+)
+def test_refuses_wrong_parameters(arguments, text):
+    """Every wrong parameter is named before anything is computed."""
+    with pytest.raises(ParameterError, match=text):
+        shortlist.audit(**arguments)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (8, 10), (10, 10), (1200, 2500), (3, 2500), (2500, 2500)])
+def test_clopper_pearson_is_that_of_the_beta_law(successes, trials):
+    """Both bounds are those of SciPy, and err on the safe side."""
+    low, high = bound_below(successes, trials, 1e-6), bound_above(successes, trials, 1e-6)
+    theirs = stats.beta.ppf(1e-6, successes, trials - successes + 1) if successes else 0.0
+    assert theirs - 1e-8 < low <= theirs + 1e-12
+    theirs = stats.beta.ppf(1 - 1e-6, successes + 1, trials - successes) if successes < trials else 1.0
+    assert theirs - 1e-9 <= high < theirs + 1e-8
+
+
+@pytest.mark.parametrize(("statistic", "freedom"), [(0.5, 1), (20.0, 3), (700.0, 11)])
+def test_the_chi_square_tail_is_that_of_scipy(statistic, freedom):
+    """The p-value agrees to nine digits, also where it is tiny."""
+    assert chi_square_tail(statistic, freedom) == pytest.approx(stats.chi2.sf(statistic, freedom), rel=1e-9)
+
+
+def test_laws_are_laws():
+    """The probabilities of all outputs sum to 1, but for noisy counts that are far away."""
+    with working_precision(96):
+        for case in list_cases(None, 1):
+            law = state_law(case.build(2), (3, 2, 0), reach=9)
+            total = float(sum(law.values()).mid())
+            assert total == pytest.approx(1, abs=1e-12 if case.cap is None else 1e-2)

@@ -1,0 +1,140 @@
+"""One prepared selector, many threads and many forked children: every draw is right, and no two draw alike."""
+
+import os
+import pickle
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb
+
+from shortlist import prepare
+from shortlist.audits.laws import Histogram
+from shortlist.audits.stated import state_law
+from shortlist.audits.statistics import p_value
+from shortlist.exact.balls import exp_minus, working_precision
+from shortlist.profile import Picks
+from shortlist.votes.memory.views import Window
+
+HISTOGRAM: Histogram = (5, 3, 3, 0)
+WORKERS, DRAWS = 8, 150
+NAMES = ["auto", "joint", "pnf-joint", "subset"]
+
+
+def check_law(mechanism, drawn):
+    """The lists of all workers together follow the stated law; which mechanism auto chose is not seen."""
+    with working_precision(96):
+        law = Counter()
+        for output, chance in state_law(mechanism, HISTOGRAM).items():
+            law[output.items] += float(chance.mid())
+    seen = Counter(drawn)
+    assert sum(seen.values()) == WORKERS * DRAWS == sum(seen[each] for each in law)
+    assert p_value([seen[each] for each in law], list(law.values())) > 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_draw_the_stated_law(name):
+    """Eight threads draw from one selector at once."""
+    selector = prepare(list(HISTOGRAM), k=2, epsilon=1, mechanism=name)
+    start = threading.Barrier(WORKERS)
+
+    def work(_):
+        start.wait()
+        return [tuple(selector.draw().tolist()) for _ in range(DRAWS)]
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        check_law(selector.mechanism, [each for part in pool.map(work, range(WORKERS)) for each in part])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forked_children_draw_the_stated_law_and_different_lists():
+    """Eight children of one process draw from the selector that it prepared."""
+    small = prepare(list(HISTOGRAM), k=2, epsilon=1, mechanism="pnf-joint")
+    large = prepare(np.arange(500) % 7, k=40, epsilon=1, mechanism="joint")
+    small.draw()
+
+    def work():
+        return [tuple(small.draw().tolist()) for _ in range(DRAWS)], [tuple(large.draw().tolist()) for _ in range(5)]
+
+    parts = [read_child(work) for _ in range(WORKERS)]
+    check_law(small.mechanism, [each for lists, _ in parts for each in lists])
+    lists = [each for _, part in parts for each in part]
+    assert len(set(lists)) == len(lists)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_while_a_thread_computes_does_not_wait_for_it():
+    """The child has no such thread, so the lock of the precision is renewed in it."""
+    holding, done = threading.Event(), threading.Event()
+
+    def hold():
+        with working_precision(500):
+            holding.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holding.wait()
+    try:
+        chosen = read_child(lambda: prepare(list(HISTOGRAM), k=2, epsilon=1, mechanism="pnf-joint").draw().tolist())
+    finally:
+        done.set()
+        thread.join()
+    assert len(chosen) == 2
+
+
+def read_child(work):
+    """Run a function in a forked child and return its result; a child that hangs is a failure."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            with os.fdopen(write, "wb") as file:
+                pickle.dump(work(), file)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        os.set_blocking(read, False)
+        content, patience = b"", time.monotonic() + 60
+        while time.monotonic() < patience and (part := file.read()) != b"":
+            content += part or b""
+            time.sleep(0.01)
+    os.waitpid(child, 0)
+    return pickle.loads(content)
+
+
+def test_the_precision_is_that_of_the_thread_that_asked():
+    """Threads with different precisions get balls of their own precision."""
+
+    def work(bits):
+        radii = []
+        for _ in range(200):
+            with working_precision(bits):
+                radii.append(exp_minus(Fraction(1, 3)).rad())
+        return max(radii) < arb(2) ** (2 - bits)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        assert all(pool.map(work, [64, 128, 256, 512, 96, 192, 384, 768]))
+
+
+def test_views_of_counts_are_safe_under_threads():
+    """Looking for deep and shallow items at once, each thread finds the items that it asked for."""
+    counts = np.arange(3000)
+    window = Window(counts, 0)
+    failures = []
+
+    def work(level):
+        for _ in range(100):
+            window._order = None
+            found = window.items(Picks(levels=np.array([level, level + 1]), ranks=np.array([0, 0])))
+            if found.tolist() != [level, level + 1]:
+                failures.append(level)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(work, [0, 2900, 5, 2500, 100, 2000, 7, 1500]))
+    assert not failures

@@ -1,0 +1,187 @@
+"""What every mechanism without a domain owes its caller, and its law by brute force.
+
+A histogram is a tuple of counts, and its places are the items in the order of their bytes. An item with count 0 does
+not exist: the mechanism sees the other counts only. So neighbours may have different sets of items.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from contract import ALARM, RELATIONS
+from flint import arb, ctx
+from laws import Histogram, p_value
+from noisy import capped_neighbours
+
+from shortlist import SeededBits, top_k
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball
+from shortlist.mechanisms import Mechanism
+from shortlist.profile import Picks, Profile
+
+Law = Mapping[tuple[object, ...], arb]
+"""The probability of every output."""
+
+
+class UnlistedContract:
+    """Subclasses define `make`, `law` and `read`, and may widen what is enumerated."""
+
+    epsilon: ClassVar[Fraction] = Fraction(1)
+    delta: ClassVar[Fraction] = Fraction(1, 5)
+    histograms: ClassVar[tuple[Histogram, ...]] = tuple(itertools.product(range(4), repeat=3))
+    sampled: ClassVar[tuple[Histogram, ...]] = ((5, 0, 3, 3), (0, 9, 4, 4))
+    draws: ClassVar[int] = 3000
+    cap: ClassVar[int | None] = None
+
+    def make(self, k: int, epsilon: Fraction, relation: str = "add-remove") -> Mechanism:
+        raise NotImplementedError
+
+    def law(self, mechanism: Mechanism, histogram: Histogram) -> Law:
+        """The stated law by brute force, from the public numbers of the mechanism."""
+        raise NotImplementedError
+
+    def read(self, picks: Picks, items: Sequence[int]) -> tuple[object, ...]:
+        """The output as `law` names it, given the items that were chosen."""
+        return tuple(items)
+
+    @pytest.mark.parametrize("relation", RELATIONS)
+    @pytest.mark.parametrize("k", [1, 2])
+    def test_no_neighbour_is_told_apart(self, k: int, relation: str) -> None:
+        """On every small histogram and every neighbour, also one with other items, hockey sticks are within delta."""
+        with ctx.workprec(96):
+            mechanism = self.make(k, self.epsilon, relation)
+            worst = find_worst(lambda each: self.law(mechanism, each), self.histograms, relation, self.cap, 1)
+            assert not worst > ball(self.delta)
+            self.check_worst(worst)
+
+    def check_worst(self, worst: arb) -> None:
+        """The largest divergence is not far below delta: the enumeration would see a mechanism that is too sure."""
+        assert worst > ball(self.delta) / 8
+
+    def test_probabilities_sum_to_one(self) -> None:
+        """The stated law is a law."""
+        with ctx.workprec(96):
+            for histogram in self.histograms[::5]:
+                total = sum(self.law(self.make(2, self.epsilon), histogram).values(), arb(0))
+                assert abs(total - 1) < arb(10) ** -6
+
+    def test_sampling_follows_the_law_and_no_other(self) -> None:
+        """Sampled frequencies match the stated law, and miss it when epsilon is 30 % off."""
+        right = [self.sampled_p_value(each, Fraction(1)) for each in self.sampled]
+        low = [self.sampled_p_value(each, Fraction(7, 10)) for each in self.sampled]
+        high = [self.sampled_p_value(each, Fraction(13, 10)) for each in self.sampled]
+        assert min(right) > ALARM
+        assert min(low) < ALARM
+        assert min(high) < ALARM
+
+    def sampled_p_value(self, histogram: Histogram, factor: Fraction) -> float:
+        observed = draw_outputs(type(self), histogram)
+        with ctx.workprec(96):
+            law = self.stretched_law(histogram, factor)
+        assert observed.keys() <= law.keys()
+        return p_value([observed[each] for each in law], [max(0.0, float(p.mid())) for p in law.values()])
+
+    def stretched_law(self, histogram: Histogram, factor: Fraction) -> Law:
+        """The law with an epsilon that is `factor` times as large."""
+        return self.law(self.make(2, self.epsilon * factor), histogram)
+
+    @pytest.mark.parametrize("counts", [[3], [0, 0], [], [5] * 40, [2**63 - 1, 0, 7], [9, 8, 7, 0, 5, 4, 3]])
+    def test_names_at_most_k_items_that_have_votes(self, counts: list[int]) -> None:
+        """However many items exist, there is no error: their number is data."""
+        array = np.array(counts, dtype=np.int64)
+        for k, epsilon in itertools.product((1, 4), ("1e-9", "1", "1000000")):
+            levels = Profile.of(array) if len(array) else Nobody()
+            picks = self.make(k, Fraction(epsilon)).prepare(levels).draw(SeededBits(k))
+            assert len(picks.levels) <= min(k, np.count_nonzero(array))
+            assert (picks.levels > 0).all()
+            chosen = set(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
+            assert len(chosen) == len(picks.levels)
+            assert all(rank < counts.count(level) for level, rank in chosen)
+
+    def test_finds_clear_leaders(self) -> None:
+        """Items with very many votes are chosen, and items of one person are not."""
+        counts = np.array([1] * 50 + [10**6, 10**6] + [1] * 50)
+        assert set(top_k(counts, mechanism=self.make(2, self.epsilon), bits=SeededBits(1)).tolist()) == {50, 51}
+
+    def test_the_guarantee_has_a_delta_and_no_rho(self) -> None:
+        """Basic composition only."""
+        guarantee = self.make(2, Fraction(1)).guarantee
+        assert (guarantee.epsilon, guarantee.delta, guarantee.rho) == (1, self.delta, None)
+
+    @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), "one", None, True, 1e7])
+    def test_refuses_a_wrong_epsilon(self, epsilon: object) -> None:
+        """An epsilon that promises nothing is refused when the mechanism is built."""
+        with pytest.raises(ParameterError, match="epsilon"):
+            self.make(2, epsilon)  # type: ignore[arg-type]
+
+
+class Nobody:
+    """Counts of no items at all."""
+
+    d = 0
+
+    def above(self, k: int, depth: int) -> Profile:
+        raise AssertionError("there are no levels")
+
+
+def observe(histogram: Histogram) -> Profile:
+    """The profile of the items that exist."""
+    return Profile.of(np.array([count for count in histogram if count]))
+
+
+def find_worst(
+    law: Callable[[Histogram], Law],
+    histograms: Sequence[Histogram],
+    relation: str,
+    cap: int | None,
+    epsilon: int,
+) -> arb:
+    """The largest hockey-stick divergence over all neighbours among some histograms, in both directions."""
+    laws = {each: law(each) for each in histograms}
+    factor = arb(epsilon).exp()
+    worst = arb(0)
+    for histogram in histograms:
+        for other in capped_neighbours(histogram, relation, len(histogram) if cap is None else cap):
+            if other in laws:
+                worst = max(worst, hockey_stick(laws[histogram], laws[other], factor))
+    return worst
+
+
+def hockey_stick(here: Law, there: Law, factor: arb) -> arb:
+    """How much more than e^epsilon times the other's one law puts anywhere. Outputs may differ."""
+    gaps = (p - factor * there.get(output, arb(0)) for output, p in here.items())
+    return sum((gap for gap in gaps if gap > 0), arb(0))
+
+
+@lru_cache(maxsize=64)
+def draw_outputs(contract: type[UnlistedContract], histogram: Histogram) -> Counter[tuple[object, ...]]:
+    """Draw from the mechanism, and name the items by their place in the histogram."""
+    this, bits = contract(), SeededBits(5)
+    prepared = this.make(2, this.epsilon).prepare(observe(histogram))
+    names = {}
+    for item, count in enumerate(histogram):
+        names[count, sum(other == count for other in histogram[:item])] = item
+    found: Counter[tuple[object, ...]] = Counter()
+    for _ in range(this.draws):
+        picks = prepared.draw(bits)
+        items = [names[pair] for pair in zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)]
+        found[this.read(picks, items)] += 1
+    return found
+
+
+def rank_items(histogram: Histogram) -> list[int]:
+    """The items that exist by falling count, equal counts in the order of their bytes."""
+    return sorted((item for item, count in enumerate(histogram) if count), key=lambda item: (-histogram[item], item))
+
+
+def sequences_up_to(items: Sequence[int], k: int) -> Iterator[tuple[int, ...]]:
+    """Every sequence of at most k of these items."""
+    for length in range(min(k, len(items)) + 1):
+        yield from itertools.permutations(items, length)

@@ -1,0 +1,67 @@
+"""Wrong and hostile calls end in a right answer, or in an error of the library that quotes no data.
+
+`python benchmarks/hostile_calls.py 100000` makes many more of them.
+"""
+
+import os
+
+import pytest
+from attack import Attack
+
+from shortlist import Guarantee, Release, Subset, check, top_k
+from shortlist.errors import DataError, ParameterError
+from shortlist.exact.bits import SeededBits
+
+
+def test_hostile_calls_end_well(tmp_path):
+    """Thousands of calls of every kind, in this process, and a few processes."""
+    attack = Attack(folder=tmp_path / "files", seed=4)
+    for kind, calls in {"top_k": 1200, "compose": 900, "from_json": 900, "ledger": 150}.items():
+        for _ in range(calls):
+            attack.call(kind)
+    for kind, calls in {"select": 40, "check": 25, "command": 20, "process": 1}.items():
+        for _ in range(calls):
+            attack.call(kind)
+    assert attack.failures == {}
+    assert all(attack.answers[kind] for kind in ("top_k", "compose", "from_json", "ledger", "select", "check"))
+
+
+# Each of these was found by hostile calls.
+
+
+@pytest.mark.parametrize("values", [{"epsilon": None}, {"epsilon": 1, "delta": None}])
+def test_a_guarantee_without_a_number_is_refused(values):
+    """It was a TypeError."""
+    with pytest.raises(ParameterError, match="must be a number"):
+        Guarantee(**values)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_record_is_read_from_a_file_only(kind, tmp_path):
+    """A pipe without a writer waited for ever, and a device filled the memory."""
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "pipe")
+    path = {"pipe": tmp_path / "pipe", "device": "/dev/zero", "folder": tmp_path}[kind]
+    with pytest.raises(DataError, match="must be a file"):
+        Release.from_json(path)
+
+
+@pytest.mark.filterwarnings("error")
+def test_bounds_beyond_floats_are_silent():
+    """Weights that floats cannot hold beside those left out made NumPy warn; the set was right."""
+    chosen = top_k([2**63 - 1, 0, 0, 0], mechanism=Subset(k=1, epsilon="1e-300"), bits=SeededBits(1))
+    assert len(chosen) == 1
+
+
+def test_a_broken_record_is_not_repeated():
+    """Text that does not begin like a record was taken for a path, and the error repeated all of it."""
+    with pytest.raises(DataError) as raised:
+        Release.from_json(']"items": ["secret"], ' + " " * 300)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("votes", [{"user": [1], "track": []}, {"user": [1], "track": ["a", "b"]}])
+def test_a_check_refuses_columns_of_different_lengths(votes):
+    """It was an error of Arrow."""
+    with pytest.raises(DataError, match="must have one length"):
+        check(votes, person="user", item="track", domain=["a", "b"])
