@@ -5,10 +5,11 @@
 
 import os
 
+import pandas as pd
 import pytest
 from attack import Attack
 
-from shortlist import Guarantee, Release, Subset, check, top_k
+from shortlist import Guarantee, Ledger, Release, Subset, check, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 
@@ -46,6 +47,12 @@ def test_a_record_is_read_from_a_file_only(kind, tmp_path):
         Release.from_json(path)
 
 
+def test_a_population_that_is_a_gap_is_refused(tmp_path):
+    """pandas.NA is neither equal to a text nor different from it."""
+    with pytest.raises(ParameterError, match="population must be one line"):
+        Ledger.create(tmp_path / "budget.db", epsilon=1, population=pd.NA)
+
+
 @pytest.mark.filterwarnings("error")
 def test_bounds_beyond_floats_are_silent():
     """Weights that floats cannot hold beside those left out made NumPy warn; the set was right."""
@@ -65,3 +72,10 @@ def test_a_check_refuses_columns_of_different_lengths(votes):
     """It was an error of Arrow."""
     with pytest.raises(DataError, match="must have one length"):
         check(votes, person="user", item="track", domain=["a", "b"])
+
+
+@pytest.mark.parametrize("options", [{"mechanism": "subset", "at_least": 10**5000}, {"votes_per_person": 10**5000}])
+def test_numbers_that_cannot_be_written_are_refused(options):
+    """Python writes no integer of thousands of digits, and a float holds none."""
+    with pytest.raises(ParameterError, match="must be at most"):
+        top_k([3, 2, 1], k=2, epsilon=1, **{"mechanism": "noisy-counts", **options})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import signal
@@ -175,7 +176,7 @@ class Attack:
                 if self.random.random() < 0.2:
                     del place[key]
                 else:
-                    place[key] = self.random.choice(_JSON)
+                    place[key] = copy.deepcopy(self.random.choice(_JSON))
                 break
         return record
 

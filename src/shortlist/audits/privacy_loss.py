@@ -47,11 +47,11 @@ class Enumeration:
     """The pair that samples can tell apart best."""
 
 
-def enumerate_losses(case: Case, relation: str) -> Enumeration:
-    """Compare the exact laws on all pairs of neighbours of one relation."""
+def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> Enumeration:
+    """Compare the exact laws on all pairs of neighbours of one relation, with d up to a number."""
     with working_precision(_PRECISION):
         worst, telling, best = _Worst(case), None, -1.0
-        for pair in list_pairs(case, relation):
+        for pair in list_pairs(case, relation, largest_d):
             gain = worst.compare(pair)
             if gain > best:
                 telling, best = pair, gain
@@ -65,10 +65,11 @@ def enumerate_losses(case: Case, relation: str) -> Enumeration:
         )
 
 
-def list_pairs(case: Case, relation: str) -> Iterator[Pair]:
+def list_pairs(case: Case, relation: str, largest_d: int) -> Iterator[Pair]:
     """List the pairs: small histograms and some with wide gaps, every k that can be enumerated, every neighbour."""
     spread = case.delta is not None and case.cap is not None  # Gaussian noise on counts, which are far apart
-    largest = 2 if spread else 3 if case.cap is not None or case.kind.name == "auto" else 4
+    costly = case.cap is not None or case.kind.name == "auto"
+    largest = min(largest_d, 2 if spread else 3 if costly else 4)
     wide = [h for d in (2, 3) for h in itertools.combinations_with_replacement(_WIDE, d)] if case.cap is None else []
     for histogram in (*small_histograms(largest), *wide):
         for k in range(1, min(len(histogram), 1 if spread else 2 if histogram in wide else 4) + 1):

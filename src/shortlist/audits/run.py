@@ -44,7 +44,7 @@ def audit(
     `mechanism` is a name or an object; without it, all that may make secure releases are checked. `trials` is how
     often each sample draws. Without `bits`, the operating system's randomness is used.
 
-    >>> report = audit("joint", trials=1000, tables=False)
+    >>> report = audit("subset", trials=1000, tables=False)
     >>> report.passed, [finding.check for finding in report.findings]
     (True, ['privacy loss', 'privacy loss', 'frequencies', 'lower bound', 'lower bound'])
     """

@@ -12,7 +12,7 @@ from shortlist.cli.display import progress, remark
 from shortlist.errors import ParameterError
 from shortlist.safe_text import escape
 
-EXAMPLE = "shortlist audit --mechanism joint --output audit.json"
+EXAMPLE = "shortlist audit --mechanism margin-joint --output audit.json"
 
 Only = Annotated[
     str | None, typer.Option(metavar="NAME", help="Check this mechanism only. [default: all, and the path of tables]")

@@ -126,7 +126,7 @@ def write_now() -> str:
 
 def check_text(text: str | None, *, name: str) -> str | None:
     """Return a name or a note, or None if it is empty. Refuse several lines, and more than 200 characters."""
-    if text is None or text == "":
+    if text is None or (isinstance(text, str) and not text):
         return None
     if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_TEXT:
         raise ParameterError(f"{{{name}}} must be one line of at most {{length}} characters", length=_LONGEST_TEXT)

@@ -180,7 +180,7 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
             "{k} must be a range with the smaller size first" if k is not given else "{at_least} must be at most {k}",
             "not {smallest} and {largest}",
             hint="no size is in the range",
-            smallest=smallest,
-            largest=largest,
+            smallest=quote(smallest),
+            largest=quote(largest),
         )
     return largest, None if smallest == largest else smallest

@@ -14,6 +14,7 @@ Real = int | float | str | Decimal | Fraction
 
 _LARGEST_BITS = 1000
 _LONGEST_VALUE = 60
+_MOST_VOTES = 2**63 - 1
 _WHOLE_EXAMPLES = {"k": "10", "sensitivity": "1", "votes_per_person": "5"}
 _EXAMPLES = {"beta": "0.001 or '1/1000'", "confidence": "0.95 or '19/20'", "delta": "1e-6 or '1/1000000'"}
 _COMMON_EXAMPLES = "1, 0.5 or '1/3'"
@@ -93,6 +94,8 @@ def read_whole(value: object, *, name: str) -> int:
         number = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = 0
+    if name == "votes_per_person" and number > _MOST_VOTES:
+        raise ParameterError(f"{{{name}}} must be at most 2^63 − 1", "not {value}", value=quote(value))
     if number < 1:
         example = _WHOLE_EXAMPLES.get(name, "1")
         raise ParameterError(

@@ -202,7 +202,7 @@ class Selector(Generic[Items]):
     def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
 
-        The best is first. If the mechanism gives no order, the items are in the order of the counts that were passed.
+        The best is first. If the mechanism gives no order, the items are in the order of their labels or indices.
         """
         drawn_from = read_bits(bits)
         check_may_release(self.mechanism, drawn_from)
@@ -225,8 +225,10 @@ class Selector(Generic[Items]):
         items: list[Any] = many.publish(self._tally.items(Picks(levels=many.levels, ranks=many.ranks)))
         if self._labels is None:
             return items
-        labels = self._labels
-        return cast("list[Items]", [[labels[index] for index in each.tolist()] for each in items])
+        lists = [[self._labels[index] for index in each.tolist()] for each in items]
+        if many.unordered:
+            lists = [[each[place] for place in _order_set(each)] for each in lists]
+        return cast("list[Items]", lists)
 
     def release(
         self,
@@ -279,5 +281,19 @@ class Selector(Generic[Items]):
 
     def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
         indices, noisy = picks.publish(self._tally.items(picks))
-        items: Any = indices if self._labels is None else [self._labels[index] for index in indices.tolist()]
-        return items, noisy
+        if self._labels is None:
+            return indices, noisy
+        items = [self._labels[index] for index in indices.tolist()]
+        order = _order_set(items) if picks.unordered else range(len(items))
+        return [items[place] for place in order], None if noisy is None else noisy[list(order)]
+
+
+def _order_set(labels: list[Any]) -> list[int]:
+    """Order the labels of a set by their values alone. The order of a mapping may be data, as in `value_counts()`.
+
+    >>> _order_set(["pear", "apple"]), _order_set([10, 9]), _order_set([("b",), "a"])
+    ([1, 0], [1, 0], [0, 1])
+    """
+    alike = {type(label) for label in labels} in ({str}, {int})
+    keys = labels if alike else [write_item(label) or repr(label).encode() for label in labels]
+    return sorted(range(len(keys)), key=keys.__getitem__)

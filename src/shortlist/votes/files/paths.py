@@ -166,7 +166,14 @@ def _check_kind(path: str, name: str) -> Place:
 
 
 def _search_folder(folder: str, any_format: bool) -> Iterator[Place]:
-    for each in sorted(Path(folder).rglob("*")):
+    try:
+        found = sorted(Path(folder).rglob("*"))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(
+            "the folder {path!r} must be one that can be searched", "{reason}", path=folder, reason=reason
+        ) from None
+    for each in found:
         place = Place(target=os.fspath(each), label=os.fspath(each), kind=Kind.LOCAL)
         if each.is_file() and not each.name.startswith((".", "_")) and (any_format or place.format):
             yield place

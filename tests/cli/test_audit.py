@@ -1,0 +1,55 @@
+"""`shortlist audit`: a summary to file, and an exit code."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from shortlist.cli.app import app
+from shortlist.mechanisms import MECHANISMS, Subset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostFactor(Subset):
+    """A factor 2 is lost: it draws with twice its epsilon."""
+
+    def _prepare(self, levels: Any) -> Any:
+        return Subset(k=self.k, epsilon=2 * self.epsilon, neighbours=str(self.neighbours)).prepare(levels)
+
+
+@pytest.mark.parametrize("right", [True, False], ids=["right", "wrong"])
+def test_the_exit_code_says_whether_all_checks_passed(
+    right: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mechanism that draws with another epsilon fails, and the report that is written says so."""
+    if not right:
+        monkeypatch.setitem(MECHANISMS, "subset", LostFactor)
+    output = tmp_path / "audit.json"
+    arguments = ["audit", "--mechanism", "subset", "--trials", "3000", "--output", str(output)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == (0 if right else 1)
+    assert ("PASS: 5 checks passed" if right else "FAIL: ") in done.output
+    stored = json.loads(output.read_text())
+    assert stored["passed"] is right
+    results = {each["check"]: each["result"] for each in stored["findings"]}
+    assert results["frequencies"] == ("pass" if right else "fail")
+    assert "wrote" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--output", "audit.txt"], "--output must end in .json"),
+        (["--epsilon", "100"], "--epsilon must be from 0.01 to 10"),
+        (["--trials", "5"], "--trials must be a whole number from 1000"),
+        (["--mechanism", "jiont"], "did you mean 'joint'"),
+    ],
+)
+def test_errors_are_in_the_words_of_the_command_line(arguments: list[str], text: str) -> None:
+    """Options are named as they are typed, before anything is computed."""
+    done = CliRunner().invoke(app, ["audit", *arguments])
+    assert done.exit_code == 2
+    assert text in done.stderr

@@ -1,0 +1,27 @@
+"""A set that is released from counts in memory tells nothing by its order."""
+
+import pytest
+
+from shortlist import SeededBits, prepare
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "subset"])
+@pytest.mark.parametrize("labels", [["tea", "coffee", "milk"], [10, 9, 2], [("b",), "a", 3]])
+def test_a_set_is_listed_in_the_order_of_its_labels(mechanism, labels):
+    """`value_counts()` sorts labels by count, so the order in which they are passed may be data."""
+    counts = dict(zip(labels, (70, 60, 0), strict=True))
+    turned = dict(reversed(counts.items()))
+    options = {"mechanism": mechanism, "k": 2, "epsilon": 1} | ({} if mechanism == "subset" else {"ordered": False})
+    one, other = (prepare(each, **options) for each in (counts, turned))
+    assert one.draw(SeededBits(7)) == other.draw(SeededBits(7))
+    assert one.draw_many(2, SeededBits(7)) == other.draw_many(2, SeededBits(7))
+    assert one.release(SeededBits(7)).items == other.release(SeededBits(7)).items
+
+
+def test_noisy_counts_stay_with_their_items():
+    """Counts are put in the order of the items."""
+    release = prepare({"b": 900, "a": 100, "c": 0}, k=2, epsilon=5, ordered=False, counts_epsilon=5).release(
+        SeededBits(7)
+    )
+    assert release.items == ("a", "b")
+    assert release.counts.values[0] < 500 < release.counts.values[1]
