@@ -18,7 +18,7 @@ from shortlist.audits.stated import LAWS, state_law
 from shortlist.audits.statistics import bound_above, bound_below, chi_square_tail
 from shortlist.errors import OutputError, ParameterError
 from shortlist.exact.balls import working_precision
-from shortlist.mechanisms import MECHANISMS, Joint, LimitedDomain, PNFPeel, Stable, Threshold
+from shortlist.mechanisms import MECHANISMS, Joint, LimitedDomain, PNFPeel, Stable, Subset, Threshold
 from shortlist.mechanisms.unknown_domain.stable import StableSets
 from shortlist.mechanisms.unknown_domain.stopped_peel import Stop, StoppedPeel
 from shortlist.mechanisms.unknown_domain.threshold import ItemsAboveThreshold
@@ -32,6 +32,17 @@ def test_every_mechanism_draws_what_it_states(case):
     seen = frequencies.check_frequencies(case, 2000, bits)
     assert seen.passed, seen
     assert bound_epsilon(case, find_far_pair(case), 1000, bits).epsilon <= 1
+
+
+def test_an_object_is_audited_for_small_k():
+    """A range of sizes, or one size, is a parameter for large k only."""
+    for given in (
+        Stable(k=10, epsilon=1, delta="0.1"),
+        Stable(k=(3, 3), epsilon=1, delta="0.1"),
+        Subset(k=(5, 10), epsilon=1),
+    ):
+        case = list_cases(given, 1)[0]
+        assert (case.build(1).k, case.build(2).sizes) == (1, range(1, 3))
 
 
 def test_every_mechanism_for_secure_releases_has_a_law():

@@ -94,6 +94,10 @@ def list_cases(mechanism: str | Mechanism | None, epsilon: Real) -> list[Case]:
     if isinstance(mechanism, Mechanism):
         names = [each.name for each in fields(mechanism) if each.name not in ("k", "epsilon", "neighbours")]
         given = {name: value for name, value in mechanism.parameters.items() if name in names}
+        if "at_least" in given:
+            # Small k are audited: sizes from 1 to k in place of a range, or the default in place of one size.
+            several = given.pop("at_least") != mechanism.k
+            given |= {"at_least": 1} if several else {}
         return [Case(kind=type(mechanism), epsilon=exact, options=MappingProxyType(given))]
     if mechanism is not None and mechanism not in MECHANISMS:
         build_mechanism(mechanism, k=1, epsilon=exact)  # says which names there are

@@ -24,12 +24,16 @@ STRETCHES = (Fraction(7, 10), Fraction(13, 10))
 """The test must reject the laws with so many times epsilon."""
 _CLEAR = 300
 """A chi-square statistic of this size rejects a law clearly, for the numbers of outputs here."""
+_LEAST_EXPECTED = 10
+"""An output that is expected less often counts as rare."""
 _MOST_MORE = 8
 """How many times as many draws are made at most where it takes more of them."""
 _PRECISION = 96
 _SHAPES = ((3, 2, 1, 0), (5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
 _NOISE_SHAPES = ((3, 0), (6, 3), (2, 1, 0))
 _SCALES = (Fraction(1, 2), Fraction(1), Fraction(2))
+_LARGE_SCALES = (Fraction(4), Fraction(8))
+"""Without a domain and with a small delta, items with few votes are never released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +56,12 @@ class Frequencies:
 
 def check_frequencies(case: Case, trials: int, bits: Bits | None = None) -> Frequencies:
     """Draw from the histogram where the test has the most power, and test the frequencies."""
+    rare = _LEAST_EXPECTED / trials
     with working_precision(_PRECISION):
-        histogram, k, right, wrong = max(_candidates(case), key=lambda each: _power(each[2], each[3]))
-        needed = math.ceil(_CLEAR / _power(right, wrong))
-    draws = min(max(trials, needed), _MOST_MORE * trials)
+        histogram, k, right, wrong = max(_candidates(case), key=lambda each: _power(each[2], each[3], rare))
+        power = _power(right, wrong, rare)
+    needed = math.ceil(_CLEAR / power) if power else math.inf
+    draws = int(min(max(trials, needed), _MOST_MORE * trials))
     seen = draw_outputs(case.build(k), histogram, draws, bits)
     return Frequencies(
         histogram=histogram,
@@ -71,7 +77,8 @@ def _candidates(case: Case) -> list[tuple[Histogram, int, Law, list[Law]]]:
     found = []
     shapes = _NOISE_SHAPES if case.noisy else _SHAPES
     k = 1 if case.noisy else min(2, case.largest_k or 2)
-    for shape, scale in itertools.product(shapes, _SCALES):
+    scales = _SCALES if case.needs_domain else (*_SCALES, *_LARGE_SCALES)
+    for shape, scale in itertools.product(shapes, scales):
         unit = max(Fraction(1), scale / case.epsilon)
         histogram = tuple(round(each * unit) for each in shape)
         reach = round(8 * unit) if case.noisy else 0
@@ -82,15 +89,19 @@ def _candidates(case: Case) -> list[tuple[Histogram, int, Law, list[Law]]]:
     return found
 
 
-def _power(right: Law, wrong: list[Law]) -> float:
-    """How far the wrong laws are from the right one: chi-square for one draw, without outputs that are rare."""
+def _power(right: Law, wrong: list[Law], rare: float) -> float:
+    """How far the wrong laws are from the right one: chi-square for one draw, with rare outputs as one cell."""
     divergences = []
     for law in wrong:
         # A law with another epsilon may have another threshold, below which no output is.
         cells = [(float(p.mid()), float(law.get(output, arb(0)).mid())) for output, p in right.items()]
-        kept = [(p, q) for p, q in cells if min(p, q) > 1e-3]
+        kept = [(p, q) for p, q in cells if min(p, q) > rare]
+        kept.sort(key=lambda cell: cell[1], reverse=True)
         rest = (1 - sum(p for p, _ in kept), 1 - sum(q for _, q in kept))
-        divergences.append(sum((p - q) ** 2 / max(q, 1e-3) for p, q in [*kept, rest]))
+        if rest[1] < rare and kept:  # the test joins it to the smallest other cell
+            p, q = kept.pop()
+            rest = (rest[0] + p, rest[1] + q)
+        divergences.append(sum((p - q) ** 2 / q for p, q in [*kept, rest] if q > 0))
     return min(divergences)
 
 
