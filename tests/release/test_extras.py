@@ -11,6 +11,7 @@ import pytest
 
 from shortlist import Joint, Ledger, Release, SeededBits, UsefulnessWarning, compose, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, ParameterError
+from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.assess.assess import Assess
 from shortlist.mechanisms.counts.of_list import ListCounts
 
@@ -128,7 +129,10 @@ WRONG = {
     "a range with an order": ({"k": (1, 2)}, "k must be one number where the items have an order"),
     "a range for joint": ({"k": (1, 2), "mechanism": "joint"}, "k must be a whole number from 1"),
     "three sizes": ({"k": (1, 2, 3), "ordered": False}, "two numbers for the smallest"),
-    "a cap below the sensitivity": ({"votes_per_person": 2, "sensitivity": 3}, "votes_per_person must be at least"),
+    "deltas that sum to 1": (
+        {"mechanism": "cdp-peel", "delta": "0.6", "counts_rho": 1, "counts_delta": "0.6"},
+        "delta and counts_delta must sum to less than 1",
+    ),
     "no sensitivity": ({"sensitivity": 0}, "sensitivity must be a whole number from 1"),
     "no people": ({"people": 0}, "people must be a whole number from 1"),
     "no assessment": ({"assess": 0}, "assess must be above 0"),
@@ -142,7 +146,7 @@ WRONG = {
     "delta alone": ({"counts_delta": "1e-6"}, "either counts_epsilon or"),
     "delta and sensitivity": (
         {"counts_rho": 1, "counts_delta": "1e-6", "sensitivity": 2},
-        "sensitivity above 1 must go with",
+        "counts_delta must go with a sensitivity of 1",
     ),
 }
 
@@ -152,7 +156,34 @@ def test_refuses_wrong_terms(name):
     """Each is a clear error before any count is looked at."""
     terms, words = WRONG[name]
     with pytest.raises(ParameterError, match=words):
-        _ = prepare(COUNTS, **{"k": 2, "epsilon": 1, **terms}).guarantee
+        prepare(COUNTS, **{"k": 2, "epsilon": 1, **terms})
+
+
+WITH_DELTA = {
+    "auto": {"votes_per_person": 5},
+    "cdp-peel": {},
+    "noisy-counts": {"votes_per_person": 5},
+    "limited-domain": {},
+    "threshold": {"votes_per_person": 5},
+    "stable": {},
+}
+
+
+def test_all_mechanisms_with_a_delta_are_listed():
+    """A new mechanism with a delta is tested, too."""
+    assert {name for name, kind in MECHANISMS.items() if "delta" in kind.__dataclass_fields__} == WITH_DELTA.keys()
+
+
+@pytest.mark.parametrize("name", WITH_DELTA)
+def test_a_delta_is_for_persons_who_add_one(name):
+    """With a delta and a higher sensitivity nothing can be drawn: noise for one vote would hide N votes too little."""
+    terms = {"k": 40, "epsilon": 1, "delta": "1e-6", "sensitivity": 5, "mechanism": name, **WITH_DELTA[name]}
+    for refused in (prepare, top_k):
+        with pytest.raises(ParameterError, match="sensitivity above 1 must go with a mechanism that has no delta"):
+            refused(range(50), **terms)
+    if name == "noisy-counts":
+        with pytest.raises(ParameterError, match="sensitivity above 1"):
+            prepare(range(50), **{**terms, "epsilon": None, "rho": "0.02"})
 
 
 def test_mechanisms_name_the_parameter_that_was_meant():
@@ -166,6 +197,8 @@ def test_the_items_alone_have_no_extras():
     """top_k returns no record, so nothing may be bought there."""
     with pytest.raises(ParameterError, match="assess must go with a whole release; top_k returns the items alone"):
         top_k(COUNTS, k=2, epsilon=1, assess="0.1")
+    with pytest.raises(ParameterError, match="people must go with a whole release"):
+        top_k(COUNTS, k=2, epsilon=1, people=3)
     assert sorted(prepare(COUNTS, k=2, epsilon=1, assess="0.1").draw()) == ["a", "b"]
 
 

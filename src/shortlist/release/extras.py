@@ -53,6 +53,10 @@ class Extras:
                 "{name} releases its counts already",
                 name=mechanism.name,
             )
+        if counts_delta is not None and sensitivity > 1:
+            raise ParameterError(
+                "{counts_delta} must go with a {sensitivity} of 1", hint="pass {counts_epsilon=0.1}, which has no delta"
+            )
         if counts_epsilon is not None:
             counts_epsilon = read_positive(counts_epsilon, name="counts_epsilon") / sensitivity
         counts = ListCounts(
@@ -68,6 +72,12 @@ class Extras:
     def add_to(self, guarantee: Guarantee) -> Guarantee:
         """Add what the extras promise to what the list promises."""
         parts = [each.guarantee for each in (self.counts, self.assess) if each is not None]
+        if sum(each.delta for each in (guarantee, *parts)) >= 1:
+            raise ParameterError(
+                "{delta} and {counts_delta} must sum to less than 1",
+                "they do not",
+                hint="{delta=1e-6} and {counts_delta=1e-6} are common",
+            )
         return compose([guarantee, *parts]) if parts else guarantee
 
     def list_parameters(self, sensitivity: int = 1) -> dict[str, Fraction]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shortlist.errors import ParameterError
 from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_positive, read_whole
+from shortlist.privacy.numbers import Real, read_positive, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
 from shortlist.selection.without_domain import build_without_domain
 
@@ -51,27 +50,18 @@ class Terms:
         # The cap that a mechanism relies on is the cap of the votes.
         cap = getattr(built, "votes_per_person", votes_per_person)
         if cap is not None:
-            _check_cap(cap, times)
-        return cls(
+            read_whole(cap, name="votes_per_person")
+        terms = cls(
             mechanism=built,
             extras=Extras.read(built, **bought, votes_per_person=cap, sensitivity=times),
             sensitivity=times,
             votes_per_person=cap,
             people=None if people is None else read_whole(people, name="people"),
         )
+        # Terms that promise nothing are refused here, before anything can be drawn.
+        terms.state_guarantee()
+        return terms
 
     def state_guarantee(self, unit: str = "person") -> Guarantee:
         """State what a release promises, with all that it holds."""
         return self.extras.add_to(self.mechanism.guarantee).scale(self.sensitivity, unit=unit)
-
-
-def _check_cap(votes_per_person: object, sensitivity: int) -> None:
-    """Refuse a cap below the sensitivity: who adds N to one count casts N votes."""
-    if read_whole(votes_per_person, name="votes_per_person") < sensitivity:
-        raise ParameterError(
-            "{votes_per_person} must be at least {sensitivity}, which is {number}",
-            "not {value}",
-            hint="a person who adds that much to one count casts as many votes",
-            number=sensitivity,
-            value=quote(votes_per_person),
-        )
