@@ -1,5 +1,6 @@
 """What is bought on top of a list: the guarantee is the sum, and every form of the record has it."""
 
+import copy
 import json
 import pickle
 import warnings
@@ -62,7 +63,7 @@ def test_select_and_prepare_agree(tmp_path):
     }
     assert "Votes per person: at most 2, declared by the caller, not enforced." in str(given)
     assert "declared" not in str(made)
-    assert "Assessment: the worst place is wrong by about" in str(made)
+    assert "Assessment: the list is wrong by about" in str(made)
     assert Release.from_json(made.to_json()) == made
     with pytest.raises(BudgetError, match=r"needs 2\.6-DP"):
         select(VOTES, **{**OPTIONS, "epsilon": 2}, **EXTRAS["all"], ledger=ledger)
@@ -88,27 +89,84 @@ def test_a_person_who_adds_more_costs_more():
     assert Release.from_json(double.to_json()) == double
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "words"),
-    [
-        ("assess", None, "assessment goes with"),
-        ("assess", "0.9", "promises more"),
-        ("counts_epsilon", "0.9", "promises more"),
-        ("counts_epsilon", "-1", "cannot have these"),
-        ("epsilon", "0.9", "chosen mechanism"),
-        ("epsilon", "1.6", "epsilon differs"),
-    ],
-)
-def test_refuses_records_that_contradict_themselves(place, value, words):
-    """What the extras spent fits the guarantee."""
-    stored = prepare(COUNTS, k=2, epsilon=1, **EXTRAS["all"]).release().to_dict()
-    stored["parameters"][place] = value
-    stored["parameters"] = {name: each for name, each in stored["parameters"].items() if each is not None}
+STEPS = {f"item {rank}": 100 * (300 - rank) for rank in range(300)}
+JOINT = {"mechanism": "joint", "assess": 8, "counts_epsilon": "0.5", "votes_per_person": 3}
+CHANGES = {
+    "assess": ("parameters", "assess", "7", "epsilon differs"),
+    "no assess": ("parameters", "assess", None, "epsilon differs"),
+    "counts_epsilon": ("parameters", "counts_epsilon", "0.4", "epsilon differs"),
+    "a counts_epsilon that is none": ("parameters", "counts_epsilon", "-1", "cannot have these"),
+    "counts_rho": ("parameters", "counts_rho", "0.1", "cannot have these"),
+    "epsilon": ("parameters", "epsilon", "0.9", "epsilon differs"),
+    "a cap that moves fewer counts": ("parameters", "votes_per_person", 1, "promises more"),
+    "votes without a number": ("parameters", "votes_per_person", None, "parameters differ"),
+    "who vouches for the cap": ("parameters", "cap", "enforced", "parameters differ"),
+    "epsilon of the guarantee": ("guarantee", "epsilon", "9.6", "epsilon differs"),
+    "less rho": ("guarantee", "rho", "0.1", "promises more"),
+    "more rho": ("guarantee", "rho", "100", "guarantee differs"),
+    "votes of the bound": ("error_bound", "votes", 0, "error_bound differs"),
+    "confidence of the bound": ("error_bound", "confidence", "0.99", "error_bound differs"),
+    "words of the bound": ("error_bound", "statement", "perfect", "error_bound differs"),
+    "bound of the assessment": ("assessment", "bound", None, "assessment differs"),
+    "estimate": ("assessment", "estimate", 10**6, "assessment differs"),
+    "counts": ("counts", "values", [1, 2], "counts differs"),
+    "an interval": ("counts", "low", [0, 0], "counts differs"),
+    "confidence of the counts": ("counts", "confidence", "0.99", "counts differs"),
+    "no counts": (None, "counts", None, "counts differs"),
+    "no assessment": (None, "assessment", None, "assessment differs"),
+    "the order": (None, "unordered", True, "unordered differs"),
+    "the mechanism": (None, "mechanism", "subset", "error_bound differs"),
+    "the domain": (None, "domain_size", 9, "error_bound differs"),
+}
+
+
+@pytest.fixture(scope="module")
+def joint_record():
+    return prepare(STEPS, k=2, epsilon=1, **JOINT).release(SeededBits(1)).to_dict()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_refuses_records_that_were_changed_in_one_place(joint_record, name):
+    """All that can be stated again from the parameters is compared with what the record says."""
+    section, field, value, words = CHANGES[name]
+    stored = copy.deepcopy(joint_record)
+    assert Release.from_json(json.dumps(stored)).to_dict() == stored
+    place = stored if section is None else stored[section]
+    place.update({field: value})
+    if value is None:
+        del place[field]
     with pytest.raises(DataError, match=words):
         Release.from_json(json.dumps(stored))
 
 
-@pytest.mark.parametrize("value", [{"estimate": -1}, {"estimate": True}, {"bound": None}, {"bound": {"votes": 1}}])
+def test_refuses_what_was_not_bought(joint_record):
+    """Counts and an assessment belong to the parameters that asked for them."""
+    plain = prepare(COUNTS, k=2, epsilon=1, mechanism="joint").release().to_dict()
+    for name in ("counts", "assessment"):
+        with pytest.raises(DataError, match=f"{name} differs"):
+            Release.from_json(json.dumps({**plain, name: joint_record[name]}))
+
+
+def test_reads_counts_whose_rho_is_worth_no_epsilon():
+    """With a large delta and a small rho, the counts add a delta only."""
+    release = prepare(COUNTS, k=2, epsilon=1, counts_rho="1e-4", counts_delta="1e-2").release()
+    assert release.guarantee.epsilon == 1
+    assert Release.from_json(release.to_json()) == release
+
+
+def test_assessments_leave_out_a_bound_that_does_not_help():
+    """A bound that is not below the public one is not stated, and the record can be read again, whatever the noise."""
+    helps = set()
+    for seed in range(40):
+        release = prepare(STEPS, k=2, epsilon=1, mechanism="joint", assess="0.4").release(SeededBits(seed))
+        assert Release.from_json(release.to_json()) == release
+        bound = release.assessment.bound
+        assert bound is None or bound.votes < release.error_bound.votes
+        helps.add((release.assessment.estimate == 0, bound is not None))
+    assert helps == {(True, True), (False, True), (False, False)}
+
+
+@pytest.mark.parametrize("value", [{"estimate": -1}, {"estimate": True}, {"bound": {"votes": 1}}])
 def test_refuses_an_assessment_that_no_release_has(value):
     """An estimate is a whole number, and has a bound."""
     stored = prepare(COUNTS, k=2, epsilon=1, assess="0.1").release().to_dict()

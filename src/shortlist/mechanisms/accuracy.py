@@ -88,14 +88,14 @@ class Assessment:
     """How wrong a list is on the data that it was drawn from, as far as a noisy look at them tells.
 
     `estimate` is a number of votes: the larger it is, the more lists were about as likely as the true one. The `bound`
-    follows from it.
+    follows from it. There is none where it would not be below the bound that follows from public numbers.
 
     >>> print(Assessment(estimate=3, bound=ErrorBound(votes=40, confidence="0.95", statement="no place misses 40")))
-    the worst place is wrong by about 3 votes on these data; with probability 0.95, no place misses 40
+    the list is wrong by about 3 votes on these data; with probability 0.95, no place misses 40
     """
 
     estimate: int
-    bound: ErrorBound
+    bound: ErrorBound | None
 
     def __post_init__(self) -> None:
         if isinstance(self.estimate, bool) or not isinstance(self.estimate, int) or self.estimate < 0:
@@ -103,4 +103,5 @@ class Assessment:
 
     def __str__(self) -> str:
         votes = "1 vote" if self.estimate == 1 else f"{self.estimate:,} votes"
-        return f"the worst place is wrong by about {votes} on these data; {self.bound}"
+        bound = "" if self.bound is None else f"; {self.bound}"
+        return f"the list is wrong by about {votes} on these data{bound}"

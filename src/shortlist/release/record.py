@@ -56,8 +56,7 @@ def encode(release: Release) -> dict[str, Any]:
         "counts": counts and _encode_counts(counts),
         "error_bound": bound and _encode_bound(bound),
         "population": release.population,
-        "assessment": release.assessment
-        and {"estimate": release.assessment.estimate, "bound": _encode_bound(release.assessment.bound)},
+        "assessment": release.assessment and _encode_assessment(release.assessment),
     }
     return {
         "schema": SCHEMA,
@@ -82,6 +81,11 @@ def _encode_counts(counts: ReleasedCounts) -> dict[str, Any]:
     if counts.low is not None and counts.high is not None and counts.confidence is not None:
         stored |= {"low": list(counts.low), "high": list(counts.high), "confidence": write_exact(counts.confidence)}
     return stored
+
+
+def _encode_assessment(assessment: Assessment) -> dict[str, Any]:
+    bound = assessment.bound
+    return {"estimate": assessment.estimate, **({} if bound is None else {"bound": _encode_bound(bound)})}
 
 
 def write(release: Release) -> str:
@@ -205,7 +209,7 @@ def _read_bound(stored: Mapping[str, Any]) -> ErrorBound:
 def _decode_assessment(stored: Mapping[str, Any] | None) -> Assessment | None:
     if stored is None:
         return None
-    return Assessment(estimate=stored["estimate"], bound=_read_bound(stored["bound"]))
+    return Assessment(estimate=stored["estimate"], bound=_decode_bound(stored.get("bound")))
 
 
 def _decode_exact(written: Any) -> Fraction:

@@ -29,8 +29,6 @@ from shortlist.version import __version__
 _LONGEST_NAME = 255
 PathLike = str | os.PathLike[str]
 NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
-DECLARED = "declared by the caller, not enforced"
-"""How a limit on the votes of a person was ensured, where the library did not count the votes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +119,7 @@ class Release(Sequence[Any]):
             found.append(f"Accuracy: {self.error_bound}.")
         if self.assessment is not None:
             found.append(f"Assessment: {self.assessment}.")
-        if "cap" in self.parameters:
+        if {"cap", "votes_per_person"} <= self.parameters.keys():
             found.append(f"Votes per person: at most {self.parameters['votes_per_person']}, {self.parameters['cap']}.")
         return found
 

@@ -16,8 +16,9 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
-from shortlist.release.make import check_may_release, list_parameters, make_release
+from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
+from shortlist.release.statements import list_parameters
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
 from shortlist.votes.items.item_keys import write_item
