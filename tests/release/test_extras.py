@@ -154,6 +154,22 @@ def test_reads_counts_whose_rho_is_worth_no_epsilon():
     assert Release.from_json(release.to_json()) == release
 
 
+@pytest.mark.parametrize("epsilon", ["2e-19", "1e-30"])
+def test_counts_with_huge_noise_fit_every_format(epsilon):
+    """Noisy counts and their intervals are cut off where 64 bits end, and nothing fails after the draw."""
+    for terms in (
+        {"epsilon": 1, "counts_epsilon": epsilon},
+        {"epsilon": epsilon, "mechanism": "noisy-counts", "votes_per_person": 1},
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UsefulnessWarning)
+            release = prepare(COUNTS, k=2, **terms).release(SeededBits(1))
+        assert max(release.counts.high) == 2**63 - 1
+        assert all(0 <= low <= high for low, high in zip(release.counts.low, release.counts.high, strict=True))
+        assert release.to_arrow()["count"].to_pylist() == list(release.counts.values)
+        assert Release.from_json(release.to_json()) == release
+
+
 def test_assessments_leave_out_a_bound_that_does_not_help():
     """A bound that is not below the public one is not stated, and the record can be read again, whatever the noise."""
     helps = set()
@@ -192,6 +208,16 @@ WRONG = {
         "delta and counts_delta must sum to less than 1",
     ),
     "no sensitivity": ({"sensitivity": 0}, "sensitivity must be a whole number from 1"),
+    "bytes for a number": ({"k": b"12", "ordered": False}, "k must be a whole number from 1, not b'12'"),
+    "an epsilon and a delta that allow no noise": (
+        {"mechanism": "noisy-counts", "votes_per_person": 1, "epsilon": "1e-300", "delta": "1e-300"},
+        "epsilon and delta must be larger",
+    ),
+    "a rho that is worth no epsilon": (
+        {"mechanism": "noisy-counts", "votes_per_person": 1, "epsilon": None, "rho": "1e-4", "delta": "1e-2"},
+        "delta must be smaller for this rho",
+    ),
+    "too large an assessment": ({"assess": 10**7}, "assess must be at most 1000000, not 10000000"),
     "no people": ({"people": 0}, "people must be a whole number from 1"),
     "no assessment": ({"assess": 0}, "assess must be above 0"),
     "nothing proven": ({"assess": 1, "mechanism": "fastjoint"}, "assess must go with one of"),
@@ -200,7 +226,7 @@ WRONG = {
         "noisy-counts releases its counts already",
     ),
     "rho without delta": ({"counts_rho": 1}, "counts_rho must go with counts_delta"),
-    "epsilon and rho": ({"counts_epsilon": 1, "counts_rho": 1, "counts_delta": "1e-6"}, "either counts_epsilon or"),
+    "epsilon and rho": ({"counts_epsilon": 1, "counts_rho": 1, "counts_delta": "1e-6"}, "must not both be given"),
     "delta alone": ({"counts_delta": "1e-6"}, "either counts_epsilon or"),
     "delta and sensitivity": (
         {"counts_rho": 1, "counts_delta": "1e-6", "sensitivity": 2},

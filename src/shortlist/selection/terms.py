@@ -7,7 +7,7 @@ from typing import Any
 
 from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, read_positive, read_whole
+from shortlist.privacy.numbers import Real, read_epsilon, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
 from shortlist.selection.without_domain import build_without_domain
 
@@ -38,7 +38,7 @@ class Terms:
     ) -> Terms:
         """Read the terms as users write them. The mechanism runs with epsilon divided by the sensitivity."""
         times = read_whole(sensitivity, name="sensitivity")
-        per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
+        per_vote = None if epsilon is None else read_epsilon(epsilon) / times
         bought = {name: parameters.pop(name) for name in EXTRA_PARAMETERS & parameters.keys()}
         parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
         if without_domain:

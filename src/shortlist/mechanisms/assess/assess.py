@@ -22,7 +22,7 @@ from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_positive
+from shortlist.privacy.numbers import Real, read_epsilon
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
@@ -52,7 +52,7 @@ class Assess:
         def __init__(self, *, epsilon: Real, neighbours: str = ...) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", read_positive(self.epsilon, name="assess"))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon, name="assess"))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
 
     @property
@@ -98,14 +98,18 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
     the floor is cut off there.
 
     Rounds  The spread is 0 or more, and never a whole number above 0 (assess.proof.md). So narrower balls decide.
+            Above the largest count nothing is left to decide.
     """
+    largest = int(levels.above(mechanism.k, 0).values[0])
     score, effort = _make_score(mechanism, levels), 0
     while True:
         with working_precision(_PRECISION * (effort + 1)):
             spread = score.enclose_spread(effort)
+            if spread.lower() >= largest:
+                return largest
             low, high = (end.floor().unique_fmpz() for end in (spread.lower(), spread.upper()))
         if low is not None and high is not None and max(0, int(low)) == int(high):
-            return min(int(high), int(levels.above(mechanism.k, 0).values[0]))
+            return int(high)
         effort += 1
 
 
