@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -61,6 +62,8 @@ def test_select_and_prepare_agree(tmp_path):
     }
     assert "Votes per person: at most 2, declared by the caller, not enforced." in str(given)
     assert "declared" not in str(made)
+    for shown in (str(made), made._repr_html_(), made.explain()):
+        assert "At most 2 votes of each person are counted. Counts and accuracy are about those" in shown
     assert "Assessment: the worst place is wrong by about" in str(made)
     assert Release.from_json(made.to_json()) == made
     with pytest.raises(BudgetError, match=r"needs 2\.6-DP"):
@@ -107,7 +110,23 @@ def test_refuses_records_that_contradict_themselves(place, value, words):
         Release.from_json(json.dumps(stored))
 
 
-@pytest.mark.parametrize("value", [{"estimate": -1}, {"estimate": True}, {"bound": None}, {"bound": {"votes": 1}}])
+def test_an_assessed_bound_is_shown_where_it_is_smaller():
+    """The public bound is always shown. The estimate is shown with its margin, which the record may lack."""
+    release = prepare(COUNTS, k=2, epsilon=1, mechanism="joint", assess="0.1").release()
+    assert release.assessment is not None
+    for votes, times in ((0, 2), (10**6, 1)):
+        bound = replace(release.assessment.bound, votes=votes)
+        shown = replace(release, assessment=replace(release.assessment, bound=bound)).remarks()
+        assert " ".join(shown).count("with probability 0.95") == times
+        assert f"votes (± {release.assessment.margin}) on these data" in shown[-1]
+    stored = release.to_dict()
+    del stored["assessment"]["margin"]
+    assert "(±" not in str(Release.from_json(json.dumps(stored)))
+
+
+@pytest.mark.parametrize(
+    "value", [{"estimate": -1}, {"estimate": True}, {"margin": -1}, {"bound": None}, {"bound": {"votes": 1}}]
+)
 def test_refuses_an_assessment_that_no_release_has(value):
     """An estimate is a whole number, and has a bound."""
     stored = prepare(COUNTS, k=2, epsilon=1, assess="0.1").release().to_dict()
@@ -123,7 +142,8 @@ WRONG = {
     "a cap of 0 for joint": ({"mechanism": "joint", "votes_per_person": 0}, "votes_per_person must be a whole"),
     "noisy-counts without a cap": ({"mechanism": "noisy-counts"}, "noisy-counts needs votes_per_person"),
     "an empty range": ({"mechanism": "subset", "k": (3, 2)}, "k must be a range with the smaller size first"),
-    "an empty range of auto": ({"k": (3, 2), "ordered": False}, "smaller size first, not 3 and 2"),
+    "an empty range of auto": ({"k": (3, 2), "ordered": False}, r"first, not 3 and 2.\nHint: try k=\(5, 10\)"),
+    "a range as text": ({"k": "5-10", "ordered": False}, r"not '5-10'.\nHint: try k=\(5, 10\)"),
     "a range from 0": ({"k": (0, 2), "ordered": False}, "k must be a whole number from 1"),
     "a range with an order": ({"k": (1, 2)}, "k must be one number where the items have an order"),
     "a range for joint": ({"k": (1, 2), "mechanism": "joint"}, "k must be a whole number from 1"),
@@ -177,6 +197,9 @@ def test_the_items_alone_have_no_extras():
         ({"epsilon": "0.01"}, None),
         ({"epsilon": "0.0001"}, "says little if the counts are below"),
         ({"epsilon": 21}, "an epsilon above 20"),
+        ({"epsilon": 1, "delta": "0.001", "people": 1000}, "a delta of 0.001 is not far below 1/1,000"),
+        ({"epsilon": 1, "delta": "0.01"}, "a delta of 0.01 is large"),
+        ({"epsilon": 1, "delta": "1e-6", "people": 1000}, None),
         ({"epsilon": "0.01", "mechanism": "noisy-counts", "votes_per_person": 1}, None),
         ({"epsilon": "0.001", "mechanism": "joint", "counts_epsilon": 1}, "no count is above"),
     ],

@@ -115,7 +115,9 @@ def _assess(ran: Mechanism, extras: Extras, spread: int | None, *, unordered: bo
     if extras.assess is None or spread is None:
         return None
     votes = extras.assess.bound(ran, spread, 1 - _CONFIDENCE)
-    return Assessment(estimate=max(0, spread), bound=_write_bound(ran, votes, unordered=unordered))
+    bound = _write_bound(ran, votes, unordered=unordered)
+    # Cutting off at 0 brings no estimate farther from a spread, which is 0 or more.
+    return Assessment(estimate=max(0, spread), margin=extras.assess.find_margin(1 - _CONFIDENCE), bound=bound)
 
 
 def _write_bound(ran: Mechanism, votes: int, *, unordered: bool) -> ErrorBound:
