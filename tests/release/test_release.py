@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -215,6 +216,33 @@ def test_parquet_holds_items_and_record(tmp_path, kind):
     table = parquet.read_table(tmp_path / "top.parquet")
     assert table["item"].to_pylist() == list(release.items)
     assert Release.from_json(table.schema.metadata[b"shortlist.release"].decode()) == release
+
+
+def test_parquet_gives_back_what_was_written(tmp_path):
+    """The record in the metadata is the release; other files and readers are refused with what to do."""
+    path, release = tmp_path / "a.parquet", make()
+    release.to_parquet(path)
+    assert Release.from_parquet(path) == release
+    with pytest.raises(DataError, match=r"Hint: Release\.from_parquet reads Parquet files"):
+        Release.from_json(path)
+    (tmp_path / "text.parquet").write_text("rank,item")
+    with pytest.raises(DataError, match="must be a Parquet file that can be read"):
+        Release.from_parquet(tmp_path / "text.parquet")
+    pq.write_table(release.to_arrow().replace_schema_metadata(None), tmp_path / "bare.parquet")
+    with pytest.raises(DataError, match="its metadata has none"):
+        Release.from_parquet(tmp_path / "bare.parquet")
+
+
+def test_explains_itself_to_readers():
+    """The paragraph has the factor, the bound and the limit, and says when a release is not secure."""
+    counts = {"a": 900, "b": 400, "c": 1}
+    text = prepare(counts, k=2, epsilon=1, delta="1e-6", mechanism="cdp-peel").release().explain()
+    assert text.startswith("This list of 2 of 3 items, most popular first, was made with differential privacy.")
+    assert "factor of 2.72, except with probability 1e-6." in text
+    assert "Accuracy: with probability 0.95, " in text
+    insecure = prepare(counts, k=2, epsilon=1, neighbours="replace", ordered=False).release(SeededBits(1)).explain()
+    assert insecure.startswith("NOT SECURE")
+    assert "The odds between any two choices of votes of one person" in insecure
 
 
 def test_shows_itself():
@@ -492,7 +520,7 @@ def test_releases_state_their_error():
 
 
 def test_sets_have_no_order():
-    """A release of a set says so, in the order of its labels."""
+    """A release of a set says so, and lists it in the order of its labels."""
     release = prepare({"a": 1, "c": 900, "b": 400}, k=2, epsilon=9, mechanism="subset").release()
     assert (release.items, release.unordered) == (("b", "c"), True)
     ranged = prepare([900, 400, 1], k=(1, 2), epsilon=9, mechanism="subset").release()

@@ -23,8 +23,11 @@ def write_option(name: str, value: str | None) -> str:
     ('--memory-limit', '--epsilon 1', '--mechanism joint')
     >>> write_option("force", "True"), write_option("bits", "SeededBits(7)"), write_option("k", "10")
     ('--force', '--seed and --insecure', '-k 10')
+    >>> write_option("k", "(5, 10)")
+    '-k 5-10'
     """
     option = _WORDS.get(name, f"--{name.replace('_', '-')}")
     if value is None or value == "True" or name in ("bits", "ordered"):
         return option
-    return f"{option} {value.strip(chr(39))}"
+    # A range of sizes is a pair in Python.
+    return f"{option} {value.strip('()').replace(', ', '-') if name == 'k' else value.strip(chr(39))}"

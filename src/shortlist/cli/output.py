@@ -83,6 +83,7 @@ def _print_table(release: Release) -> None:
     )
     print_lines(console, to_text(f"{top}{asked}{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
+    print_lines(console, to_text(release.guarantee.in_words))
     for remark_on_list in release.remarks():
         print_lines(console, to_text(remark_on_list))
     if not release.secure:

@@ -19,8 +19,15 @@ from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
 from shortlist.profile import Levels, ManyPicks, Picks
 
-UNORDERED_BOUND = "for every j, at least j listed items have at most {bound} votes fewer than the true item at place j"
-"""The bound of an ordered list, restated for its set of items: the first j items of the list have this property."""
+UNORDERED_BOUND = (
+    "sorted by their true counts, the listed items have at most {bound} votes fewer, place by place, "
+    "than the true top k"
+)
+"""The bound of an ordered list, restated for its set of items.
+
+The first j items of the list all have at most so many votes fewer than the true item at place j. So has the j-th of the
+listed items after sorting: at least j of them have as many votes.
+"""
 
 
 class Prepared(Protocol):
@@ -153,11 +160,12 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
     ((10, 5), (7, None), (10, None))
     """
     given = k
-    if isinstance(k, Sequence) and not isinstance(k, str | bytes | bytearray):
-        if len(k) != 2 or at_least is not None:
+    if isinstance(k, Sequence):
+        if isinstance(k, str | bytes | bytearray) or len(k) != 2 or at_least is not None:
             raise ParameterError(
                 "{k} must be a number, or two numbers for the smallest and the largest size",
                 "not {value}",
+                hint="try {k=(5, 10)}" if isinstance(k, str) and "-" in k else "try {k=10}",
                 value=quote(given),
             )
         at_least, k = k
@@ -168,7 +176,7 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
         raise ParameterError(
             "{k} must be a range with the smaller size first" if k is not given else "{at_least} must be at most {k}",
             "not {smallest} and {largest}",
-            hint="no size is in the range",
+            hint="try {k=(5, 10)}" if k is not given else None,
             smallest=quote(smallest),
             largest=quote(largest),
         )

@@ -8,7 +8,7 @@ such as a record that was changed in one field. It cannot find forgery.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -99,12 +99,15 @@ def _state_again(record: Mapping[str, Any], mechanism: Mechanism) -> dict[str, A
         "declared": "cap" in parameters,
     }
     assessment = record["assessment"]
-    if assessment is None or assessment.estimate > 0:
-        return state(mechanism, **stated, spread=0 if assessment is None else assessment.estimate)
-    # An estimate of 0 stands for any spread up to 0. The bound tells which, unless it is left out.
-    again = state(mechanism, **{**stated, "d": None}, spread=0)["assessment"]
-    below = 0 if assessment.bound is None or again is None else assessment.bound.votes - again.bound.votes
-    return state(mechanism, **stated, spread=min(0, below))
+    implied = state(mechanism, **stated, spread=0 if assessment is None else assessment.estimate)
+    again = implied["assessment"]
+    if again is None or assessment is None:
+        return implied
+    if assessment.estimate == 0 and assessment.bound.votes < again.bound.votes:
+        # An estimate of 0 stands for any spread up to 0. The bound tells which.
+        again = state(mechanism, **stated, spread=assessment.bound.votes - again.bound.votes)["assessment"]
+    # Earlier versions stated no margin.
+    return {**implied, "assessment": replace(again, margin=None) if assessment.margin is None else again}
 
 
 def _compare(record: Mapping[str, Any], implied: Mapping[str, Any]) -> str | None:
@@ -119,13 +122,14 @@ def _compare(record: Mapping[str, Any], implied: Mapping[str, Any]) -> str | Non
         return "epsilon differs between parameters and guarantee"
     if _promises_more(record["guarantee"], implied["guarantee"]):
         return "the guarantee promises more than the mechanism"
-    # Records of schema 1, which have no bound, may promise less than this version proves.
-    if record["version"] == __version__ and record["error_bound"] and record["guarantee"] != implied["guarantee"]:
+    # Another version may prove or say something else. Records of schema 1, which have no bound, may promise less.
+    current = record["version"] == __version__
+    if current and record["error_bound"] is not None and record["guarantee"] != implied["guarantee"]:
         return "the guarantee differs from what the parameters imply"
-    if record["error_bound"] not in (None, implied["error_bound"]):
-        return "error_bound differs from what the parameters imply"
-    for name in ("unordered", "counts", "assessment"):
-        if record[name] != implied[name]:
+    for name in ("unordered", "counts", "error_bound", "assessment"):
+        left_out = name == "error_bound" and record[name] is None
+        differs = record[name] != implied[name] if current else type(record[name]) is not type(implied[name])
+        if differs and not left_out:
             return f"{name} differs from what the parameters imply"
     return None
 

@@ -84,8 +84,8 @@ def _encode_counts(counts: ReleasedCounts) -> dict[str, Any]:
 
 
 def _encode_assessment(assessment: Assessment) -> dict[str, Any]:
-    bound = assessment.bound
-    return {"estimate": assessment.estimate, **({} if bound is None else {"bound": _encode_bound(bound)})}
+    margin = {} if assessment.margin is None else {"margin": assessment.margin}
+    return {"estimate": assessment.estimate, **margin, "bound": _encode_bound(assessment.bound)}
 
 
 def write(release: Release) -> str:
@@ -99,8 +99,13 @@ def read(written: str, *, source: str) -> dict[str, Any]:
     try:
         return _decode(json.loads(written))
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
+        parquet = source.strip("'").lower().endswith(".parquet")
         raise DataError(
-            "the record must follow the schema {schema}", "{source} does not", schema=SCHEMA, source=source
+            "the record must follow the schema {schema}",
+            "{source} does not",
+            hint="Release.from_parquet reads Parquet files" if parquet else None,
+            schema=SCHEMA,
+            source=source,
         ) from None
 
 
@@ -209,7 +214,8 @@ def _read_bound(stored: Mapping[str, Any]) -> ErrorBound:
 def _decode_assessment(stored: Mapping[str, Any] | None) -> Assessment | None:
     if stored is None:
         return None
-    return Assessment(estimate=stored["estimate"], bound=_decode_bound(stored.get("bound")))
+    bound = _read_bound(stored["bound"])
+    return Assessment(estimate=stored["estimate"], margin=stored.get("margin"), bound=bound)
 
 
 def _decode_exact(written: Any) -> Fraction:

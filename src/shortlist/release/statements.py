@@ -49,7 +49,7 @@ def state(
         "unordered": unordered,
         "counts": _state_counts(ran, extras, noisy, d),
         "error_bound": None if bound is None else _write_bound(ran, bound, unordered=unordered),
-        "assessment": _assess(ran, extras, spread, bound, unordered=unordered),
+        "assessment": _assess(ran, extras, spread, unordered=unordered),
     }
 
 
@@ -86,19 +86,13 @@ def _state_counts(ran: Mechanism, extras: Extras, noisy: IntArray | None, d: int
     return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and d is not None else None
 
 
-def _assess(
-    ran: Mechanism, extras: Extras, spread: int | None, public: int | None, *, unordered: bool
-) -> Assessment | None:
-    """Assess a list. A bound that is no better than the public one is left out.
-
-    Each bound by itself is wrong with a probability of 1/20 at most. The smaller of the two, under one name, would be
-    wrong more often.
-    """
+def _assess(ran: Mechanism, extras: Extras, spread: int | None, *, unordered: bool) -> Assessment | None:
     if extras.assess is None or spread is None:
         return None
     votes = extras.assess.bound(ran, spread, 1 - _CONFIDENCE)
-    helps = public is None or votes < public
-    return Assessment(estimate=max(0, spread), bound=_write_bound(ran, votes, unordered=unordered) if helps else None)
+    bound = _write_bound(ran, votes, unordered=unordered)
+    # Cutting off at 0 brings no estimate farther from a spread, which is 0 or more.
+    return Assessment(estimate=max(0, spread), margin=extras.assess.find_margin(1 - _CONFIDENCE), bound=bound)
 
 
 def _write_bound(ran: Mechanism, votes: int, *, unordered: bool) -> ErrorBound:

@@ -69,12 +69,16 @@ class Assess:
         """Draw the noisy spread of the mechanism that made a list."""
         return find_spread(mechanism, levels) + self.noise.draw(1, bits)[0]
 
+    def find_margin(self, failure: Fraction) -> int:
+        """Bound the noise: it is farther from 0 with a probability of `failure` at most."""
+        return bound_noise(self.noise, 1, failure)
+
     def bound(self, mechanism: Mechanism, noisy: int, failure: Fraction) -> int:
         """Bound the error of the list, given the noisy spread; it is exceeded with a probability of `failure` at most.
 
         Half of the failure is for the noise, and half for the list.
         """
-        most = max(0, noisy + bound_noise(self.noise, 1, failure))
+        most = max(0, noisy + self.find_margin(failure))
         rate, factor = find_tail(mechanism)
         return most + ceil_log(2 * factor / failure, rate / 2)
 
