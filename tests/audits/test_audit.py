@@ -21,11 +21,11 @@ from shortlist.exact.balls import working_precision
 from shortlist.mechanisms import MECHANISMS, Joint, PNFPeel
 from shortlist.profile import EVERY_LEVEL, Profile
 
-WITHOUT_LAW = set()
+WITHOUT_LAW = {"limited-domain", "threshold", "stable"}
 """Mechanisms for secure releases whose law the audit cannot enumerate."""
 
 
-@pytest.mark.parametrize("case", list_cases(None, 1), ids=str)
+@pytest.mark.parametrize("case", [each for each in list_cases(None, 1) if each.kind.name in LAWS], ids=str)
 def test_every_mechanism_draws_what_it_states(case):
     """Frequencies follow the stated law and no other, and samples prove no epsilon above the promised one."""
     bits = SeededBits(11)
@@ -203,7 +203,7 @@ def test_the_chi_square_tail_is_that_of_scipy(statistic, freedom):
 def test_laws_are_laws():
     """The probabilities of all outputs sum to 1, but for noisy counts that are far away."""
     with working_precision(96):
-        for case in list_cases(None, 1):
+        for case in (each for each in list_cases(None, 1) if each.kind.name in LAWS):
             law = state_law(case.build(2), (3, 2, 0), reach=9)
             total = float(sum(law.values()).mid())
             assert total == pytest.approx(1, abs=1e-12 if case.cap is None else 1e-2)

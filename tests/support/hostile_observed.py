@@ -6,6 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
+from hostile import read_value
 
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
@@ -60,7 +61,10 @@ def compare(before, after, cap):
 
 def expected(data):
     """The counts by the rule of grouping, value by value."""
-    users, items = (column.to_pylist() if isinstance(column, pa.Array) else column for column in data.values())
+    users, items = data["user"], data["track"]
+    if isinstance(users, pa.Array):
+        users = (users.cast(pa.int64()) if pa.types.is_temporal(users.type) else users).to_pylist()
+        items = [read_value(each) for each in items]
     persons = defaultdict(set)
     for user, item in zip(users, items, strict=True):
         persons[write_item(item)].add(user)

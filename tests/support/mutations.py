@@ -198,6 +198,24 @@ MUTATIONS = (
         "count({person}) AS votes {matched}",
         "tests/votes/engines/test_engines.py::test_counts_each_person_once[postgres]",
     ),
+    Mutation(  # of several steps that took a place, the first counts
+        "exact/shuffles.py",
+        "linked[:, :-1] &= ~(linked[:, 1:] & repeated[:, :-1])",
+        "linked[:, 1:] &= ~(linked[:, :-1] & repeated[:, :-1])",
+        "tests/exact/test_many.py::test_a_shuffle_in_rows_is_the_shuffle",
+    ),
+    Mutation(  # many peels propose items as if none of the best level were used up
+        "mechanisms/peel/many.py",
+        "self.tops[runs] += 1",
+        "self.tops[runs] += 2",
+        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_many_draws_follow_the_law_and_no_other",
+    ),
+    Mutation(  # proposals of many peels are rejected too rarely
+        "exact/many_thinning.py",
+        "below = tails / (tails + wide) * (1 - _MARGIN)",
+        "below = np.minimum(tails / (tails + wide) * 2, 0.99)",
+        "tests/exact/test_many.py::test_quick_decisions_agree_with_balls",
+    ),
     Mutation(  # the stop is lower than a hidden item may be
         "mechanisms/unknown_domain/limited_domain.py",
         "return place_stop(self._stop_weight(), self.rate, height=self.neighbours.sensitivity)",

@@ -78,8 +78,16 @@ def list_cases(mechanism: str | Mechanism | None, epsilon: Real) -> list[Case]:
         return [Case(kind=type(mechanism), epsilon=exact, options=MappingProxyType(given))]
     if mechanism is not None and mechanism not in MECHANISMS:
         build_mechanism(mechanism, k=1, epsilon=exact)  # says which names there are
-    every = mechanism is None
-    kinds = [kind for kind in MECHANISMS.values() if (not kind.research if every else kind.name == mechanism)]
+    # Without a domain, neighbours have different items, which an audit does not enumerate; the tests do.
+    audited = [kind for kind in MECHANISMS.values() if kind.needs_domain and not kind.research]
+    kinds = [kind for kind in MECHANISMS.values() if (kind in audited if mechanism is None else kind.name == mechanism)]
+    if any(not kind.needs_domain for kind in kinds):
+        raise ParameterError(
+            "{mechanism} must be one that needs a domain for an audit: {names}",
+            "not {value}",
+            names=", ".join(kind.name for kind in audited),
+            value=quote(mechanism),
+        )
     return [
         Case(kind=kind, epsilon=exact, options=MappingProxyType(options))
         for kind in kinds

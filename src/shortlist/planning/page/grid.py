@@ -9,6 +9,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from shortlist.array_types import IntArray
 from shortlist.mechanisms import MECHANISMS, Auto
 from shortlist.planning.collapse import Collapse
 from shortlist.planning.commands import write_command
@@ -83,9 +86,14 @@ def _describe_row(each: Forecast, item: str | None) -> dict[str, Any]:
         "affordable": each.affordable,
         "command": write_command(each.mechanism, item=item),
         "ordered": not each.mechanism.unordered,
-        "samples": each.samples[:, :_SHOWN_PLACES].tolist(),
+        "samples": _sort_unordered(each)[:, :_SHOWN_PLACES].tolist(),
         "right": (each.samples < each.mechanism.k).sum(axis=1).tolist(),
     }
+
+
+def _sort_unordered(each: Forecast) -> IntArray:
+    """The sample lists. Those without an order begin with the items that have fewest votes."""
+    return -np.sort(-each.samples, axis=1) if each.mechanism.unordered else each.samples
 
 
 def _list(spread: Spread, digits: int) -> list[float]:

@@ -66,7 +66,7 @@ function showCurve(id, title, value, logarithmic) {
     ? whole.format(value(here)) : share(value(here))}. The table below has all numbers.`));
   for (const step of steps) {
     picture.append(draw("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: height(step), y2: height(step) }));
-    picture.append(draw("text", { x: LEFT - 5, y: height(step) + 4, "text-anchor": "end" },
+    picture.append(draw("text", { x: LEFT - 9, y: height(step) + 4, "text-anchor": "end" },
       logarithmic ? whole.format(step) : String(step)));
   }
   for (const epsilon of data.epsilons.filter((each) => [0.1, 0.2, 0.5, 1, 2, 5, 10].includes(each))) {
@@ -147,7 +147,8 @@ function showSamples() {
   const row = cell().rows[chosen];
   const size = data.sizes[state.size];
   const shown = Math.min(size, row.samples[0].length);
-  find("cut").textContent = shown < size ? `The first ${shown} of ${size} places are shown.` : "";
+  find("cut").textContent = (row.ordered ? "" : "The list has no order; wrong items are shown first. ")
+    + (shown < size ? `The first ${shown} of ${size} places are shown.` : "");
   find("samples").replaceChildren(...row.samples.map((list, index) => {
     const places = list.map((position) => {
       const right = position < size;

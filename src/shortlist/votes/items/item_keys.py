@@ -108,7 +108,12 @@ def check_observable(family: Family, columns: VoteColumns) -> None:
 
 
 def _write_scalar(scalar: Any) -> bytes | None:
+    pa = import_optional("pyarrow")
+    coarser = {pa.date64(): 86_400_000, pa.time64("ns"): 1000}.get(scalar.type)
     try:
+        # Python would round them.
+        if coarser is not None and scalar.cast(pa.int64()).as_py() % coarser:
+            return None
         return write_item(scalar.as_py())
     except Exception:  # Python has no dates and times for all of them
         return None
