@@ -183,6 +183,7 @@ def test_progress_is_for_terminals(folder: Path, options: tuple[str, ...], shown
     os.close(ours)
     assert output.startswith('"rank","item"\n1,') == shown
     assert (b"items" in seen) == shown
+    assert (b"run `shortlist check` on the same files" in seen) == shown
     assert process.returncode == 0
 
 

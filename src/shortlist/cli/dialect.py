@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _WORDS = {
     "Files.format": "--input-format or --domain-format",
+    "Files.header": "--domain-no-header and --domain-column 1",
     "Query.database": "--database",
     "Query.sql": "--sql",
     "bits": "--seed and --insecure",
@@ -27,7 +28,7 @@ def write_option(name: str, value: str | None) -> str:
     '-k 5-10'
     """
     option = _WORDS.get(name, f"--{name.replace('_', '-')}")
-    if value is None or value == "True" or name in ("bits", "ordered"):
+    if value is None or value == "True" or name in ("Files.header", "bits", "ordered"):
         return option
     # A range of sizes is a pair in Python.
     return f"{option} {value.strip('()').replace(', ', '-') if name == 'k' else value.strip(chr(39))}"

@@ -15,9 +15,10 @@ from shortlist.privacy.numbers import Real, read_probability
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedCounts:
-    """A noisy count for each released item, with an interval that holds the true count.
+    """A noisy count for each released item, with an interval that holds the count before noise.
 
-    Each interval from `low` to `high` holds the true count with probability `confidence`. Without a public domain there
+    Each interval from `low` to `high` holds that count with probability `confidence`. Votes beyond a limit on the votes
+    of a person are not counted, so more people may have chosen the item. Without a public domain there
     are no intervals: how many counts they would have to hold is not public.
 
     >>> ReleasedCounts(values=(310, 190), low=(300, 180), high=(320, 200), confidence="0.95").confidence

@@ -20,9 +20,10 @@ def explain(release: Release) -> str:
     of_all = "" if release.d is None else f" of {release.d:,}"
     items = "item" if (release.d or len(release)) == 1 else "items"
     order = "in no order" if release.unordered else "most popular first"
+    listed = f"This list of {len(release):,}{of_all} {items}, {order}, was made with differential privacy."
     sentences = [
-        f"This list of {len(release):,}{of_all} {items}, {order}, was made with differential privacy.",
-        f"Chance was added on purpose, so that the list reveals very little about any one {release.guarantee.unit}.",
+        listed if release.items else "No item had enough votes to be listed. This was found with differential privacy.",
+        f"Chance was added on purpose, to limit what the list reveals about any one {release.guarantee.unit}.",
         release.guarantee.in_words,
         "For the same reason the list may be wrong: items with close counts may change places, and an item may be "
         "listed that does not belong there.",
