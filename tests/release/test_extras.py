@@ -163,7 +163,7 @@ def test_refuses_what_was_not_bought(joint_record):
 
 def test_reads_counts_whose_rho_is_worth_no_epsilon():
     """With a large delta and a small rho, the counts add a delta only."""
-    release = prepare(COUNTS, k=2, epsilon=1, counts_rho="1e-4", counts_delta="1e-2").release()
+    release = prepare(COUNTS, k=2, epsilon=1, counts_rho="1e-4", counts_delta="1e-2", people=10**6).release()
     assert release.guarantee.epsilon == 1
     assert Release.from_json(release.to_json()) == release
 
