@@ -88,8 +88,8 @@ def top_k(
     result for a mapping is a list of its keys. For a pandas Series it is a list of its labels, and for an array or a
     list of numbers an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
     randomness of the operating system is used. `parameters` are those of the mechanism, and two that the caller vouches
-    for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person adds to
-    the counts of at most m items. A release records the latter as declared, not enforced.
+    for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person has
+    at most m votes, so adds to at most m counts. A release records the latter as declared, not enforced.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.errors import ParameterError
 from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, read_epsilon, read_whole
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
 from shortlist.selection.without_domain import build_without_domain
 
@@ -50,7 +51,7 @@ class Terms:
         # The cap that a mechanism relies on is the cap of the votes.
         cap = getattr(built, "votes_per_person", votes_per_person)
         if cap is not None:
-            read_whole(cap, name="votes_per_person")
+            _check_cap(cap, times)
         terms = cls(
             mechanism=built,
             extras=Extras.read(built, **bought, votes_per_person=cap, sensitivity=times),
@@ -65,3 +66,15 @@ class Terms:
     def state_guarantee(self, unit: str = "person") -> Guarantee:
         """State what a release promises, with all that it holds."""
         return self.extras.add_to(self.mechanism.guarantee).scale(self.sensitivity, unit=unit)
+
+
+def _check_cap(votes_per_person: object, sensitivity: int) -> None:
+    """Refuse a cap below the sensitivity: who adds N to one count casts N votes."""
+    if read_whole(votes_per_person, name="votes_per_person") < sensitivity:
+        raise ParameterError(
+            "{votes_per_person} must be at least {sensitivity}, which is {number}",
+            "not {value}",
+            hint="a person who adds that much to one count casts as many votes",
+            number=sensitivity,
+            value=quote(votes_per_person),
+        )
