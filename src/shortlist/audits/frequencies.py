@@ -8,6 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
+from flint import arb
+
 from shortlist.audits.cases import Case
 from shortlist.audits.laws import Histogram
 from shortlist.audits.sampling import draw_outputs
@@ -67,12 +69,12 @@ def check_frequencies(case: Case, trials: int, bits: Bits | None = None) -> Freq
 def _candidates(case: Case) -> list[tuple[Histogram, int, Law, list[Law]]]:
     """Histograms whose gaps suit epsilon, with the laws for it and for 30 % less and more."""
     found = []
-    shapes = _SHAPES if case.cap is None else _NOISE_SHAPES
+    shapes = _NOISE_SHAPES if case.noisy else _SHAPES
+    k = 1 if case.noisy else min(2, case.largest_k or 2)
     for shape, scale in itertools.product(shapes, _SCALES):
         unit = max(Fraction(1), scale / case.epsilon)
         histogram = tuple(round(each * unit) for each in shape)
-        k = 2 if case.cap is None else 1
-        reach = 0 if case.cap is None else round(8 * unit)
+        reach = round(8 * unit) if case.noisy else 0
         laws = [
             state_law(case.build(k, stretch=stretch), histogram, reach=reach) for stretch in (Fraction(1), *STRETCHES)
         ]
@@ -84,7 +86,8 @@ def _power(right: Law, wrong: list[Law]) -> float:
     """How far the wrong laws are from the right one: chi-square for one draw, without outputs that are rare."""
     divergences = []
     for law in wrong:
-        cells = [(float(p.mid()), float(law[output].mid())) for output, p in right.items()]
+        # A law with another epsilon may have another threshold, below which no output is.
+        cells = [(float(p.mid()), float(law.get(output, arb(0)).mid())) for output, p in right.items()]
         kept = [(p, q) for p, q in cells if min(p, q) > 1e-3]
         rest = (1 - sum(p for p, _ in kept), 1 - sum(q for _, q in kept))
         divergences.append(sum((p - q) ** 2 / max(q, 1e-3) for p, q in [*kept, rest]))

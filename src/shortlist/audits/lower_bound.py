@@ -51,8 +51,11 @@ def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None)
 def find_far_pair(case: Case) -> Pair:
     """Find a pair in which one person votes for an item that is far behind.
 
-    A mechanism that gives up too early on such items, or on items without votes, shows it here.
+    A mechanism that gives up too early on such items, or on items without votes, shows it here. Without a domain, the
+    pair is nobody against one person: a mechanism that hides items of one person too rarely shows it.
     """
+    if not case.needs_domain:
+        return Pair(here=(0,), there=(1,), k=1, relation="add-remove")
     gap = max(1, round(4 / case.epsilon))
     return Pair(here=(gap, 0), there=(gap, 1), k=1, relation="add-remove")
 

@@ -16,10 +16,14 @@ from shortlist.audits.events import choose_event
 from shortlist.audits.laws import Histogram, neighbours, small_histograms
 from shortlist.audits.stated import Law, state_law
 from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.noise import DiscreteLaplace
+from shortlist.mechanisms import Threshold
 
 _PRECISION = 128
 _TRIALS = 2500
 _WIDE = (12, 11, 6, 1, 0)
+_NEAR = 20
+"""Up to this reach, pairs of noisy counts are few enough to be enumerated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +71,28 @@ def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> Enumer
 
 def list_pairs(case: Case, relation: str, largest_d: int) -> Iterator[Pair]:
     """List the pairs: small histograms and some with wide gaps, every k that can be enumerated, every neighbour."""
-    spread = case.delta is not None and case.cap is not None  # Gaussian noise on counts, which are far apart
-    costly = case.cap is not None or case.kind.name == "auto"
-    largest = min(largest_d, 2 if spread else 3 if costly else 4)
-    wide = [h for d in (2, 3) for h in itertools.combinations_with_replacement(_WIDE, d)] if case.cap is None else []
-    for histogram in (*small_histograms(largest), *wide):
-        for k in range(1, min(len(histogram), 1 if spread else 2 if histogram in wide else 4) + 1):
+    for histogram, largest_k in _list_histograms(case, relation, largest_d):
+        for k in range(1, min(len(histogram), largest_k, case.largest_k or largest_k) + 1):
             for other in neighbours(histogram, relation, case.cap):
                 yield Pair(here=histogram, there=other, k=k, relation=relation)
+
+
+def _list_histograms(case: Case, relation: str, largest_d: int) -> Iterator[tuple[Histogram, int]]:
+    """List histograms, each with the largest k to enumerate."""
+    if case.noisy and case.delta is not None:  # the noisy counts are far apart
+        largest_k = 2 if not case.needs_domain and _find_reach(case, relation) <= _NEAR else 1
+        yield from ((each, largest_k) for each in small_histograms(min(largest_d, 2)))
+        return
+    costly = case.noisy or case.kind.name == "auto" or not case.needs_domain
+    small = small_histograms(min(largest_d, 3 if costly else 4))
+    if not case.needs_domain:
+        # Items with equal counts are told apart by their order, where there is no domain.
+        small = [each for histogram in small for each in sorted(set(itertools.permutations(histogram)))]
+    yield from ((each, 4) for each in small)
+    if not case.noisy:
+        for d in (2, 3):
+            wide = itertools.combinations_with_replacement(_WIDE, d)
+            yield from ((each, 2) for each in wide if each[0] > 1)  # the others are among the small ones
 
 
 class _Worst:
@@ -99,7 +117,9 @@ class _Worst:
                 self.private = False
             floats = sorted((float(q.mid()) / float(p.mid()), float(p.mid()), float(q.mid())) for p, q in shared)
             self.loss = max(self.loss, -math.log(floats[0][0]))
-            event = choose_event([(p, q) for _, p, q in floats], _TRIALS, float(delta))
+            impossible = 0.0 if self._case.needs_domain else max(0.0, 1 - sum(p for _, p, _ in floats))
+            chances = [(impossible, 0.0), *((p, q) for _, p, q in floats)]
+            event = choose_event(chances, _TRIALS, float(delta))
             shown = max(shown, event.epsilon)
         self.pairs += 1
         return shown
@@ -118,10 +138,14 @@ class _Worst:
 
 
 def _find_reach(case: Case, relation: str) -> int:
-    """How far noisy counts are enumerated: Laplace noise repeats itself, Gaussian noise has to be followed."""
-    if case.cap is None or case.delta is None:
+    """How far noisy counts are enumerated. Without delta, ratios of Laplace noise repeat themselves."""
+    if not case.noisy or case.delta is None:
         return 1
-    rho = case.build(1, relation).guarantee.rho
-    assert rho is not None
-    moved = case.cap * (1 if relation == "add-remove" else 2)
-    return math.ceil(4 * math.sqrt(moved / (2 * rho)))
+    mechanism = case.build(1, relation)
+    if isinstance(mechanism, Threshold):
+        noise = mechanism.law
+        return math.ceil(6 * noise.b if isinstance(noise, DiscreteLaplace) else 4 * math.sqrt(noise.variance))
+    assert mechanism.guarantee.rho is not None
+    assert case.cap is not None
+    moved = case.cap * mechanism.neighbours.sensitivity
+    return math.ceil(4 * math.sqrt(moved / (2 * mechanism.guarantee.rho)))

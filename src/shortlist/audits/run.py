@@ -39,7 +39,7 @@ def audit(
     privacy loss is compared with epsilon, or the hockey-stick divergence with delta. (2) Outputs of the real code
     are drawn, and their frequencies are tested against that law and against laws with an epsilon that is 30 % off.
     (3) Samples alone bound epsilon from below; the bound must not exceed epsilon. (4) Random tables are counted with
-    and without one hostile person, on every engine that is installed.
+    and without one hostile person, for a domain and without one, on every engine that is installed.
 
     `mechanism` is a name or an object; without it, all that may make secure releases are checked. `trials` is how
     often each sample draws. Without `bits`, the operating system's randomness is used.

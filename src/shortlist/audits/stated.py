@@ -32,6 +32,7 @@ from shortlist.audits.laws import (
 )
 from shortlist.audits.noise_laws import falling_counts, gaussian_law, laplace_law, output_chance
 from shortlist.audits.round_laws import peel_law
+from shortlist.audits.unknown_domain_laws import limited_domain_law, stable_law, threshold_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
 from shortlist.mechanisms import Auto, Mechanism
@@ -125,6 +126,21 @@ def _auto(mechanism: Mechanism, histogram: Histogram, reach: int) -> Stated:
             yield Output(output.items, output.counts, name), chance * p
 
 
+def _limited_domain(mechanism: Any, histogram: Histogram, reach: int) -> Stated:
+    for items, chance in limited_domain_law(mechanism, histogram).items():
+        yield Output(items), chance
+
+
+def _threshold(mechanism: Any, histogram: Histogram, reach: int) -> Stated:
+    for (items, noisy), chance in threshold_law(mechanism, histogram, reach=reach).items():
+        yield Output(items, noisy), chance
+
+
+def _stable(mechanism: Any, histogram: Histogram, reach: int) -> Stated:
+    for items, chance in stable_law(mechanism, histogram).items():
+        yield Output(items), chance
+
+
 LAWS: dict[str, Callable[[Any, Histogram, int], Stated]] = {
     "auto": _auto,
     "joint": _joint,
@@ -135,6 +151,9 @@ LAWS: dict[str, Callable[[Any, Histogram, int], Stated]] = {
     "pnf-peel": _pnf_peel,
     "cdp-peel": _cdp_peel,
     "noisy-counts": _noisy_counts,
+    "limited-domain": _limited_domain,
+    "threshold": _threshold,
+    "stable": _stable,
 }
 """The stated laws, by the name of the mechanism."""
 

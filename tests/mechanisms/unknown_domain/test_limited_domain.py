@@ -9,32 +9,15 @@ from contract import RELATIONS
 from flint import arb, ctx
 from noisy import capped_neighbours
 from peels import decay
-from unlisted import UnlistedContract, hockey_stick, rank_items, sequences_up_to
+from unlisted import UnlistedContract, hockey_stick
 
 from shortlist import LimitedDomain, SeededBits
+from shortlist.audits.unknown_domain_laws import limited_domain_law, rank_items
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
 from shortlist.mechanisms.unknown_domain.limited_domain import place_stop
 from shortlist.mechanisms.unknown_domain.stopped_peel import Stop
 from shortlist.profile import Profile
-
-
-def peel_law(mechanism, histogram, *, order=rank_items):
-    """The law of all outputs: items one by one, until a stop or k items."""
-    ranked = order(histogram)
-    candidates = ranked[: mechanism.k_bar]
-    cut = histogram[ranked[mechanism.k_bar]] if len(ranked) > mechanism.k_bar else 0
-    stop = mechanism.stop
-    weights = {item: decay(mechanism.rate, -histogram[item]) for item in candidates}
-    halt = stop.copies * decay(mechanism.rate, -(cut + stop.height))
-    law = {}
-    for items in sequences_up_to(candidates, mechanism.k):
-        chance, left = arb(1), halt + sum(weights.values(), arb(0))
-        for item in items:
-            chance *= weights[item] / left
-            left -= weights[item]
-        law[items] = chance if len(items) == mechanism.k else chance * halt / left
-    return law
 
 
 class TestLimitedDomain(UnlistedContract):
@@ -48,7 +31,7 @@ class TestLimitedDomain(UnlistedContract):
         )
 
     def law(self, mechanism, histogram):
-        return peel_law(mechanism, histogram)
+        return limited_domain_law(mechanism, histogram)
 
 
 class TestLimitedDomainWithCap(TestLimitedDomain):
@@ -70,15 +53,12 @@ def test_an_order_of_the_engine_would_tell_neighbours_apart():
     """The check has power: with ties at the cut-off in another order on each side, delta is exceeded."""
     mechanism = LimitedDomain(k=1, epsilon=Fraction(1, 4), delta="0.01", k_bar=8, votes_per_person=1)
     here, there = (1,) * 16, (1,) * 17
-
-    def turned(histogram):
-        return rank_items(histogram)[::-1]
-
     with ctx.workprec(64):
         factor = ball(mechanism.epsilon).exp()
-        law = peel_law(mechanism, here)
-        right = hockey_stick(law, peel_law(mechanism, there), factor)
-        wrong = hockey_stick(law, peel_law(mechanism, there, order=turned), factor)
+        law = limited_domain_law(mechanism, here)
+        right = hockey_stick(law, limited_domain_law(mechanism, there), factor)
+        turned = limited_domain_law(mechanism, there, ranked=rank_items(there)[::-1])
+        wrong = hockey_stick(law, turned, factor)
     assert not right > ball(mechanism.delta)
     assert wrong > ball(mechanism.delta) * 2
 

@@ -5,32 +5,13 @@ from fractions import Fraction
 
 import pytest
 from contract import RELATIONS
-from flint import arb, ctx
-from noisy import laplace_law
-from peels import decay
-from unlisted import UnlistedContract, find_worst, rank_items
+from flint import ctx
+from unlisted import UnlistedContract, find_worst
 
 from shortlist import Stable
+from shortlist.audits.unknown_domain_laws import stable_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
-
-
-def stable_law(mechanism, histogram, *, threshold=None):
-    """The law of the size and of the set; nothing is the empty set."""
-    ranked = rank_items(histogram)
-    counts = [*(histogram[item] for item in ranked), *[0] * (mechanism.k + 1)]
-    gaps = {size: counts[size - 1] - counts[size] for size in mechanism.sizes}
-    weights = {size: decay(mechanism.rate, -gap) for size, gap in gaps.items()}
-    total = sum(weights.values(), arb(0))
-    _, below = laplace_law(mechanism.law.b)
-    least = mechanism.threshold if threshold is None else threshold
-    law = {(): arb(0)}
-    for size, gap in gaps.items():
-        passes = 1 - below(least - 1 - gap) if gap else arb(0)
-        if gap:
-            law[tuple(sorted(ranked[:size]))] = weights[size] / total * passes
-        law[()] += weights[size] / total * (1 - passes)
-    return law
 
 
 class TestStable(UnlistedContract):

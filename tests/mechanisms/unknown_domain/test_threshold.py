@@ -7,41 +7,22 @@ import numpy as np
 import pytest
 from contract import RELATIONS
 from flint import arb, ctx
-from noisy import gaussian_law, laplace_law
-from unlisted import UnlistedContract, find_worst
+from unlisted import FAR, UnlistedContract, find_worst
 
 from shortlist import SeededBits, Threshold
+from shortlist.audits.unknown_domain_laws import threshold_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
-from shortlist.exact.noise import DiscreteLaplace
 from shortlist.profile import Profile
 
 
-def law_of(noise):
-    return laplace_law(noise.b) if isinstance(noise, DiscreteLaplace) else gaussian_law(noise.variance)
-
-
-def threshold_law(mechanism, histogram, *, highest, threshold=None):
-    """The law of all released items with their counts. Noisy counts from `highest` on are one value."""
-    least = mechanism.threshold if threshold is None else threshold
-    noise = law_of(mechanism.law)
-    items = [item for item, count in enumerate(histogram) if count]
-    at = {(i, x): noise[0](x - histogram[i]) for i in items for x in range(least, highest)}
-    below = {i: noise[1](least - 1 - histogram[i]) for i in items}
-    above = {i: 1 - noise[1](highest - 1 - histogram[i]) for i in items}
-    law = {}
-    for shown in itertools.product([None, *range(least, highest), highest], repeat=len(items)):
-        chance = arb(1)
-        for item, value in zip(items, shown, strict=True):
-            chance *= below[item] if value is None else above[item] if value == highest else at[item, value]
-        output = tuple((item, value) for item, value in zip(items, shown, strict=True) if value is not None)
-        law[output] = chance
-    return law
+def whole_law(mechanism, histogram, *, threshold=None, reach=6):
+    """The law of all lists with their noisy counts. Those that are not enumerated are one output."""
+    law = threshold_law(mechanism, histogram, threshold=threshold, reach=reach)
+    return {**law, FAR: 1 - sum(law.values(), arb(0))}
 
 
 class TestGaussianThreshold(UnlistedContract):
-    """The list is read off the noisy counts of all released items, so these are compared: they tell more."""
-
     noise = "gaussian"
     cap = 1
     delta = Fraction(1, 5)
@@ -54,17 +35,22 @@ class TestGaussianThreshold(UnlistedContract):
         )
 
     def law(self, mechanism, histogram):
-        return threshold_law(mechanism, histogram, highest=mechanism.threshold + 6)
+        return whole_law(mechanism, histogram)
 
     def read(self, picks, items):
-        highest = self.make(2, self.epsilon).threshold + 6
-        return tuple(sorted((item, min(value, highest)) for item, value in zip(items, picks.counts, strict=True)))
+        return tuple(items), tuple(picks.counts.tolist())
+
+    def test_probabilities_sum_to_one(self):
+        """The stated law is a law, if noisy counts are enumerated far enough."""
+        with ctx.workprec(96):
+            law = threshold_law(self.make(2, self.epsilon), (2, 0, 3), reach=40)
+            assert abs(sum(law.values(), arb(0)) - 1) < arb(10) ** -6
 
     def stretched_law(self, histogram, factor):
         """The threshold stays where it is; only the noise changes."""
         stated = self.make(2, self.epsilon)
         stretched = self.make(2, self.epsilon * factor)
-        return threshold_law(stretched, histogram, threshold=stated.threshold, highest=stated.threshold + 6)
+        return whole_law(stretched, histogram, threshold=stated.threshold)
 
 
 class TestLaplaceThreshold(TestGaussianThreshold):
@@ -84,9 +70,7 @@ def test_one_less_or_more_than_instead_of_at_least_is_seen(noise, relation):
     histograms = tuple(itertools.product(range(3), repeat=2))
     with ctx.workprec(96):
         at_least, more, fewer = (
-            find_worst(
-                lambda h, t=t: threshold_law(mechanism, h, threshold=t, highest=t + 9), histograms, relation, 1, 1
-            )
+            find_worst(lambda h, t=t: whole_law(mechanism, h, threshold=t, reach=9), histograms, relation, 1, 1)
             for t in (mechanism.threshold, mechanism.threshold + 1, mechanism.threshold - 1)
         )
         assert not at_least > ball(mechanism.delta)
