@@ -164,6 +164,7 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
     [
         ({}, "counts or like must be given, and only one of them; neither was"),
         ({"counts": [5, 3], "like": "zipf"}, "only one of them; both were"),
+        ({"counts": [5, 3], "people": 9}, "people must go with like; counts were given"),
         ({"like": "zipf"}, "like must go with items and people; items is missing"),
         ({"like": "zipf", "items": 100}, "people is missing"),
         ({"like": "zipf", "items": 10.5, "people": 9}, "items must be a whole number"),

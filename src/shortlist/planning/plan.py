@@ -196,6 +196,9 @@ def plan(
             like, items=items, people=people, exponent=exponent, votes_per_person=votes_per_person
         )
     else:
+        invented = {"items": items, "people": people, "exponent": exponent}
+        for name in (each for each, value in invented.items() if value is not None):
+            raise ParameterError(f"{{{name}}} must go with {{like}}", "counts were given")
         histogram = read_histogram(counts)
     constraints = Constraints(delta=delta, votes_per_person=votes_per_person, ordered=ordered, neighbours=neighbours)
     size, limit = read_whole(k, name="k"), read_positive(epsilon, name="epsilon")
