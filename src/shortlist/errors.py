@@ -26,8 +26,13 @@ def write_python(name: str, value: str | None) -> str:
 
     >>> write_python("epsilon", None), write_python("epsilon", "1"), write_python("mechanism", "'joint'")
     ('epsilon', 'epsilon=1', "mechanism='joint'")
+    >>> write_python("Files.header", "False")
+    'Files(..., header=False)'
     """
-    return name if value is None else f"{name}={value}"
+    if value is None:
+        return name
+    kind, dot, field = name.rpartition(".")
+    return f"{kind}(..., {field}={value})" if dot else f"{name}={value}"
 
 
 class ShortlistError(Exception):

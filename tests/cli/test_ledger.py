@@ -118,6 +118,8 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     ledger("create", "budget.db", "--epsilon", "1", "--population", "customers EU")
     done = select("--ledger", "budget.db", "--note", "weekly", "--output", "top.json")
     assert done.exit_code == 0, done.output
+    assert done.stderr.startswith("wrote top.json\ncharged 1-DP ")
+    assert done.stderr.endswith("add-remove to budget.db; left: epsilon 0\n")
     (charge,) = Ledger.open(folder / "budget.db").charges
     assert charge.note == "weekly"
     assert charge.release == hashlib.sha256((folder / "top.json").read_bytes()).hexdigest()
@@ -126,6 +128,23 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     assert again.exit_code == 1
     assert "; epsilon 0 is left; this release needs " in again.stderr
     assert not (folder / "again.json").exists()
+
+
+def test_each_accounting_says_what_is_left(select: Select) -> None:
+    """A delta above the share of basic accounting leaves nothing there, and zCDP still covers releases."""
+    ledger("create", "budget.db", "--epsilon", "10", "--delta", "1e-6")
+    assert select("--ledger", "budget.db", "--mechanism", "cdp-peel", "--delta", "1e-6").exit_code == 0
+    shown = " ".join(ledger("show", "budget.db").output.split())
+    assert "Spent: epsilon 1, delta 1e-6, rho 0.0" in shown
+    assert "Left: nothing by basic accounting, or rho 1.4" in shown
+    assert "Limits: epsilon 10, delta 5e-7 by basic accounting, or rho 1.4" in shown
+
+
+def test_a_budget_without_delta_says_so(select: Select) -> None:
+    """A smaller epsilon would not help, so it is not advised."""
+    ledger("create", "budget.db", "--epsilon", "10")
+    done = select("--ledger", "budget.db", "--mechanism", "cdp-peel", "--delta", "1e-6")
+    assert "the budget has no delta, so it covers no release with one: leave --delta out" in done.stderr
 
 
 def test_the_environment_makes_a_ledger_mandatory(call: Call, folder: Path) -> None:

@@ -43,7 +43,9 @@ def test_without_a_domain_up_to_k_items_are_released(call: Call, folder: Path) -
     (folder / "few.csv").write_text("user_id,track\n1,a\n2,b\n")
     done = call("select", "few.csv", *columns, "-k", "3", "--output", "none.json")
     assert done.exit_code == 0, done.stderr
-    assert "No items: none has enough votes to be released (up to 3 were asked for)" in " ".join(done.stdout.split())
+    assert "No items: the votes are too few, or too close to each other (up to 3 were asked for)" in " ".join(
+        done.stdout.split()
+    )
     assert Release.from_json(folder / "none.json").items == ()
 
 
@@ -183,6 +185,7 @@ def test_progress_is_for_terminals(folder: Path, options: tuple[str, ...], shown
     os.close(ours)
     assert output.startswith('"rank","item"\n1,') == shown
     assert (b"items" in seen) == shown
+    assert (b"run `shortlist check` on the same files" in seen) == shown
     assert process.returncode == 0
 
 

@@ -76,7 +76,7 @@ def test_a_safe_list_needs_no_help():
     """Where counts are large, nothing is proposed, and no alarm is raised."""
     made = shortlist.plan(STEEP * 100, k=10, epsilon=1, draws=100)
     assert made.forecasts[0].recall.mean == 1
-    assert "is safe" in made.why
+    assert "does not collapse" in made.why
     assert "What would help" not in made.why
 
 
@@ -108,13 +108,13 @@ def test_the_plan_can_be_written(made, tmp_path):
 def test_the_call_of_python_works(made):
     """What the plan says is ready to paste runs as it is."""
     counts = STEEP // 2
-    assert len(eval(made.call, {"shortlist": shortlist, "counts": counts})) == 40
+    assert len(eval(made.call, {"shortlist": shortlist, "new_counts": counts})) == 40
     other = shortlist.plan(
         counts, k=5, epsilon="1/3", delta="1e-6", votes_per_person=3, ordered=False, neighbours="replace", draws=10
     )
     for forecast in other.forecasts:
         call = shortlist.planning.commands.write_call(forecast.mechanism)
-        assert len(eval(call, {"shortlist": shortlist, "counts": counts})) == 5, call
+        assert len(eval(call, {"shortlist": shortlist, "new_counts": counts})) == 5, call
 
 
 def test_invented_counts_need_no_data():
@@ -164,6 +164,7 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
     [
         ({}, "counts or like must be given, and only one of them; neither was"),
         ({"counts": [5, 3], "like": "zipf"}, "only one of them; both were"),
+        ({"counts": [5, 3], "people": 9}, "people must go with like; counts were given"),
         ({"like": "zipf"}, "like must go with items and people; items is missing"),
         ({"like": "zipf", "items": 100}, "people is missing"),
         ({"like": "zipf", "items": 10.5, "people": 9}, "items must be a whole number"),

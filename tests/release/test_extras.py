@@ -1,8 +1,10 @@
 """What is bought on top of a list: the guarantee is the sum, and every form of the record has it."""
 
+import copy
 import json
 import pickle
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 
 from shortlist import Joint, Ledger, Release, SeededBits, UsefulnessWarning, compose, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, ParameterError
+from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.assess.assess import Assess
 from shortlist.mechanisms.counts.of_list import ListCounts
 
@@ -61,7 +64,9 @@ def test_select_and_prepare_agree(tmp_path):
     }
     assert "Votes per person: at most 2, declared by the caller, not enforced." in str(given)
     assert "declared" not in str(made)
-    assert "Assessment: the worst place is wrong by about" in str(made)
+    for shown in (str(made), made._repr_html_(), made.explain()):
+        assert "At most 2 votes of each person are counted. Counts and accuracy are about those" in shown
+    assert "Assessment: the list is wrong by about" in str(made)
     assert Release.from_json(made.to_json()) == made
     with pytest.raises(BudgetError, match=r"needs 2\.6-DP"):
         select(VOTES, **{**OPTIONS, "epsilon": 2}, **EXTRAS["all"], ledger=ledger)
@@ -87,27 +92,125 @@ def test_a_person_who_adds_more_costs_more():
     assert Release.from_json(double.to_json()) == double
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "words"),
-    [
-        ("assess", None, "assessment goes with"),
-        ("assess", "0.9", "promises more"),
-        ("counts_epsilon", "0.9", "promises more"),
-        ("counts_epsilon", "-1", "cannot have these"),
-        ("epsilon", "0.9", "chosen mechanism"),
-        ("epsilon", "1.6", "epsilon differs"),
-    ],
-)
-def test_refuses_records_that_contradict_themselves(place, value, words):
-    """What the extras spent fits the guarantee."""
-    stored = prepare(COUNTS, k=2, epsilon=1, **EXTRAS["all"]).release().to_dict()
-    stored["parameters"][place] = value
-    stored["parameters"] = {name: each for name, each in stored["parameters"].items() if each is not None}
+STEPS = {f"item {rank}": 100 * (300 - rank) for rank in range(300)}
+JOINT = {"mechanism": "joint", "assess": 8, "counts_epsilon": "0.5", "votes_per_person": 3}
+CHANGES = {
+    "assess": ("parameters", "assess", "7", "epsilon differs"),
+    "no assess": ("parameters", "assess", None, "epsilon differs"),
+    "counts_epsilon": ("parameters", "counts_epsilon", "0.4", "epsilon differs"),
+    "a counts_epsilon that is none": ("parameters", "counts_epsilon", "-1", "cannot have these"),
+    "counts_rho": ("parameters", "counts_rho", "0.1", "cannot have these"),
+    "epsilon": ("parameters", "epsilon", "0.9", "epsilon differs"),
+    "a cap that moves fewer counts": ("parameters", "votes_per_person", 1, "promises more"),
+    "votes without a number": ("parameters", "votes_per_person", None, "parameters differ"),
+    "who vouches for the cap": ("parameters", "cap", "enforced", "parameters differ"),
+    "epsilon of the guarantee": ("guarantee", "epsilon", "9.6", "epsilon differs"),
+    "less rho": ("guarantee", "rho", "0.1", "promises more"),
+    "more rho": ("guarantee", "rho", "100", "guarantee differs"),
+    "votes of the bound": ("error_bound", "votes", 0, "error_bound differs"),
+    "confidence of the bound": ("error_bound", "confidence", "0.99", "error_bound differs"),
+    "words of the bound": ("error_bound", "statement", "perfect", "error_bound differs"),
+    "margin of the assessment": ("assessment", "margin", 1000, "assessment differs"),
+    "estimate": ("assessment", "estimate", 10**6, "assessment differs"),
+    "counts": ("counts", "values", [1, 2], "counts differs"),
+    "an interval": ("counts", "low", [0, 0], "counts differs"),
+    "confidence of the counts": ("counts", "confidence", "0.99", "counts differs"),
+    "no counts": (None, "counts", None, "counts differs"),
+    "no assessment": (None, "assessment", None, "assessment differs"),
+    "the order": (None, "unordered", True, "unordered differs"),
+    "the mechanism": (None, "mechanism", "subset", "unordered differs"),
+    "the domain": (None, "domain_size", 9, "error_bound differs"),
+}
+
+
+@pytest.fixture(scope="module")
+def joint_record():
+    return prepare(STEPS, k=2, epsilon=1, **JOINT).release(SeededBits(1)).to_dict()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_refuses_records_that_were_changed_in_one_place(joint_record, name):
+    """All that can be stated again from the parameters is compared with what the record says."""
+    section, field, value, words = CHANGES[name]
+    stored = copy.deepcopy(joint_record)
+    assert Release.from_json(json.dumps(stored)).to_dict() == stored
+    place = stored if section is None else stored[section]
+    place.update({field: value})
+    if value is None:
+        del place[field]
     with pytest.raises(DataError, match=words):
         Release.from_json(json.dumps(stored))
 
 
-@pytest.mark.parametrize("value", [{"estimate": -1}, {"estimate": True}, {"bound": None}, {"bound": {"votes": 1}}])
+def test_other_versions_may_state_other_bounds(joint_record):
+    """Numbers and words of bounds and intervals may change from version to version; what is stated at all may not."""
+    stored = {**copy.deepcopy(joint_record), "version": "9.9"}
+    stored["error_bound"]["statement"] = "in other words"
+    stored["guarantee"]["rho"] = "100"
+    assert Release.from_json(json.dumps(stored)).error_bound.statement == "in other words"
+    stored["guarantee"]["rho"] = "0.1"
+    with pytest.raises(DataError, match="promises more"):
+        Release.from_json(json.dumps(stored))
+
+
+def test_refuses_what_was_not_bought(joint_record):
+    """Counts and an assessment belong to the parameters that asked for them."""
+    plain = prepare(COUNTS, k=2, epsilon=1, mechanism="joint").release().to_dict()
+    for name in ("counts", "assessment"):
+        with pytest.raises(DataError, match=f"{name} differs"):
+            Release.from_json(json.dumps({**plain, name: joint_record[name]}))
+
+
+def test_reads_counts_whose_rho_is_worth_no_epsilon():
+    """With a large delta and a small rho, the counts add a delta only."""
+    release = prepare(COUNTS, k=2, epsilon=1, counts_rho="1e-4", counts_delta="1e-2", people=10**6).release()
+    assert release.guarantee.epsilon == 1
+    assert Release.from_json(release.to_json()) == release
+
+
+@pytest.mark.parametrize("epsilon", ["2e-19", "1e-30"])
+def test_counts_with_huge_noise_fit_every_format(epsilon):
+    """Noisy counts and their intervals are cut off where 64 bits end, and nothing fails after the draw."""
+    for terms in (
+        {"epsilon": 1, "counts_epsilon": epsilon},
+        {"epsilon": epsilon, "mechanism": "noisy-counts", "votes_per_person": 1},
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UsefulnessWarning)
+            release = prepare(COUNTS, k=2, **terms).release(SeededBits(1))
+        assert max(release.counts.high) == 2**63 - 1
+        assert all(0 <= low <= high for low, high in zip(release.counts.low, release.counts.high, strict=True))
+        assert release.to_arrow()["count"].to_pylist() == list(release.counts.values)
+        assert Release.from_json(release.to_json()) == release
+
+
+def test_records_with_any_noise_are_read():
+    """An estimate of 0 stands for all spreads below it, and the bound tells which."""
+    seen = set()
+    for seed in range(20):
+        release = prepare(STEPS, k=2, epsilon=1, mechanism="joint", assess="0.4").release(SeededBits(seed))
+        assert Release.from_json(release.to_json()) == release
+        seen.add((release.assessment.estimate == 0, release.assessment.bound.votes))
+    assert len([zero for zero, _ in seen if zero]) > 1
+
+
+def test_an_assessed_bound_is_shown_where_it_is_smaller():
+    """The public bound is always shown. The estimate is shown with its margin, which the record may lack."""
+    release = prepare(COUNTS, k=2, epsilon=1, mechanism="joint", assess="0.1").release()
+    assert release.assessment is not None
+    for votes, times in ((0, 2), (10**6, 1)):
+        bound = replace(release.assessment.bound, votes=votes)
+        shown = replace(release, assessment=replace(release.assessment, bound=bound)).remarks()
+        assert " ".join(shown).count("with probability 0.95") == times
+        assert f"votes (± {release.assessment.margin}) on these data" in shown[-1]
+    stored = release.to_dict()
+    del stored["assessment"]["margin"]
+    assert "(±" not in str(Release.from_json(json.dumps(stored)))
+
+
+@pytest.mark.parametrize(
+    "value", [{"estimate": -1}, {"estimate": True}, {"margin": -1}, {"bound": None}, {"bound": {"votes": 1}}]
+)
 def test_refuses_an_assessment_that_no_release_has(value):
     """An estimate is a whole number, and has a bound."""
     stored = prepare(COUNTS, k=2, epsilon=1, assess="0.1").release().to_dict()
@@ -123,13 +226,30 @@ WRONG = {
     "a cap of 0 for joint": ({"mechanism": "joint", "votes_per_person": 0}, "votes_per_person must be a whole"),
     "noisy-counts without a cap": ({"mechanism": "noisy-counts"}, "noisy-counts needs votes_per_person"),
     "an empty range": ({"mechanism": "subset", "k": (3, 2)}, "k must be a range with the smaller size first"),
-    "an empty range of auto": ({"k": (3, 2), "ordered": False}, "smaller size first, not 3 and 2"),
+    "an empty range of auto": ({"k": (3, 2), "ordered": False}, r"first, not 3 and 2.\nHint: try k=\(5, 10\)"),
+    "a range as text": ({"k": "5-10", "ordered": False}, r"not '5-10'.\nHint: try k=\(5, 10\)"),
     "a range from 0": ({"k": (0, 2), "ordered": False}, "k must be a whole number from 1"),
     "a range with an order": ({"k": (1, 2)}, "k must be one number where the items have an order"),
     "a range for joint": ({"k": (1, 2), "mechanism": "joint"}, "k must be a whole number from 1"),
     "three sizes": ({"k": (1, 2, 3), "ordered": False}, "two numbers for the smallest"),
-    "a cap below the sensitivity": ({"votes_per_person": 2, "sensitivity": 3}, "votes_per_person must be at least"),
+    "deltas that sum to 1": (
+        {"mechanism": "cdp-peel", "delta": "0.6", "counts_rho": 1, "counts_delta": "0.6"},
+        "delta and counts_delta must sum to less than 1",
+    ),
     "no sensitivity": ({"sensitivity": 0}, "sensitivity must be a whole number from 1"),
+    "bytes for a number": (
+        {"k": b"12", "ordered": False},
+        "k must be a number, or two numbers",
+    ),
+    "an epsilon and a delta that allow no noise": (
+        {"mechanism": "noisy-counts", "votes_per_person": 1, "epsilon": "1e-300", "delta": "1e-300"},
+        "epsilon and delta must be larger",
+    ),
+    "a rho that is worth no epsilon": (
+        {"mechanism": "noisy-counts", "votes_per_person": 1, "epsilon": None, "rho": "1e-4", "delta": "1e-2"},
+        "delta must be smaller for this rho",
+    ),
+    "too large an assessment": ({"assess": 10**7}, "assess must be at most 1000000, not 10000000"),
     "no people": ({"people": 0}, "people must be a whole number from 1"),
     "no assessment": ({"assess": 0}, "assess must be above 0"),
     "nothing proven": ({"assess": 1, "mechanism": "fastjoint"}, "assess must go with one of"),
@@ -138,11 +258,11 @@ WRONG = {
         "noisy-counts releases its counts already",
     ),
     "rho without delta": ({"counts_rho": 1}, "counts_rho must go with counts_delta"),
-    "epsilon and rho": ({"counts_epsilon": 1, "counts_rho": 1, "counts_delta": "1e-6"}, "either counts_epsilon or"),
+    "epsilon and rho": ({"counts_epsilon": 1, "counts_rho": 1, "counts_delta": "1e-6"}, "must not both be given"),
     "delta alone": ({"counts_delta": "1e-6"}, "either counts_epsilon or"),
     "delta and sensitivity": (
         {"counts_rho": 1, "counts_delta": "1e-6", "sensitivity": 2},
-        "sensitivity above 1 must go with",
+        "counts_delta must go with a sensitivity of 1",
     ),
 }
 
@@ -152,7 +272,34 @@ def test_refuses_wrong_terms(name):
     """Each is a clear error before any count is looked at."""
     terms, words = WRONG[name]
     with pytest.raises(ParameterError, match=words):
-        _ = prepare(COUNTS, **{"k": 2, "epsilon": 1, **terms}).guarantee
+        prepare(COUNTS, **{"k": 2, "epsilon": 1, **terms})
+
+
+WITH_DELTA = {
+    "auto": {"votes_per_person": 5},
+    "cdp-peel": {},
+    "noisy-counts": {"votes_per_person": 5},
+    "limited-domain": {},
+    "threshold": {"votes_per_person": 5},
+    "stable": {},
+}
+
+
+def test_all_mechanisms_with_a_delta_are_listed():
+    """A new mechanism with a delta is tested, too."""
+    assert {name for name, kind in MECHANISMS.items() if "delta" in kind.__dataclass_fields__} == WITH_DELTA.keys()
+
+
+@pytest.mark.parametrize("name", WITH_DELTA)
+def test_a_delta_is_for_persons_who_add_one(name):
+    """With a delta and a higher sensitivity nothing can be drawn: noise for one vote would hide N votes too little."""
+    terms = {"k": 40, "epsilon": 1, "delta": "1e-6", "sensitivity": 5, "mechanism": name, **WITH_DELTA[name]}
+    for refused in (prepare, top_k):
+        with pytest.raises(ParameterError, match="sensitivity above 1 must go with a mechanism that has no delta"):
+            refused(range(50), **terms)
+    if name == "noisy-counts":
+        with pytest.raises(ParameterError, match="sensitivity above 1"):
+            prepare(range(50), **{**terms, "epsilon": None, "rho": "0.02"})
 
 
 def test_mechanisms_name_the_parameter_that_was_meant():
@@ -166,6 +313,8 @@ def test_the_items_alone_have_no_extras():
     """top_k returns no record, so nothing may be bought there."""
     with pytest.raises(ParameterError, match="assess must go with a whole release; top_k returns the items alone"):
         top_k(COUNTS, k=2, epsilon=1, assess="0.1")
+    with pytest.raises(ParameterError, match="people must go with a whole release"):
+        top_k(COUNTS, k=2, epsilon=1, people=3)
     assert sorted(prepare(COUNTS, k=2, epsilon=1, assess="0.1").draw()) == ["a", "b"]
 
 
@@ -177,6 +326,9 @@ def test_the_items_alone_have_no_extras():
         ({"epsilon": "0.01"}, None),
         ({"epsilon": "0.0001"}, "says little if the counts are below"),
         ({"epsilon": 21}, "an epsilon above 20"),
+        ({"epsilon": 1, "delta": "0.001", "people": 1000}, "a delta of 0.001 is not far below 1/1,000"),
+        ({"epsilon": 1, "delta": "0.01"}, "a delta of 0.01 is large"),
+        ({"epsilon": 1, "delta": "1e-6", "people": 1000}, None),
         ({"epsilon": "0.01", "mechanism": "noisy-counts", "votes_per_person": 1}, None),
         ({"epsilon": "0.001", "mechanism": "joint", "counts_epsilon": 1}, "no count is above"),
     ],

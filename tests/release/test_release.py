@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -217,6 +218,33 @@ def test_parquet_holds_items_and_record(tmp_path, kind):
     assert Release.from_json(table.schema.metadata[b"shortlist.release"].decode()) == release
 
 
+def test_parquet_gives_back_what_was_written(tmp_path):
+    """The record in the metadata is the release; other files and readers are refused with what to do."""
+    path, release = tmp_path / "a.parquet", make()
+    release.to_parquet(path)
+    assert Release.from_parquet(path) == release
+    with pytest.raises(DataError, match=r"Hint: Release\.from_parquet reads Parquet files"):
+        Release.from_json(path)
+    (tmp_path / "text.parquet").write_text("rank,item")
+    with pytest.raises(DataError, match="must be a Parquet file that can be read"):
+        Release.from_parquet(tmp_path / "text.parquet")
+    pq.write_table(release.to_arrow().replace_schema_metadata(None), tmp_path / "bare.parquet")
+    with pytest.raises(DataError, match="its metadata has none"):
+        Release.from_parquet(tmp_path / "bare.parquet")
+
+
+def test_explains_itself_to_readers():
+    """The paragraph has the factor, the bound and the limit, and says when a release is not secure."""
+    counts = {"a": 900, "b": 400, "c": 1}
+    text = prepare(counts, k=2, epsilon=1, delta="1e-6", mechanism="cdp-peel").release().explain()
+    assert text.startswith("This list of 2 of 3 items, most popular first, was made with differential privacy.")
+    assert "factor of 2.72, except with probability 1e-6." in text
+    assert "Accuracy: with probability 0.95, " in text
+    insecure = prepare(counts, k=2, epsilon=1, neighbours="replace", ordered=False).release(SeededBits(1)).explain()
+    assert insecure.startswith("NOT SECURE")
+    assert "The odds between any two choices of votes of one person" in insecure
+
+
 def test_shows_itself():
     """As text and as HTML, the items stand in order, the guarantee is named, and nothing is taken for markup."""
     release = make(("<script>", "b"))
@@ -305,6 +333,7 @@ def test_frames_hold_ranks_and_items(kind):
 def make_full():
     return replace(
         make(("a", "b")),
+        mechanism="of my own",
         unordered=True,
         counts=ReleasedCounts(values=(310, -2), low=(300, 0), high=(320, 8), confidence="0.95"),
         error_bound=ErrorBound(votes=12, confidence="0.95", statement="no place misses 12 votes"),
@@ -403,7 +432,7 @@ CONTRADICTIONS = {
     "no sensitivity": (["parameters", "sensitivity"], 0, "whole number from 1"),
     "a sensitivity below 1": (["parameters", "sensitivity"], "1/7", "whole number from 1"),
     "votes that are none": (["parameters", "votes_per_person"], 0, "whole number from 1"),
-    "a choice where there is none": (["parameters", "chosen"], "joint", "cannot have these parameters"),
+    "a choice where there is none": (["parameters", "chosen"], "joint", "parameters differ"),
 }
 
 
@@ -439,7 +468,7 @@ def test_refuses_a_choice_that_differs(change):
     stored = release.to_dict()
     assert Release.from_json(json.dumps(stored)) == release
     stored["parameters"].update(change)
-    with pytest.raises(DataError, match=r"chosen mechanism|cannot have these"):
+    with pytest.raises(DataError, match=r"parameters differ|cannot have these"):
         Release.from_json(json.dumps(stored))
 
 
@@ -448,7 +477,7 @@ def test_refuses_a_delta_that_differs():
     release = prepare(range(60), k=30, epsilon=1, delta="1e-6", mechanism="cdp-peel").release()
     stored = release.to_dict()
     assert Release.from_json(release.to_json()) == release
-    for delta, words in (("0.0000001", "delta differs"), ("0", "promises more than the mechanism")):
+    for delta, words in (("0.0000001", "promises more than the mechanism"), ("0.5", "guarantee differs")):
         stored["guarantee"]["delta"] = delta
         with pytest.raises(DataError, match=words):
             Release.from_json(json.dumps(stored))
@@ -491,9 +520,9 @@ def test_releases_state_their_error():
 
 
 def test_sets_have_no_order():
-    """A release of a set says so, in the order of the items that were given."""
+    """A release of a set says so, and lists it in the order of its labels."""
     release = prepare({"a": 1, "c": 900, "b": 400}, k=2, epsilon=9, mechanism="subset").release()
-    assert (release.items, release.unordered) == (("c", "b"), True)
+    assert (release.items, release.unordered) == (("b", "c"), True)
     ranged = prepare([900, 400, 1], k=(1, 2), epsilon=9, mechanism="subset").release()
     assert Release.from_json(ranged.to_json()) == ranged
 

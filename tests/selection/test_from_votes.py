@@ -159,6 +159,31 @@ def test_refuses_parameters_before_data(options):
         release("no/such/file.csv", **options)
 
 
+@pytest.mark.parametrize(
+    ("votes", "options", "words"),
+    [
+        (VOTES, {"counts": True}, "did you mean counts_epsilon?"),
+        ([{"user": 1, "track": "a"}], {}, "pyarrow.Table.from_pylist(rows)"),
+        ("shop.sqlite", {}, "pass Query.database and Query.sql"),
+        ({"user_id": [1], "track": ["a"]}, {}, "did you mean 'user_id'?"),
+    ],
+    ids=["counts", "rows", "a database", "a short name"],
+)
+def test_hints_say_what_was_meant(votes, options, words, tmp_path, monkeypatch):
+    """A common mistake is answered with what to write."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.sqlite").touch()
+    with pytest.raises((DataError, ParameterError)) as caught:
+        select(votes, person="user", item="track", domain=["a", "b"], k=1, epsilon=1, **options)
+    assert words in str(caught.value)
+
+
+def test_a_table_is_no_query():
+    """The name of a table is refused with an example of a query."""
+    with pytest.raises(ParameterError, match=r"not a single word\.\nHint: a query looks like this: SELECT"):
+        Query("shop.sqlite", "buys")
+
+
 def test_tells_its_steps():
     """Whoever waits is told what for."""
     steps = []

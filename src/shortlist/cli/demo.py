@@ -117,8 +117,8 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
         "  whose probabilities can be computed. Its probability was\n"
         f"    {comparison.chance_with:.3%} with this listener, and {comparison.chance_without:.3%} without.\n"
         f"  The ratio is {comparison.ratio:.3f}. Epsilon {_EPSILON} promises at most {comparison.limit:.2f},\n"
-        "  for every person and every list. So a list changes the odds\n"
-        "  that you are in the log by no more than this factor.\n"
+        "  for every person and every list. So a list changes the\n"
+        "  odds that you are in the log by no more than this factor.\n"
     )
 
 

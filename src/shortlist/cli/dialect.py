@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _WORDS = {
     "Files.format": "--input-format or --domain-format",
+    "Files.header": "--domain-no-header and --domain-column 1",
     "Query.database": "--database",
     "Query.sql": "--sql",
     "bits": "--seed and --insecure",
@@ -23,8 +24,11 @@ def write_option(name: str, value: str | None) -> str:
     ('--memory-limit', '--epsilon 1', '--mechanism joint')
     >>> write_option("force", "True"), write_option("bits", "SeededBits(7)"), write_option("k", "10")
     ('--force', '--seed and --insecure', '-k 10')
+    >>> write_option("k", "(5, 10)")
+    '-k 5-10'
     """
     option = _WORDS.get(name, f"--{name.replace('_', '-')}")
-    if value is None or value == "True" or name in ("bits", "ordered"):
+    if value is None or value == "True" or name in ("Files.header", "bits", "ordered"):
         return option
-    return f"{option} {value.strip(chr(39))}"
+    # A range of sizes is a pair in Python.
+    return f"{option} {value.strip('()').replace(', ', '-') if name == 'k' else value.strip(chr(39))}"

@@ -79,10 +79,13 @@ def _print_table(release: Release) -> None:
     k = release.parameters.get("k")
     asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(release) < k else ""
     top = (
-        f"The top {len(release):,}{of_all} items" if release.items else "No items: none has enough votes to be released"
+        f"The top {len(release):,}{of_all} items"
+        if release.items
+        else "No items: the votes are too few, or too close to each other"
     )
     print_lines(console, to_text(f"{top}{asked}{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
+    print_lines(console, to_text(release.guarantee.in_words))
     for remark_on_list in release.remarks():
         print_lines(console, to_text(remark_on_list))
     if not release.secure:

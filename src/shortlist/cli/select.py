@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortlist.cli import options
@@ -11,13 +14,17 @@ from shortlist.cli.display import progress, remark
 from shortlist.cli.inputs import Source, take_source
 from shortlist.cli.options import Format
 from shortlist.cli.output import check_output, print_release, write_release
-from shortlist.errors import ParameterError
+from shortlist.errors import ParameterError, ShortlistError
 
 if TYPE_CHECKING:
     from shortlist.exact.bits import Bits
+    from shortlist.release.release import Release
 
 EXAMPLE = r"""shortlist select plays/*.parquet --person user_id --item track \
     --domain catalogue.csv -k 10 --epsilon 1 --output top10.json"""
+
+_CHECK = "remark: run `shortlist check` on the same files to see whether votes match the domain"
+"""It is the same after every release, because whether votes match depends on the data."""
 
 
 @take_source
@@ -97,6 +104,20 @@ def select(
         write_release(release, output, force=force)
         remark(f"wrote {output}", quiet=quiet)
     print_release(release, printed, people=people, quiet=quiet)
+    _print_charge(release, ledger, quiet=quiet)
+    if sys.stderr.isatty():
+        remark(_CHECK, quiet=quiet)
+
+
+def _print_charge(release: Release, ledger: Path | None, *, quiet: bool) -> None:
+    """Say what was charged, and what is left. The release is made, so a ledger that cannot be read is no failure."""
+    from shortlist.ledger.account import require_ledger
+
+    with suppress(ShortlistError):
+        charged = None if quiet else require_ledger(ledger)
+        if charged is not None:
+            left = charged.budget.write_left(charged.spent)
+            remark(f"charged {release.guarantee} to {ledger or charged.path}; left: {left}", quiet=quiet)
 
 
 def read_sizes(k: str) -> int | tuple[int, int]:

@@ -138,6 +138,21 @@ class Budget:
             parts.append("rho unknown" if amount.rho is None else f"rho {write_rounded(amount.rho, up=up)}")
         return ", ".join(parts)
 
+    def write_left(self, spent: Amount) -> str:
+        """Write what is left. With two accountings, say what each has left: one of them must cover all releases.
+
+        >>> budget = Budget.plan(epsilon=1, delta="1e-6")
+        >>> budget.write_left(Amount(epsilon=Fraction(2), rho=Fraction(0)))
+        'nothing by basic accounting, or rho 0.0229374466 by zCDP accounting'
+        """
+        if self.accounting is not Accounting.BOTH:
+            return self.write(self.left(spent), up=False)
+        epsilon, delta = self._left_basic(spent)
+        basic = f"epsilon {write_rounded(epsilon, up=False)}, delta {write_rounded(delta, up=False)}"
+        rho = self._left_rho(spent)
+        zcdp = "nothing" if rho < 0 else f"rho {write_rounded(rho, up=False)}"
+        return f"{'nothing' if min(epsilon, delta) < 0 else basic} by basic accounting, or {zcdp} by zCDP accounting"
+
     def _afford_basic(self, spent: Amount, guarantee: Guarantee) -> int:
         epsilon, delta = self._left_basic(spent)
         if epsilon < 0 or delta < 0:

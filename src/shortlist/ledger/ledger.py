@@ -32,6 +32,13 @@ PathLike = str | os.PathLike[str]
 _TIMEOUT = 30.0
 _LONGEST_TIMEOUT = 10**6
 
+_SMALLER = "nothing was computed; ask for a smaller {epsilon}, or see `shortlist ledger show`"
+_SMALLER_PAIR = "nothing was computed; ask for a smaller {epsilon} or {delta}, or see `shortlist ledger show`"
+_NO_DELTA = (
+    "nothing was computed; the budget has no delta, so it covers no release with one: leave {delta} out, or use "
+    "another ledger"
+)
+
 
 class Ledger:
     """A privacy budget in a file, which releases are charged to before they are made.
@@ -210,10 +217,10 @@ class Ledger:
         raise BudgetError(
             "the budget is {budget}",
             "{left} is left; this release needs {guarantee}",
-            hint="nothing was computed; ask for a smaller {epsilon}, or see `shortlist ledger show`",
+            hint=_SMALLER if not guarantee.delta else _SMALLER_PAIR if self.budget.guarantee.delta else _NO_DELTA,
             guarantee=guarantee,
             budget=self.budget.guarantee,
-            left=self.budget.write(self.budget.left(spent), up=False),
+            left=self.budget.write_left(spent),
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shortlist.ledger.budget import Amount, Budget, add_up, write_rounded
+from shortlist.ledger.budget import Accounting, Amount, Budget, add_up, write_rounded
 from shortlist.ledger.ledger import Ledger
 from shortlist.ledger.rows import Charge
 from shortlist.privacy.numbers import write_exact
@@ -47,8 +47,13 @@ class Statement:
             f"Budget: {budget.guarantee}",
             f"Accounting: {budget.accounting.in_words}",
             f"Spent:  {budget.write(spent, up=True)}",
-            f"Left:   {budget.write(budget.left(spent), up=False)}",
+            f"Left:   {budget.write_left(spent)}",
         ]
+        if budget.accounting is Accounting.BOTH:
+            lines.append(f"Limits: {budget.write_left(Amount())}.")
+            lines.append(
+                "Each accounting adds up all releases. A release is made if one of the two stays below its limits."
+            )
         if self.unfinished:
             numbers = ", ".join(map(str, self.unfinished))
             lines.append(f"Charged without a finished release (in progress, or ended early): {numbers}")

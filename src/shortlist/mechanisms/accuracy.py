@@ -15,9 +15,10 @@ from shortlist.privacy.numbers import Real, read_probability
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedCounts:
-    """A noisy count for each released item, with an interval that holds the true count.
+    """A noisy count for each released item, with an interval that holds the count before noise.
 
-    Each interval from `low` to `high` holds the true count with probability `confidence`. Without a public domain there
+    Each interval from `low` to `high` holds that count with probability `confidence`. Votes beyond a limit on the votes
+    of a person are not counted, so more people may have chosen the item. Without a public domain there
     are no intervals: how many counts they would have to hold is not public.
 
     >>> ReleasedCounts(values=(310, 190), low=(300, 180), high=(320, 200), confidence="0.95").confidence
@@ -87,20 +88,29 @@ class ErrorBound:
 class Assessment:
     """How wrong a list is on the data that it was drawn from, as far as a noisy look at them tells.
 
-    `estimate` is a number of votes: the larger it is, the more lists were about as likely as the true one. The `bound`
-    follows from it.
+    `estimate` says, in votes, how wrong the list is. Its noise is at most `margin` with the probability of the
+    bound; records of earlier versions have none. The `bound` follows from the estimate.
 
-    >>> print(Assessment(estimate=3, bound=ErrorBound(votes=40, confidence="0.95", statement="no place misses 40")))
-    the worst place is wrong by about 3 votes on these data; with probability 0.95, no place misses 40
+    >>> bound = ErrorBound(votes=40, confidence="0.95", statement="no place misses 40")
+    >>> print(Assessment(estimate=3, margin=30, bound=bound))
+    the list is wrong by about 3 votes (± 30) on these data; with probability 0.95, no place misses 40
     """
 
     estimate: int
     bound: ErrorBound
+    margin: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.estimate, bool) or not isinstance(self.estimate, int) or self.estimate < 0:
-            raise ParameterError("{estimate} must be a whole number from 0")
+        for name, value in (("estimate", self.estimate), ("margin", 0 if self.margin is None else self.margin)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ParameterError(f"{{{name}}} must be a whole number from 0")
 
     def __str__(self) -> str:
+        return f"{self.in_words}; {self.bound}"
+
+    @property
+    def in_words(self) -> str:
+        """The estimate without the bound."""
         votes = "1 vote" if self.estimate == 1 else f"{self.estimate:,} votes"
-        return f"the worst place is wrong by about {votes} on these data; {self.bound}"
+        margin = "" if self.margin is None else f" (± {self.margin:,})"
+        return f"the list is wrong by about {votes}{margin} on these data"

@@ -16,13 +16,18 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
 from shortlist.profile import Levels, ManyPicks, Picks
 
-UNORDERED_BOUND = "for every j, at least j listed items have at most {bound} votes fewer than the true item at place j"
-"""The bound of an ordered list, restated for its set of items: the first j items of the list have this property."""
+UNORDERED_BOUND = (
+    "sorted by their true counts, the listed items have at most {bound} votes fewer, place by place, "
+    "than the true top k"
+)
+"""The bound of an ordered list, restated for its set of items.
 
-_LARGEST_EPSILON = 10**6
+The first j items of the list all have at most so many votes fewer than the true item at place j. So has the j-th of the
+listed items after sorting: at least j of them have as many votes.
+"""
 
 
 class Prepared(Protocol):
@@ -82,17 +87,8 @@ class Mechanism(ABC):
             return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        given = self.epsilon
-        self._read(k=read_whole(self.k, name="k"), epsilon=read_positive(given, name="epsilon"))
+        self._read(k=read_whole(self.k, name="k"), epsilon=read_epsilon(self.epsilon))
         self._read(neighbours=Neighbours.read(self.neighbours))
-        if self.epsilon > _LARGEST_EPSILON:
-            raise ParameterError(
-                "{epsilon} must be at most {largest}",
-                "not {value}",
-                hint="a larger one promises nothing",
-                largest=_LARGEST_EPSILON,
-                value=quote(given),
-            )
 
     @property
     @abstractmethod
@@ -164,11 +160,12 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
     ((10, 5), (7, None), (10, None))
     """
     given = k
-    if isinstance(k, Sequence) and not isinstance(k, str):
-        if len(k) != 2 or at_least is not None:
+    if isinstance(k, Sequence):
+        if isinstance(k, str | bytes | bytearray) or len(k) != 2 or at_least is not None:
             raise ParameterError(
                 "{k} must be a number, or two numbers for the smallest and the largest size",
                 "not {value}",
+                hint="try {k=(5, 10)}" if isinstance(k, str) and "-" in k else "try {k=10}",
                 value=quote(given),
             )
         at_least, k = k
@@ -179,7 +176,7 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
         raise ParameterError(
             "{k} must be a range with the smaller size first" if k is not given else "{at_least} must be at most {k}",
             "not {smallest} and {largest}",
-            hint="no size is in the range",
+            hint="try {k=(5, 10)}" if k is not given else None,
             smallest=quote(smallest),
             largest=quote(largest),
         )

@@ -10,6 +10,7 @@ from shortlist.errors import ParameterError
 _EVERYWHERE = ("k", "epsilon", "neighbours", "mechanism", "bits")
 _OTHER_NAMES = {
     "bits": ("generator", "random", "random_state", "randomness", "rng", "seed"),
+    "counts_epsilon": ("counts", "noisy_counts", "with_counts"),
     "delta": ("tolerance",),
     "domain": ("candidates", "catalog", "catalogue", "choices", "universe"),
     "epsilon": ("budget", "e", "eps", "privacy", "privacy_budget"),

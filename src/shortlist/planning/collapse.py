@@ -44,10 +44,12 @@ class Collapse:
         rule = (
             f"An ordered list of {self.k:,} items is one of about 10^{self.lists_exponent:,} lists. "
             f"At ε = {write_exact(self.epsilon)} joint needs about {self.needed_votes:,} people at rank {self.k:,} "
-            f"to find the true one among them; you have {have}{self.votes:,}."
+            f"for a list that is not mostly noise; you have {have}{self.votes:,}."
         )
         if not self.happens:
-            return f"{rule} So an ordered list in one draw is safe."
+            return (
+                f"{rule} So joint does not collapse. Whether its list is exact depends on the gaps between the counts."
+            )
         return f"{rule} So joint collapses: most of its list is noise."
 
 

@@ -42,7 +42,7 @@ def write_call(mechanism: Mechanism) -> str:
 
     >>> from shortlist.mechanisms import PNFPeel
     >>> write_call(PNFPeel(k=50, epsilon="0.5"))
-    "shortlist.top_k(counts, k=50, epsilon='0.5', mechanism='pnf-peel')"
+    "shortlist.top_k(new_counts, k=50, epsilon='0.5', mechanism='pnf-peel')"
     """
     parameters = mechanism.parameters
     written: dict[str, object] = {"k": mechanism.k, "epsilon": write_exact(mechanism.epsilon)}
@@ -55,4 +55,4 @@ def write_call(mechanism: Mechanism) -> str:
         written["ordered"] = False
     if mechanism.neighbours is not Neighbours.ADD_REMOVE:
         written["neighbours"] = str(mechanism.neighbours)
-    return f"shortlist.top_k(counts, {', '.join(f'{name}={value!r}' for name, value in written.items())})"
+    return f"shortlist.top_k(new_counts, {', '.join(f'{name}={value!r}' for name, value in written.items())})"

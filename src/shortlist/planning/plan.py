@@ -182,8 +182,9 @@ def plan(
     >>> made.best.name, round(made.forecasts[0].recall.mean, 2)
     ('auto', 1.0)
     >>> print(made.collapse.explain())
-    An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint needs about 144 people at rank 10 to find
-    the true one among them; you have 1,335. So an ordered list in one draw is safe.
+    An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint needs about 144 people at rank 10 for a
+    list that is not mostly noise; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
+    gaps between the counts.
     """
     if isinstance(counts, Histogram):
         histogram = counts
@@ -195,6 +196,9 @@ def plan(
             like, items=items, people=people, exponent=exponent, votes_per_person=votes_per_person
         )
     else:
+        invented = {"items": items, "people": people, "exponent": exponent}
+        for name in (each for each, value in invented.items() if value is not None):
+            raise ParameterError(f"{{{name}}} must go with {{like}}", "counts were given")
         histogram = read_histogram(counts)
     constraints = Constraints(delta=delta, votes_per_person=votes_per_person, ordered=ordered, neighbours=neighbours)
     size, limit = read_whole(k, name="k"), read_positive(epsilon, name="epsilon")

@@ -7,6 +7,7 @@ relation. Both statements hold, independently of each other.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -17,6 +18,9 @@ from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
+
+_LARGE_FACTOR = 100
+_LARGEST_POWER = 14
 
 
 class Neighbours(StrEnum):
@@ -90,6 +94,20 @@ class Guarantee:
         rho = "" if self.rho is None else f" (rho {write_rounded_up(self.rho)})"
         return f"{pair}-DP{rho} for one {self.unit}, {self.neighbours}"
 
+    @property
+    def in_words(self) -> str:
+        """Say in a sentence what a reader learns about one person at most. The factor is rounded up.
+
+        >>> Guarantee(epsilon=1, delta="1e-6", neighbours="replace").in_words
+        'The odds between any two choices of votes of one person change by at most a factor of 2.72, \
+except with probability 1e-6.'
+        """
+        hidden = f"that a given {self.unit} is in the data"
+        if self.neighbours is Neighbours.REPLACE:
+            hidden = f"between any two choices of votes of one {self.unit}"
+        except_for = f", except with probability {write_rounded_up(self.delta)}" if self.delta else ""
+        return f"The odds {hidden} change by at most a factor of {_write_factor(self.epsilon)}{except_for}."
+
     def scale(self, sensitivity: int, *, unit: str) -> Guarantee:
         """State the guarantee for a person who adds up to N, not 1, to every count.
 
@@ -116,6 +134,18 @@ class Guarantee:
         from shortlist.privacy.events import to_dp_event
 
         return to_dp_event(self)
+
+
+def _write_factor(epsilon: Fraction) -> str:
+    """Write e^epsilon with about three digits, rounded up.
+
+    >>> [_write_factor(Fraction(each)) for each in ("0.1", "1", "5", "20")]
+    ['1.11', '2.72', '149', 'e^20']
+    """
+    if epsilon > _LARGEST_POWER:
+        return f"e^{write_rounded_up(epsilon)}"
+    factor = math.exp(epsilon)
+    return f"{math.ceil(factor):,}" if factor > _LARGE_FACTOR else f"{math.ceil(factor * 100) / 100:g}"
 
 
 def check_unit(unit: object) -> None:

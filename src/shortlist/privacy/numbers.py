@@ -15,8 +15,10 @@ Real = int | float | str | Decimal | Fraction
 _LARGEST_BITS = 1000
 _LONGEST_VALUE = 60
 _MOST_VOTES = 2**63 - 1
-_WHOLE_EXAMPLES = {"k": "10", "sensitivity": "1", "votes_per_person": "5"}
+_LARGEST_EPSILON = 10**6
+_WHOLE_EXAMPLES = {"k": "10", "people": "10000", "sensitivity": "1", "votes_per_person": "5"}
 _EXAMPLES = {"beta": "0.001 or '1/1000'", "confidence": "0.95 or '19/20'", "delta": "1e-6 or '1/1000000'"}
+_EXAMPLES["counts_delta"] = _EXAMPLES["delta"]
 _COMMON_EXAMPLES = "1, 0.5 or '1/3'"
 
 
@@ -62,6 +64,24 @@ def read_positive(value: Real, *, name: str) -> Fraction:
     number = read_rational(value, name=name)
     if number <= 0:
         raise ParameterError(f"{{{name}}} must be above 0", "not {value}", hint=f"try {{{name}=1}}", value=quote(value))
+    return number
+
+
+def read_epsilon(value: Real, *, name: str = "epsilon") -> Fraction:
+    """Read an epsilon: above zero, and small enough to promise something.
+
+    >>> read_epsilon("1/2")
+    Fraction(1, 2)
+    """
+    number = read_positive(value, name=name)
+    if number > _LARGEST_EPSILON:
+        raise ParameterError(
+            f"{{{name}}} must be at most {{largest}}",
+            "not {value}",
+            hint="a larger one promises nothing",
+            largest=_LARGEST_EPSILON,
+            value=quote(value),
+        )
     return number
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from typing import TYPE_CHECKING, Any
 
-from shortlist.errors import MissingExtraError
+from shortlist.errors import DataError, MissingExtraError
 from shortlist.release import record
 
 if TYPE_CHECKING:
@@ -56,3 +57,18 @@ def make_arrow(release: Release) -> Any:
     columns: dict[str, Any] = make_columns(release)
     columns["item"] = arrow_column(release.items, what="the items")
     return pa.table(columns).replace_schema_metadata({METADATA: record.write(release)})
+
+
+def read_parquet_record(path: str | os.PathLike[str], *, name: str) -> str:
+    """Read the JSON of a record from the metadata of a Parquet file. `name` is the file in errors."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("tables", purpose="a Parquet file") from None
+    try:
+        found = (parquet.read_schema(path).metadata or {}).get(METADATA.encode())
+    except (OSError, ValueError, TypeError):
+        raise DataError("{source} must be a Parquet file that can be read", source=name) from None
+    if found is None:
+        raise DataError("{source} must hold the record of a release", "its metadata has none", source=name)
+    return str(found.decode())

@@ -1,19 +1,24 @@
 """Whether the fields of a record fit each other.
 
-A record states its guarantee, and its mechanism and parameters imply one. The two must agree. So must the parameters
-and the number of items. This finds mistakes, such as a record that was changed in one field. It cannot find forgery.
+The mechanism, its parameters and the noisy numbers of a record imply its other fields. They are stated again, and
+compared with what the record says. An earlier version may have promised less, but never more. This finds mistakes,
+such as a record that was changed in one field. It cannot find forgery.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
+
+import numpy as np
 
 from shortlist.errors import DataError, ShortlistError
 from shortlist.mechanisms import MECHANISMS, Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
+from shortlist.release.statements import state
+from shortlist.version import __version__
 
 _SENSITIVITY = "sensitivity"
 _ABOUT_VOTES = {_SENSITIVITY, "votes_per_person"}
@@ -35,7 +40,7 @@ def check_consistent(record: Mapping[str, Any], *, source: str) -> None:
 
 
 def _find_contradiction(record: Mapping[str, Any]) -> str | None:
-    parameters, guarantee, k = record["parameters"], record["guarantee"], record["parameters"].get("k")
+    parameters, k = record["parameters"], record["parameters"].get("k")
     kind, number = MECHANISMS.get(record["mechanism"]), len(record["items"])
     # Without a public domain, a mechanism may choose fewer than k items, and so may one that needs none.
     public = record["d"] is not None and (kind is None or kind.needs_domain)
@@ -44,45 +49,12 @@ def _find_contradiction(record: Mapping[str, Any]) -> str | None:
         return "the number of items is not k"
     if len({(type(item), item) for item in record["items"]}) < number:
         return "an item is named twice"
-    if "neighbours" in parameters and parameters["neighbours"] != guarantee.neighbours:
-        return "neighbours differs between parameters and guarantee"
-    # A mechanism may need no delta with the parameters that it has. Counts may add one.
-    if "delta" in parameters and guarantee.delta - parameters.get("counts_delta", 0) not in (0, parameters["delta"]):
-        return "delta differs between parameters and guarantee"
-    if "epsilon" in parameters and not _fits(parameters["epsilon"], guarantee, parameters):
-        return "epsilon differs between parameters and guarantee"
-    if not all(_is_number(parameters[name]) for name in _ABOUT_VOTES & parameters.keys()):
+    if not all(type(value) is int and value >= 1 for value in (parameters.get(name, 1) for name in _ABOUT_VOTES)):
         return "a number of votes is not a whole number from 1"
-    rebuilt, sensitivity = _rebuild(record["mechanism"], parameters), parameters.get(_SENSITIVITY, 1)
-    if _ABOUT_CHOICE & parameters.keys() and not _fits_choice(parameters, rebuilt, sensitivity):
-        return "the chosen mechanism does not fit the other parameters"
-    if (record["assessment"] is None) != ("assess" not in parameters):
-        return "an assessment goes with what it spent"
-    if rebuilt is not None and _promises_more(guarantee, _imply(rebuilt, parameters, sensitivity, guarantee.unit)):
-        return "the guarantee promises more than the mechanism"
-    return None
-
-
-def _fits(epsilon: Any, guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
-    """Whether epsilon is that of the guarantee. Counts and an assessment add to it."""
-    if EXTRA_PARAMETERS & parameters.keys():
-        return bool(epsilon < guarantee.epsilon)
-    return bool(epsilon == guarantee.epsilon)
-
-
-def _imply(rebuilt: Mechanism, parameters: Mapping[str, Any], sensitivity: int, unit: str) -> Guarantee:
-    """What the mechanism and the extras promise together."""
-    extras = Extras.read(
-        rebuilt,
-        **{name: parameters[name] for name in EXTRA_PARAMETERS & parameters.keys()},
-        votes_per_person=parameters.get("votes_per_person"),
-        sensitivity=sensitivity,
-    )
-    return extras.add_to(rebuilt.guarantee).scale(sensitivity, unit=unit)
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (type(value) is int and value >= 1)
+    mechanism = _rebuild(record["mechanism"], parameters)
+    if mechanism is None:
+        return _compare_numbers(parameters, record["guarantee"])
+    return _compare(record, _state_again(record, mechanism))
 
 
 def _rebuild(mechanism: str, parameters: Mapping[str, Any]) -> Mechanism | None:
@@ -95,18 +67,74 @@ def _rebuild(mechanism: str, parameters: Mapping[str, Any]) -> Mechanism | None:
     return kind(**{**given, "epsilon": given["epsilon"] / parameters.get(_SENSITIVITY, 1)})
 
 
-def _fits_choice(parameters: Mapping[str, Any], rebuilt: Mechanism | None, sensitivity: int) -> bool:
-    """Whether the mechanism can choose the named one, and the two parts of epsilon add up."""
-    chosen, choice, spent = (parameters[name] for name in ("chosen", "choice_epsilon", "chosen_epsilon"))
-    if not isinstance(chosen, str) or min(choice, spent) <= 0 or choice + spent != parameters["epsilon"]:
-        return False
-    if rebuilt is None:
-        return True
-    ran = rebuilt.resolve(chosen)
-    return ran is not rebuilt and ran.epsilon * sensitivity == spent
+def _compare_numbers(parameters: Mapping[str, Any], guarantee: Guarantee) -> str | None:
+    """Compare the guarantee of a mechanism that this version does not know with its parameters."""
+    if parameters.get("neighbours", guarantee.neighbours) != guarantee.neighbours:
+        return "neighbours differs between parameters and guarantee"
+    # A mechanism may need no delta with the parameters that it has. Counts and an assessment add to both numbers.
+    delta = guarantee.delta - parameters.get("counts_delta", 0)
+    if delta not in (0, parameters.get("delta", delta)):
+        return "delta differs between parameters and guarantee"
+    more = guarantee.epsilon - parameters.get("epsilon", guarantee.epsilon)
+    if more < 0 or (more and not EXTRA_PARAMETERS & parameters.keys()):
+        return "epsilon differs between parameters and guarantee"
+    return None
+
+
+def _state_again(record: Mapping[str, Any], mechanism: Mechanism) -> dict[str, Any]:
+    """State all fields that follow from the parameters and the noisy numbers of a record."""
+    parameters, counts = record["parameters"], record["counts"]
+    sensitivity, votes = parameters.get(_SENSITIVITY, 1), parameters.get("votes_per_person")
+    bought = {name: parameters[name] for name in EXTRA_PARAMETERS & parameters.keys()}
+    extras = Extras.read(mechanism, **bought, votes_per_person=votes, sensitivity=sensitivity)
+    values = [0] * len(record["items"]) if counts is None else counts.values
+    stated: dict[str, Any] = {
+        "d": record["d"],
+        "sensitivity": sensitivity,
+        "unit": record["guarantee"].unit,
+        "votes_per_person": votes,
+        "noisy": np.array(values, dtype=np.int64),
+        "chosen": parameters.get("chosen"),
+        "extras": extras,
+        "declared": "cap" in parameters,
+    }
+    assessment = record["assessment"]
+    implied = state(mechanism, **stated, spread=0 if assessment is None else assessment.estimate)
+    again = implied["assessment"]
+    if again is None or assessment is None:
+        return implied
+    if assessment.estimate == 0 and assessment.bound.votes < again.bound.votes:
+        # An estimate of 0 stands for any spread up to 0. The bound tells which.
+        again = state(mechanism, **stated, spread=assessment.bound.votes - again.bound.votes)["assessment"]
+    # Earlier versions stated no margin.
+    return {**implied, "assessment": replace(again, margin=None) if assessment.margin is None else again}
+
+
+def _compare(record: Mapping[str, Any], implied: Mapping[str, Any]) -> str | None:
+    """Compare what a record states with what its parameters imply."""
+    stated, parameters = record["parameters"], implied["parameters"]
+    missing = parameters.keys() - stated.keys()
+    if missing & _ABOUT_CHOICE or any(value != parameters.get(name) for name, value in stated.items()):
+        return "the parameters differ from those that the mechanism states"
+    if record["guarantee"].neighbours != implied["guarantee"].neighbours:
+        return "neighbours differs between parameters and guarantee"
+    if record["guarantee"].epsilon != implied["guarantee"].epsilon:
+        return "epsilon differs between parameters and guarantee"
+    if _promises_more(record["guarantee"], implied["guarantee"]):
+        return "the guarantee promises more than the mechanism"
+    # Another version may prove or say something else. Records of schema 1, which have no bound, may promise less.
+    current = record["version"] == __version__
+    if current and record["error_bound"] is not None and record["guarantee"] != implied["guarantee"]:
+        return "the guarantee differs from what the parameters imply"
+    for name in ("unordered", "counts", "error_bound", "assessment"):
+        left_out = name == "error_bound" and record[name] is None
+        differs = record[name] != implied[name] if current else type(record[name]) is not type(implied[name])
+        if differs and not left_out:
+            return f"{name} differs from what the parameters imply"
+    return None
 
 
 def _promises_more(stated: Guarantee, implied: Guarantee) -> bool:
     """Whether a guarantee is stronger than its mechanism gives. A weaker one is true as well."""
     rho = stated.rho is not None and (implied.rho is None or stated.rho < implied.rho)
-    return stated.epsilon < implied.epsilon or stated.delta < implied.delta or rho
+    return stated.delta < implied.delta or rho

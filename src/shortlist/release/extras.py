@@ -6,15 +6,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
 from shortlist.mechanisms.assess.assess import Assess, check_assessed
+from shortlist.mechanisms.counts.calibrated import clip_counts
 from shortlist.mechanisms.counts.of_list import ListCounts
 from shortlist.privacy import Guarantee, compose
-from shortlist.privacy.numbers import read_positive
+from shortlist.privacy.numbers import read_epsilon
 from shortlist.profile import Levels, Picks
 
 
@@ -44,7 +43,7 @@ class Extras:
         """Read what is asked for, as users write it. Epsilons are divided by the sensitivity, like that of the list."""
         if assess is not None:
             check_assessed(mechanism)
-            assess = Assess(epsilon=read_positive(assess, name="assess") / sensitivity, neighbours=mechanism.neighbours)
+            assess = Assess(epsilon=read_epsilon(assess, name="assess") / sensitivity, neighbours=mechanism.neighbours)
         if counts_epsilon is None and counts_rho is None and counts_delta is None:
             return cls(assess=assess)
         if isinstance(mechanism, NoisyCounts | Threshold):
@@ -53,8 +52,12 @@ class Extras:
                 "{name} releases its counts already",
                 name=mechanism.name,
             )
+        if counts_delta is not None and sensitivity > 1:
+            raise ParameterError(
+                "{counts_delta} must go with a {sensitivity} of 1", hint="pass {counts_epsilon=0.1}, which has no delta"
+            )
         if counts_epsilon is not None:
-            counts_epsilon = read_positive(counts_epsilon, name="counts_epsilon") / sensitivity
+            counts_epsilon = read_epsilon(counts_epsilon, name="counts_epsilon") / sensitivity
         counts = ListCounts(
             k=mechanism.k,
             epsilon=counts_epsilon,
@@ -68,6 +71,12 @@ class Extras:
     def add_to(self, guarantee: Guarantee) -> Guarantee:
         """Add what the extras promise to what the list promises."""
         parts = [each.guarantee for each in (self.counts, self.assess) if each is not None]
+        if sum(each.delta for each in (guarantee, *parts)) >= 1:
+            raise ParameterError(
+                "{delta} and {counts_delta} must sum to less than 1",
+                "they do not",
+                hint="{delta=1e-6} and {counts_delta=1e-6} are common",
+            )
         return compose([guarantee, *parts]) if parts else guarantee
 
     def list_parameters(self, sensitivity: int = 1) -> dict[str, Fraction]:
@@ -84,8 +93,7 @@ class Extras:
     def draw(self, mechanism: Mechanism, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, int | None]:
         """Draw noisy counts for picks, and the noisy spread of the mechanism that chose them."""
         if self.counts is not None:
-            noisy = np.array(self.counts.add_noise(picks.levels.tolist(), bits))
-            picks = replace(picks, counts=noisy)
+            picks = replace(picks, counts=clip_counts(self.counts.add_noise(picks.levels.tolist(), bits)))
         spread = None if self.assess is None else self.assess.draw(mechanism.resolve(picks.chosen), levels, bits)
         return picks, spread
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure
-from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
-from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
-from shortlist.mechanisms.mechanism import UNORDERED_BOUND
+from shortlist.mechanisms import Mechanism
 from shortlist.release.extras import NO_EXTRAS, Extras
-from shortlist.release.release import DECLARED, Release
-
-_CONFIDENCE = Fraction(19, 20)
+from shortlist.release.release import Release
+from shortlist.release.statements import state
 
 
 def make_release(
@@ -41,50 +37,21 @@ def make_release(
     `declared` if the caller vouches for it. `noisy` are the noisy counts of the items, if the mechanism or the `extras`
     have made them, and `spread` is the noisy spread. `chosen` is the name of the mechanism that `auto` chose.
     """
-    parameters = list_parameters(
-        mechanism, sensitivity=sensitivity, votes_per_person=votes_per_person, extras=extras, declared=declared
-    )
-    ran = mechanism.resolve(chosen)
-    if ran is not mechanism:
-        spent = ran.epsilon * sensitivity
-        parameters |= {
-            "chosen": ran.name,
-            "choice_epsilon": mechanism.epsilon * sensitivity - spent,
-            "chosen_epsilon": spent,
-        }
-    bound = None if d is None else ran.error_bound(d, _CONFIDENCE)
-    return Release(
-        items=tuple(items),
-        mechanism=mechanism.name,
-        parameters=parameters,
-        guarantee=extras.add_to(mechanism.guarantee).scale(sensitivity, unit=unit),
+    stated = state(
+        mechanism,
         d=d,
-        secure=is_secure(bits),
-        unordered=mechanism.unordered,
-        counts=_state_counts(ran, extras, noisy, d),
-        error_bound=None if bound is None else _write_bound(ran, bound, unordered=mechanism.unordered),
-        population=population,
-        assessment=_assess(ran, extras, spread, unordered=mechanism.unordered),
+        sensitivity=sensitivity,
+        unit=unit,
+        votes_per_person=votes_per_person,
+        noisy=noisy,
+        chosen=chosen,
+        extras=extras,
+        spread=spread,
+        declared=declared,
     )
-
-
-def list_parameters(
-    mechanism: Mechanism,
-    *,
-    sensitivity: int,
-    votes_per_person: int | None,
-    extras: Extras = NO_EXTRAS,
-    declared: bool = False,
-) -> dict[str, object]:
-    """List the public parameters of the choice and of the counting. They are known before votes are read."""
-    parameters = {**mechanism.parameters, "epsilon": mechanism.guarantee.epsilon * sensitivity}
-    if sensitivity > 1:
-        parameters["sensitivity"] = sensitivity
-    if votes_per_person is not None:
-        parameters["votes_per_person"] = votes_per_person
-        if declared:
-            parameters["cap"] = DECLARED
-    return {**parameters, **extras.list_parameters(sensitivity)}
+    return Release(
+        items=tuple(items), mechanism=mechanism.name, d=d, secure=is_secure(bits), population=population, **stated
+    )
 
 
 def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
@@ -95,29 +62,3 @@ def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
             hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, which marks the release",
             name=mechanism.name,
         )
-
-
-def _state_counts(ran: Mechanism, extras: Extras, noisy: IntArray | None, d: int | None) -> ReleasedCounts | None:
-    """State noisy counts: those that were bought have an interval each, others have intervals that hold together.
-
-    The counts of threshold have none: without a public domain, how many counts they would have to hold is not public.
-    """
-    if noisy is None:
-        return None
-    if extras.counts is not None:
-        return extras.counts.state_counts(noisy.tolist())
-    if isinstance(ran, Threshold):
-        return ReleasedCounts(values=tuple(noisy.tolist()))
-    return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and d is not None else None
-
-
-def _assess(ran: Mechanism, extras: Extras, spread: int | None, *, unordered: bool) -> Assessment | None:
-    if extras.assess is None or spread is None:
-        return None
-    votes = extras.assess.bound(ran, spread, 1 - _CONFIDENCE)
-    return Assessment(estimate=max(0, spread), bound=_write_bound(ran, votes, unordered=unordered))
-
-
-def _write_bound(ran: Mechanism, votes: int, *, unordered: bool) -> ErrorBound:
-    words = UNORDERED_BOUND if unordered and not ran.unordered else ran.bound_in_words
-    return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=f"{votes:,}"))

@@ -56,8 +56,7 @@ def encode(release: Release) -> dict[str, Any]:
         "counts": counts and _encode_counts(counts),
         "error_bound": bound and _encode_bound(bound),
         "population": release.population,
-        "assessment": release.assessment
-        and {"estimate": release.assessment.estimate, "bound": _encode_bound(release.assessment.bound)},
+        "assessment": release.assessment and _encode_assessment(release.assessment),
     }
     return {
         "schema": SCHEMA,
@@ -84,6 +83,11 @@ def _encode_counts(counts: ReleasedCounts) -> dict[str, Any]:
     return stored
 
 
+def _encode_assessment(assessment: Assessment) -> dict[str, Any]:
+    margin = {} if assessment.margin is None else {"margin": assessment.margin}
+    return {"estimate": assessment.estimate, **margin, "bound": _encode_bound(assessment.bound)}
+
+
 def write(release: Release) -> str:
     """Write a release as JSON text. Characters that could steer a terminal are written as escapes of JSON."""
     text = json.dumps(encode(release), indent=2, ensure_ascii=False) + "\n"
@@ -95,8 +99,13 @@ def read(written: str, *, source: str) -> dict[str, Any]:
     try:
         return _decode(json.loads(written))
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
+        parquet = source.strip("'").lower().endswith(".parquet")
         raise DataError(
-            "the record must follow the schema {schema}", "{source} does not", schema=SCHEMA, source=source
+            "the record must follow the schema {schema}",
+            "{source} does not",
+            hint="Release.from_parquet reads Parquet files" if parquet else None,
+            schema=SCHEMA,
+            source=source,
         ) from None
 
 
@@ -205,7 +214,8 @@ def _read_bound(stored: Mapping[str, Any]) -> ErrorBound:
 def _decode_assessment(stored: Mapping[str, Any] | None) -> Assessment | None:
     if stored is None:
         return None
-    return Assessment(estimate=stored["estimate"], bound=_read_bound(stored["bound"]))
+    bound = _read_bound(stored["bound"])
+    return Assessment(estimate=stored["estimate"], margin=stored.get("margin"), bound=bound)
 
 
 def _decode_exact(written: Any) -> Fraction:

@@ -20,8 +20,8 @@ from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
-from shortlist.release import record
-from shortlist.release.columns import METADATA, make_arrow, make_columns, write_csv
+from shortlist.release import explanation, record
+from shortlist.release.columns import METADATA, make_arrow, make_columns, read_parquet_record, write_csv
 from shortlist.release.consistency import check_consistent
 from shortlist.safe_text import escape
 from shortlist.version import __version__
@@ -29,8 +29,8 @@ from shortlist.version import __version__
 _LONGEST_NAME = 255
 PathLike = str | os.PathLike[str]
 NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
-DECLARED = "declared by the caller, not enforced"
-"""How a limit on the votes of a person was ensured, where the library did not count the votes."""
+CAPPED = "are counted. Counts and accuracy are about those: more people may have chosen an item."
+"""What a limit means for the counts that are stated, where the library counted the votes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,15 +115,27 @@ class Release(Sequence[Any]):
         return " ".join([first, *self.remarks(), *([] if self.secure else [NOT_SECURE])])
 
     def remarks(self) -> list[str]:
-        """Say in sentences how good the list is, and what the caller vouches for."""
-        found = []
-        if self.error_bound is not None:
-            found.append(f"Accuracy: {self.error_bound}.")
-        if self.assessment is not None:
-            found.append(f"Assessment: {self.assessment}.")
-        if "cap" in self.parameters:
-            found.append(f"Votes per person: at most {self.parameters['votes_per_person']}, {self.parameters['cap']}.")
+        """Say in sentences which votes count, and how good the list is.
+
+        An assessed bound is left out where the public bound is at most as large. The public bound is always stated, so
+        each bound that is stated is false with its stated probability at most.
+        """
+        found, public, assessed = [], self.error_bound, self.assessment
+        cap = self.parameters.get("votes_per_person")
+        if "cap" in self.parameters and cap is not None:
+            found.append(f"Votes per person: at most {cap}, {self.parameters['cap']}.")
+        elif cap is not None:
+            found.append(f"At most {cap} {'vote' if cap == 1 else 'votes'} of each {self.guarantee.unit} {CAPPED}")
+        if public is not None:
+            found.append(f"Accuracy: {public}.")
+        if assessed is not None:
+            shorter = public is not None and public.votes <= assessed.bound.votes
+            found.append(f"Assessment: {assessed.in_words if shorter else assessed}.")
         return found
+
+    def explain(self) -> str:
+        """Write a paragraph to publish with the list, for readers who do not know differential privacy."""
+        return explanation.explain(self)
 
     @property
     def domain_size(self) -> int | None:
@@ -159,6 +171,11 @@ class Release(Sequence[Any]):
         stored = record.read(str(source) if is_text else _read_file(Path(source)), source=name)
         check_consistent(stored, source=name)
         return cls(**stored)
+
+    @classmethod
+    def from_parquet(cls, path: PathLike) -> Release:
+        """Read the record that `to_parquet` wrote into the metadata of the file, under the key `shortlist.release`."""
+        return cls.from_json(read_parquet_record(path, name=_name_source(path)))
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as CSV. If the release is not secure, a further column is false in every row."""

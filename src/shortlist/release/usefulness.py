@@ -6,10 +6,15 @@ They depend on public numbers and on what is released, so a warning tells nobody
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 from shortlist.release.release import Release
 
 LARGE_EPSILON = 20
+LARGE_RISK = Fraction(1, 10)
+"""A delta times the number of people above this is remarked on: delta must be far below 1/people."""
+LARGE_DELTA = Fraction(1, 1000)
+"""Without a number of people, a delta above this is remarked on."""
 LARGE_BOUND = 10_000
 """Without a number of people, a bound of more votes than this is remarked on."""
 
@@ -29,6 +34,11 @@ def find_warnings(release: Release, people: int | None) -> list[str]:
     found = []
     if release.guarantee.epsilon > LARGE_EPSILON:
         found.append(f"an epsilon above {LARGE_EPSILON} promises almost nothing; 1 is common")
+    delta = release.guarantee.delta
+    if people is not None and delta * people > LARGE_RISK:
+        found.append(f"a delta of {float(delta):g} is not far below 1/{people:,}, one divided by the number of people")
+    elif people is None and delta > LARGE_DELTA:
+        found.append(f"a delta of {float(delta):g} is large: it must be far below one divided by the number of people")
     bounds = [each for each in (release.error_bound, release.assessment and release.assessment.bound) if each]
     least = min((bound.votes for bound in bounds), default=0)
     if people is None and release.counts is not None:

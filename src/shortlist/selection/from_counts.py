@@ -16,8 +16,9 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
-from shortlist.release.make import check_may_release, list_parameters, make_release
+from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
+from shortlist.release.statements import list_parameters
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
 from shortlist.votes.items.item_keys import write_item
@@ -87,14 +88,14 @@ def top_k(
     result for a mapping is a list of its keys. For a pandas Series it is a list of its labels, and for an array or a
     list of numbers an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
     randomness of the operating system is used. `parameters` are those of the mechanism, and two that the caller vouches
-    for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person has votes
-    for at most m items. A release records the latter as declared, not enforced.
+    for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person has
+    at most m votes, so adds to at most m counts. A release records the latter as declared, not enforced.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)
     ['apple', 'pear']
     """
-    for name in (each for each in sorted(EXTRA_PARAMETERS) if parameters.get(each) is not None):
+    for name in (each for each in sorted(EXTRA_PARAMETERS | {"people"}) if parameters.get(each) is not None):
         raise ParameterError(
             f"{{{name}}} must go with a whole release",
             "top_k returns the items alone",

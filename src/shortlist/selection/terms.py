@@ -8,7 +8,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_positive, read_whole
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
 from shortlist.selection.without_domain import build_without_domain
 
@@ -39,7 +39,7 @@ class Terms:
     ) -> Terms:
         """Read the terms as users write them. The mechanism runs with epsilon divided by the sensitivity."""
         times = read_whole(sensitivity, name="sensitivity")
-        per_vote = None if epsilon is None else read_positive(epsilon, name="epsilon") / times
+        per_vote = None if epsilon is None else read_epsilon(epsilon) / times
         bought = {name: parameters.pop(name) for name in EXTRA_PARAMETERS & parameters.keys()}
         parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
         if without_domain:
@@ -52,13 +52,16 @@ class Terms:
         cap = getattr(built, "votes_per_person", votes_per_person)
         if cap is not None:
             _check_cap(cap, times)
-        return cls(
+        terms = cls(
             mechanism=built,
             extras=Extras.read(built, **bought, votes_per_person=cap, sensitivity=times),
             sensitivity=times,
             votes_per_person=cap,
             people=None if people is None else read_whole(people, name="people"),
         )
+        # Terms that promise nothing are refused here, before anything can be drawn.
+        terms.state_guarantee()
+        return terms
 
     def state_guarantee(self, unit: str = "person") -> Guarantee:
         """State what a release promises, with all that it holds."""

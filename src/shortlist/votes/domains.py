@@ -100,11 +100,12 @@ def _make_chooser(column: str | None, item: str) -> Choose:
         if len(header.columns) == 1 and listed:
             return list(header.columns)
         raise DataError(
-            "the domain must have a column {item!r}" + (", or one column only" if listed else ""),
+            "the domain must have a column {column!r}" + (", or one column only" if listed else ""),
             "{seen}",
             hint="name the column of items with {domain_column}"
-            + ("" if listed else "; the first line of a CSV file must be a header"),
-            item=item,
+            + ("" if listed else "; if the first line is an item and no header, pass {Files.header=False}")
+            + "; or is {item} misspelt?",
+            column=item,
             seen=header.describe(),
         )
 

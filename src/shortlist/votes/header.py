@@ -15,6 +15,9 @@ from typing import Any
 
 from shortlist.errors import DataError
 
+_SHORTEST = 3
+"""A name that is missing and has so many letters may be the beginning of the right one."""
+
 
 class Origin(StrEnum):
     """Where the names of the columns stand."""
@@ -96,7 +99,8 @@ class Header:
         cutoff = 0.5 if self.origin is Origin.SCHEMA else 0.8
         texts = [each for each in self.columns if isinstance(each, str)]
         same = [each for each in texts if each.strip().casefold() == name.strip().casefold()]
-        return list(map(repr, same or difflib.get_close_matches(name, texts, n=2, cutoff=cutoff)))
+        longer = [each for each in texts if len(name) >= _SHORTEST and each.casefold().startswith(name.casefold())][:2]
+        return list(map(repr, same or difflib.get_close_matches(name, texts, n=2, cutoff=cutoff) or longer))
 
     def _inside(self) -> str:
         return "" if self.file is None else f" in {str(self.file)!r}"

@@ -38,6 +38,12 @@ class Query:
     def __post_init__(self) -> None:
         if not isinstance(self.sql, str) or not self.sql.strip():
             raise ParameterError("{sql} must be a query, as text", "not {kind}", kind=type(self.sql).__name__)
+        if len(list_words(self.sql)) == 1:
+            raise ParameterError(
+                "{sql} must be a query",
+                "not a single word",
+                hint="a query looks like this: SELECT user, track FROM plays",
+            )
         known = isinstance(self.database, str | os.PathLike | sqlite3.Connection)
         if not known and find_library(self.database) not in ("duckdb", "sqlalchemy"):
             raise ParameterError(

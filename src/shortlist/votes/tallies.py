@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -123,5 +123,14 @@ def open_votes(workspace: Workspace, votes: Any) -> Table:
     """Open a table of votes in the engine that holds it."""
     table = open_table(workspace, votes, name=VOTES)
     if table is None:
-        raise ParameterError("{votes} must be {accepted}", "not {kind}", accepted=ACCEPTED, kind=type(votes).__name__)
+        rows = isinstance(votes, list | tuple) and bool(votes) and isinstance(votes[0], Mapping)
+        raise ParameterError(
+            "{votes} must be {accepted}",
+            "not {kind}",
+            hint="make a table of a list of rows: pandas.DataFrame(rows) or pyarrow.Table.from_pylist(rows)"
+            if rows
+            else None,
+            accepted=ACCEPTED,
+            kind=type(votes).__name__,
+        )
     return table

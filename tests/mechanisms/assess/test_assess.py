@@ -161,7 +161,18 @@ def test_spreads_are_found_whatever_the_counts(counts):
             assert find_spread(kind(k=k, epsilon=1), Profile.of(np.array(counts))) >= 0
 
 
-@pytest.mark.parametrize(("epsilon", "words"), [(0, "assess must be above 0"), ("x", "assess must be a finite number")])
+def test_spreads_above_the_largest_count_need_no_precision():
+    """The cut-off is the answer as soon as the spread is known to reach it."""
+    levels = Profile.of(np.array([2**62, 2**62 - 1, 5]))
+    for kind in (Joint, PNFPeel, Subset):
+        for epsilon in ("1e-300", "1e-19"):
+            assert find_spread(kind(k=2, epsilon=epsilon), levels) == 2**62
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [(0, "assess must be above 0"), ("x", "assess must be a finite"), (10**7, "assess must be at most")],
+)
 def test_refuses_a_wrong_epsilon(epsilon, words):
     """Errors name the parameter under which the assessment is asked for."""
     with pytest.raises(ParameterError, match=words):

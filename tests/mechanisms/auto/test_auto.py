@@ -355,7 +355,7 @@ def test_the_release_names_the_choice_and_both_parts(options):
         assert release.guarantee.epsilon == 2
         assert release.unordered == (options == {"ordered": False})
         assert not release.unordered or list(release.items) == sorted(release.items)
-        words = "for every j, at least j listed" if release.unordered else "each listed item has"
+        words = "sorted by their true counts, the listed items have" if release.unordered else "each listed item has"
         words = "an item left out" if release.parameters["chosen"] == "subset" else words
         assert release.error_bound.statement.startswith(words)
         assert Release.from_json(release.to_json()) == release

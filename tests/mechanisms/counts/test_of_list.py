@@ -104,7 +104,9 @@ def test_counts_below_zero_have_intervals_from_zero():
     ("parameters", "words"),
     [
         ({}, "counts_epsilon or counts_rho"),
-        ({"epsilon": 1, "rho": 1, "delta": "1e-6"}, "counts_epsilon or counts_rho"),
+        ({"epsilon": 1, "rho": 1, "delta": "1e-6"}, "must not both be given"),
+        ({"rho": 1, "delta": 2}, "try counts_delta=1e-6"),
+        ({"epsilon": 10**7}, "counts_epsilon must be at most 1000000"),
         ({"rho": 1}, "counts_rho must go with counts_delta"),
         ({"epsilon": 1, "delta": "1e-6"}, "counts_rho must go with counts_delta"),
         ({"epsilon": 0}, "counts_epsilon must be above 0"),

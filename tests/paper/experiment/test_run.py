@@ -144,7 +144,7 @@ def test_results_can_be_read_while_a_run_goes_on(run, tmp_path):
 
 def test_a_folder_has_one_run_at_a_time(tmp_path):
     """The second is refused at once."""
-    with lock_folder(tmp_path), pytest.raises(OutputError, match="by another run"), lock_folder(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(OutputError, match="another run uses"), lock_folder(tmp_path):
         pass
 
 

@@ -110,7 +110,7 @@ def test_reads_a_pipe(tmp_path, all_items, packed):
     """A named pipe is read to its end, once; its format has to be stated."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(DataError, match=r"--input-format"):
+    with pytest.raises(DataError, match=r"state it: Files\(\.\.\., format='csv'\)"):
         count(pipe)
     data = PACK[packed](TEXT.encode()) if packed else TEXT.encode()
     writer = threading.Thread(target=lambda: pipe.write_bytes(data))

@@ -22,7 +22,7 @@ from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_positive
+from shortlist.privacy.numbers import Real, read_epsilon
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
@@ -52,7 +52,7 @@ class Assess:
         def __init__(self, *, epsilon: Real, neighbours: str = ...) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", read_positive(self.epsilon, name="assess"))
+        object.__setattr__(self, "epsilon", read_epsilon(self.epsilon, name="assess"))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
 
     @property
@@ -69,12 +69,16 @@ class Assess:
         """Draw the noisy spread of the mechanism that made a list."""
         return find_spread(mechanism, levels) + self.noise.draw(1, bits)[0]
 
+    def find_margin(self, failure: Fraction) -> int:
+        """Bound the noise: it is farther from 0 with a probability of `failure` at most."""
+        return bound_noise(self.noise, 1, failure)
+
     def bound(self, mechanism: Mechanism, noisy: int, failure: Fraction) -> int:
         """Bound the error of the list, given the noisy spread; it is exceeded with a probability of `failure` at most.
 
         Half of the failure is for the noise, and half for the list.
         """
-        most = max(0, noisy + bound_noise(self.noise, 1, failure))
+        most = max(0, noisy + self.find_margin(failure))
         rate, factor = find_tail(mechanism)
         return most + ceil_log(2 * factor / failure, rate / 2)
 
@@ -98,14 +102,18 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
     the floor is cut off there.
 
     Rounds  The spread is 0 or more, and never a whole number above 0 (assess.proof.md). So narrower balls decide.
+            Above the largest count nothing is left to decide.
     """
+    largest = int(levels.above(mechanism.k, 0).values[0])
     score, effort = _make_score(mechanism, levels), 0
     while True:
         with working_precision(_PRECISION * (effort + 1)):
             spread = score.enclose_spread(effort)
+            if spread.lower() >= largest:
+                return largest
             low, high = (end.floor().unique_fmpz() for end in (spread.lower(), spread.upper()))
         if low is not None and high is not None and max(0, int(low)) == int(high):
-            return min(int(high), int(levels.above(mechanism.k, 0).values[0]))
+            return int(high)
         effort += 1
 
 

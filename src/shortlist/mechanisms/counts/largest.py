@@ -19,6 +19,7 @@ from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
 from shortlist.exact.scaled import Scaled
 from shortlist.exact.uniform import draw_distinct_below
+from shortlist.mechanisms.counts.calibrated import clip_counts
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
@@ -26,7 +27,6 @@ _PRECISION = 128
 _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
 """The chance that may remain that one of the k largest counts falls below the threshold."""
-_LARGEST = 2**63 - 1
 _FARTHEST = 2**61
 """Counts or noise beyond this are drawn item by item, so that sums of two fit into 64 bits."""
 
@@ -68,8 +68,7 @@ class LargestNoisyCounts(Prepared):
         chosen = sorted(order, key=lambda i: -noisy[i])[: self._k]
         profile = self._profile if max(positions) < self._profile.ends[-1] else self._complete
         picks = profile.picks(np.array([positions[i] for i in chosen]))
-        counts = np.array([min(max(noisy[i], -_LARGEST), _LARGEST) for i in chosen], dtype=np.int64)
-        return Picks(levels=picks.levels, ranks=picks.ranks, counts=counts)
+        return Picks(levels=picks.levels, ranks=picks.ranks, counts=clip_counts([noisy[i] for i in chosen]))
 
     def _draw_near(self, bits: Bits) -> tuple[list[int], list[int]]:
         """Draw the noisy counts of all items on the levels that are near."""

@@ -72,6 +72,7 @@ class NoisyCounts(Mechanism):
         elif self.epsilon is _NOT_GIVEN:
             raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="try {epsilon=1}")
         Mechanism.__post_init__(self)
+        _ = self.noise  # refuses an epsilon and a delta that allow no noise
 
     @property
     def moved(self) -> int:
@@ -117,6 +118,10 @@ class NoisyCounts(Mechanism):
                 hint="pass {delta=1e-6}: then the guarantee has an epsilon, too",
             )
         epsilon = epsilon_from(rho, self.delta)
+        if not epsilon:
+            raise ParameterError(
+                "{delta} must be smaller for this {rho}", "its epsilon would be 0", hint="try {delta=1e-6}"
+            )
         if self.epsilon is not _NOT_GIVEN and read_positive(self.epsilon, name="epsilon") != epsilon:
             raise ParameterError(
                 "{epsilon} must be left out where {rho} is given", "not {value}", value=quote(self.epsilon)

@@ -13,7 +13,7 @@ from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_positive, read_probability, read_whole
+from shortlist.privacy.numbers import Real, read_epsilon, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import epsilon_from
 
 
@@ -53,7 +53,11 @@ class ListCounts:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if (self.epsilon is None) == (self.rho is None):
+        if self.epsilon is not None and self.rho is not None:
+            raise ParameterError(
+                "{counts_epsilon} and {counts_rho} must not both be given", hint="pass {counts_epsilon=0.1} alone"
+            )
+        if self.epsilon is None and self.rho is None:
             raise ParameterError(
                 "either {counts_epsilon} or {counts_rho} must be given", hint="pass {counts_epsilon=0.1} alone"
             )
@@ -61,7 +65,7 @@ class ListCounts:
             raise ParameterError(
                 "{counts_rho} must go with {counts_delta}", hint="pass both, or {counts_epsilon} alone"
             )
-        readers = {"epsilon": read_positive, "rho": read_positive, "delta": read_probability}
+        readers = {"epsilon": read_epsilon, "rho": read_positive, "delta": read_probability}
         for name, read in readers.items():
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else read(value, name=f"counts_{name}"))

@@ -21,6 +21,8 @@ from shortlist.votes.workspace.workspace import Workspace
 
 _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .json)"
 
+_DATABASES = (".db", ".duckdb", ".sqlite", ".sqlite3")
+
 
 @dataclass(frozen=True, slots=True)
 class Files:
@@ -135,8 +137,14 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
     for place in places:
         form = place.format
         if form is None:
+            database = place.label.lower().endswith(_DATABASES)
             raise DataError(
-                "{name} must be {known}", "not {file!r}", hint="state it: {Files.format='csv'}", **_of(name, place)
+                "{name} must be {known}",
+                "not {file!r}",
+                hint="to query a database, pass {Query.database} and {Query.sql}"
+                if database
+                else "state it: {Files.format='csv'}",
+                **_of(name, place),
             )
         formats.add(form)
     if len(formats) > 1:

@@ -1,8 +1,8 @@
-"""A set that is released from counts in memory tells nothing by its order."""
+"""What a caller declares about counts in memory, and the order of a set that is released from them."""
 
 import pytest
 
-from shortlist import SeededBits, prepare
+from shortlist import ParameterError, SeededBits, prepare
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "subset"])
@@ -25,3 +25,9 @@ def test_noisy_counts_stay_with_their_items():
     )
     assert release.items == ("a", "b")
     assert release.counts.values[0] < 500 < release.counts.values[1]
+
+
+def test_a_limit_below_the_sensitivity_is_refused():
+    """Who adds 5 to one count casts 5 votes."""
+    with pytest.raises(ParameterError, match="votes_per_person must be at least sensitivity, which is 5, not 3"):
+        prepare([9, 5], k=1, epsilon=1, votes_per_person=3, sensitivity=5)
