@@ -40,7 +40,7 @@ class Case:
         return hash((self.kind, self.epsilon, tuple(self.options.items())))
 
     def build(self, k: int, relation: str = "add-remove", *, stretch: Fraction = Fraction(1)) -> Mechanism:
-        """Build the mechanism; with `stretch`, for so many times epsilon."""
+        """Build the mechanism. `stretch` multiplies epsilon."""
         return _build(self.kind, k, relation, self.epsilon * stretch, tuple(self.options.items()))
 
     @property

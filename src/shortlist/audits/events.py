@@ -9,12 +9,12 @@ from dataclasses import dataclass
 _DEVIATIONS = 6.2
 """How many standard deviations a bound with a failure probability of about 10⁻⁹ is away."""
 _LEAST = 20
-"""About the bound on the expected number of successes if there was none."""
+"""If an event was never seen, its expected number is bounded by about this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The first so many outputs, and about the epsilon that samples prove with them."""
+    """An event: the first `size` outputs. Samples prove about this epsilon with it."""
 
     size: int
     epsilon: float

@@ -21,13 +21,13 @@ from shortlist.exact.bits import Bits
 ALARM = 1e-9
 """A smaller p-value rejects a law."""
 STRETCHES = (Fraction(7, 10), Fraction(13, 10))
-"""The test must reject the laws with so many times epsilon."""
+"""The test must reject the laws whose epsilon is multiplied by one of these."""
 _CLEAR = 300
 """A chi-square statistic of this size rejects a law clearly, for the numbers of outputs here."""
 _LEAST_EXPECTED = 10
 """An output that is expected less often counts as rare."""
 _MOST_MORE = 8
-"""How many times as many draws are made at most where it takes more of them."""
+"""Where the test needs more draws than `trials`, at most this many times `trials` are made."""
 _PRECISION = 96
 _SHAPES = ((3, 2, 1, 0), (5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
 _NOISE_SHAPES = ((3, 0), (6, 3), (2, 1, 0))

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from flint import arb, arb_poly
 
-from shortlist.exact.balls import ball, exp_minus
+from shortlist.exact.balls import exp_minus
 
 Histogram = tuple[int, ...]
 Items = tuple[int, ...]
@@ -22,7 +22,7 @@ def small_histograms(largest_d: int = 4) -> list[Histogram]:
 def neighbours(histogram: Histogram, relation: str, cap: int | None = None) -> Iterator[Histogram]:
     """Every histogram that one person more or less, or one person's other votes, can make of it.
 
-    With a cap, a person casts at most so many votes.
+    With `cap`, a person casts at most `cap` votes.
     """
     for change in itertools.product((0, 1, -1), repeat=len(histogram)):
         up, down = change.count(1), change.count(-1)
@@ -116,7 +116,7 @@ def decay(rate: Fraction, loss: int) -> arb:
 
 
 def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
-    """How much more than e^epsilon times the other's one law puts anywhere."""
+    """The hockey-stick divergence: Σ max(0, p − factor · q) over all outputs, where factor is e^epsilon."""
     gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
     return sum((gap for gap in gaps if gap > 0), arb(0))
 
@@ -124,25 +124,3 @@ def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
 def find_rate(epsilon: Fraction, relation: str) -> Fraction:
     """ε/2Δ."""
     return epsilon / (2 if relation == "add-remove" else 4)
-
-
-__all__ = [
-    "Histogram",
-    "Items",
-    "ball",
-    "decay",
-    "exponential",
-    "exponential_round",
-    "find_rate",
-    "flip_round",
-    "hockey_stick",
-    "losses",
-    "margin",
-    "margin_losses",
-    "neighbours",
-    "permute_and_flip",
-    "sequences",
-    "set_losses",
-    "small_histograms",
-    "subsets",
-]

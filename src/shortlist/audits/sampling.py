@@ -14,7 +14,7 @@ from shortlist.votes.memory.arrays import ArrayTally
 
 
 def draw_outputs(mechanism: Mechanism, histogram: Histogram, trials: int, bits: Bits | None = None) -> Counter[Output]:
-    """Draw as `top_k` draws, so many times, and count what a release would show."""
+    """Draw `trials` times as `top_k` draws, and count what releases would show."""
     source = SystemBits() if bits is None else bits
     tally = ArrayTally(np.array(histogram))
     prepared = mechanism.prepare(tally)

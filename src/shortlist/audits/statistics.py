@@ -40,7 +40,7 @@ def p_value(observed: Sequence[int], law: Sequence[float]) -> float:
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
-    """P(χ² ≥ statistic) with so many degrees of freedom.
+    """P(χ² ≥ statistic) with `freedom` degrees of freedom.
 
     >>> round(chi_square_tail(3.841458820694124, 1), 12)
     0.05
@@ -50,7 +50,7 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
 
 
 def bound_below(successes: int, trials: int, failure: float) -> float:
-    """A number that the probability of success is below with a probability of `failure` at most (Clopper-Pearson).
+    """Bound the probability of success from below (Clopper-Pearson); it fails with probability `failure` at most.
 
     >>> bound_below(0, 10, 0.05), round(bound_below(8, 10, 0.05), 4)
     (0.0, 0.4931)
@@ -64,7 +64,7 @@ def bound_below(successes: int, trials: int, failure: float) -> float:
 
 
 def bound_above(successes: int, trials: int, failure: float) -> float:
-    """A number that the probability of success is above with a probability of `failure` at most (Clopper-Pearson).
+    """Bound the probability of success from above (Clopper-Pearson); it fails with probability `failure` at most.
 
     >>> round(bound_above(0, 10, 0.05), 4), round(bound_above(8, 10, 0.05), 4)
     (0.2589, 0.9632)
@@ -73,7 +73,7 @@ def bound_above(successes: int, trials: int, failure: float) -> float:
 
 
 def _tail(successes: int, trials: int, p: float) -> arb:
-    """Bound P(at least so many of the trials succeed) from above, for p of at most successes / trials.
+    """Bound P(at least `successes` of the trials succeed) from above, for p of at most successes / trials.
 
     The terms of the binomial sum fall ever faster, so what is left is at most a geometric series.
     """
