@@ -230,7 +230,7 @@ def test_extreme_epsilons_work(epsilon):
         ({"k": (1, 2, 3)}, "k must be a number, or two numbers"),
         ({"k": (1, 2), "at_least": 1}, "k must be a number, or two numbers"),
         ({"k": 2, "at_least": "x"}, "at_least must be a whole number"),
-        ({"k": "2"}, "k must be a whole number"),
+        ({"k": "2"}, "k must be a number, or two numbers"),
     ],
 )
 def test_refuses_wrong_sizes(parameters, text):
