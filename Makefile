@@ -1,8 +1,6 @@
 # Every target sets up what it needs; nothing has to be installed by hand but Python 3.11+ and make.
 export PYTHON ?= python3
 BIN := .venv/bin
-# One worker more than there are processors: some tests wait for programs that they start.
-WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 
 .PHONY: help demo test fast check bench mutations clean
 .NOTPARALLEL:
@@ -14,10 +12,10 @@ demo: .venv/.demo-ready ## Release the top 10 of a vote log made on the spot
 	@$(BIN)/shortlist demo
 
 test: .venv/.ready ## Run the tests and the examples in the documentation
-	@$(BIN)/pytest -q -n $(WORKERS)
+	@$(BIN)/pytest -q -n auto
 
 fast: .venv/.ready ## Run the tests that take no longer than a moment
-	@$(BIN)/pytest -q -n $(WORKERS) -m fast
+	@$(BIN)/pytest -q -n auto -m fast
 
 check: .venv/.ready ## Lint, check the format and the types
 	@$(BIN)/ruff check .

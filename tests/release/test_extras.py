@@ -196,13 +196,13 @@ def test_records_with_any_noise_are_read():
 
 def test_an_assessed_bound_is_shown_where_it_is_smaller():
     """The public bound is always shown. The estimate is shown with its margin, which the record may lack."""
-    release = prepare(COUNTS, k=2, epsilon=1, mechanism="joint", assess="0.1").release()
+    release = prepare(COUNTS, k=2, epsilon=1, mechanism="joint", assess="0.1").release(SeededBits(7))
     assert release.assessment is not None
     for votes, times in ((0, 2), (10**6, 1)):
         bound = replace(release.assessment.bound, votes=votes)
         shown = replace(release, assessment=replace(release.assessment, bound=bound)).remarks()
         assert " ".join(shown).count("with probability 0.95") == times
-        assert f"votes (± {release.assessment.margin}) on these data" in shown[-1]
+        assert f" (± {release.assessment.margin}) on these data" in shown[-1]
     stored = release.to_dict()
     del stored["assessment"]["margin"]
     assert "(±" not in str(Release.from_json(json.dumps(stored)))
