@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from shortlist.votes.engines import counting
-from shortlist.votes.workspace.workspace import Workspace
 
 ENGINES = ("arrow", "dict", "pandas", "polars", "parquet", "duckdb", "ibis", "sqlite")
 MIXED = {
@@ -30,30 +29,6 @@ PEOPLE = 12
 CHECKS = settings(
     max_examples=36, deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate]
 )
-
-
-@pytest.fixture(scope="module")
-def workspace():
-    return Workspace()
-
-
-@pytest.fixture(scope="module")
-def holders(tmp_path_factory):
-    import duckdb
-    import ibis
-
-    folder = tmp_path_factory.mktemp("hostile")
-    return {
-        "arrow": hostile.hold_arrow,
-        "dict": hostile.hold_dict,
-        "pandas": hostile.hold_pandas,
-        "polars": hostile.hold_polars,
-        "parquet": partial(hostile.hold_parquet, folder=folder),
-        "duckdb": partial(hostile.hold_duckdb, connection=duckdb.connect()),
-        "ibis": partial(hostile.hold_ibis, backend=ibis.duckdb.connect()),
-        "sqlite": hostile.hold_sqlite,
-        "csv": partial(hostile.hold_text_file, folder=folder),
-    }
 
 
 def draw_cases(engine):

@@ -7,8 +7,6 @@ import pytest
 from hostile_observed import check_chain
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from shortlist.votes.workspace.workspace import Workspace
-
 ENGINES = ("arrow", "pandas", "polars", "parquet", "duckdb", "ibis")
 MIXED = {"pandas": hostile.hold_pandas, "dict": hostile.hold_dict, "sqlite": hostile.hold_sqlite}
 POSTGRES_KINDS = ["text", "int32", "float64", "decimal 5,2", "boolean", "date", "time", "instant us", "bytes"]
@@ -17,28 +15,6 @@ PEOPLE = 6
 CHECKS = settings(
     max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate]
 )
-
-
-@pytest.fixture(scope="module")
-def workspace():
-    return Workspace()
-
-
-@pytest.fixture(scope="module")
-def holders(tmp_path_factory):
-    import duckdb
-    import ibis
-
-    folder = tmp_path_factory.mktemp("hostile")
-    return {
-        "arrow": hostile.hold_arrow,
-        "pandas": hostile.hold_pandas,
-        "polars": hostile.hold_polars,
-        "parquet": partial(hostile.hold_parquet, folder=folder),
-        "duckdb": partial(hostile.hold_duckdb, connection=duckdb.connect()),
-        "ibis": partial(hostile.hold_ibis, backend=ibis.duckdb.connect()),
-        "csv": partial(hostile.hold_text_file, folder=folder),
-    }
 
 
 @pytest.mark.parametrize("engine", ["arrow", "polars"])

@@ -6,6 +6,7 @@ items exist is data, and so is their number: no error and no parameter may depen
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -50,8 +51,9 @@ class UnknownDomain(Mechanism):
         """Whether the picks have noisy counts."""
         return False
 
+    @abstractmethod
     def _prepare_observed(self, observed: Profile) -> Prepared:
-        raise NotImplementedError
+        """Prepare for the items that have votes."""
 
 
 class NothingToChoose(Prepared):

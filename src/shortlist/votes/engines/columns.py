@@ -7,8 +7,9 @@ looked up and each person is written as bytes, value by value.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,13 @@ def _open_batches(items: Iterator[Any], kind: Any, other: Column, voters: Person
 def _write_items(column: Column) -> Iterator[Any]:
     """Items in batches: as they are if they have a type, else as bytes."""
     pa = import_optional("pyarrow")
-    coded = None if column.codes is None else pa.array([write_item(each) for each in column.values], pa.binary())
+    return _write_batches(column, lambda values: pa.array([write_item(each) for each in values], pa.binary()))
+
+
+def _write_batches(column: Column, write: Callable[[Any], Any]) -> Iterator[Any]:
+    """Values in batches: as they are if they have a type, else as `write` gives them."""
+    pa = import_optional("pyarrow")
+    coded = None if column.codes is None else write(column.values)
     for start in range(0, len(column), _BATCH):
         part = slice(start, start + _BATCH)
         if column.typed is not None:
@@ -191,7 +198,7 @@ def _write_items(column: Column) -> Iterator[Any]:
             codes = column.codes[part].astype(np.int64)
             yield coded.take(pa.array(np.where(codes < 0, len(coded) - 1, codes)))
         else:
-            yield pa.array([write_item(each) for each in column.values[part]], pa.binary())
+            yield write(column.values[part])
 
 
 def _open_pandas(given: Any) -> Column:
@@ -268,17 +275,7 @@ def _number_items(column: Column, domain: Domain) -> Iterator[Any]:
 
 def _write_others(column: Column, *, counted: bool) -> Iterator[Any]:
     """Persons or counts in batches."""
-    pa = import_optional("pyarrow")
-    coded = None if column.codes is None else _write(column.values, counted=counted)
-    for start in range(0, len(column), _BATCH):
-        part = slice(start, start + _BATCH)
-        if column.typed is not None:
-            yield _combine(column.typed[part])
-        elif coded is not None:
-            codes = column.codes[part].astype(np.int64)
-            yield coded.take(pa.array(np.where(codes < 0, len(coded) - 1, codes)))
-        else:
-            yield _write(column.values[part], counted=counted)
+    return _write_batches(column, partial(_write, counted=counted))
 
 
 def _write(values: Any, *, counted: bool) -> Any:
