@@ -1,5 +1,8 @@
 # Every target sets up what it needs; nothing has to be installed by hand but Python 3.11+ and make.
 export PYTHON ?= python3
+# Compiled modules are kept in .venv. Without them, every program that a test starts would compile all it imports.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/compiled
 BIN := .venv/bin
 
 .PHONY: help demo test fast check bench mutations clean

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 # Each of these is started once. Tests that use it run on one worker, one after the other.
 SHARED = ("spark", "postgres", "browser")
 
-# Tests that used the processor for half a second or more, all parameters together. Measure with `--write-slow`.
+# Tests that used the processor for a fifth of a second or more, all parameters together. Measure with `--write-slow`.
 SLOW = Path(__file__).with_name("slow.txt")
-SLOW_SECONDS = 0.5
+SLOW_SECONDS = 0.2
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ PAGE = TESTS.parent / "docs" / "architecture.md"
 # docs/architecture.md says the same in words.
 ROOMS = [
     ("array_types", "errors", "safe_text", "version"),
-    ("atomic_files", "exact"),
+    ("atomic_files", "exact", "near_names"),
     ("privacy",),
     ("profile",),
     ("mechanisms", "votes"),

@@ -124,6 +124,19 @@ def test_comparison_shows_what_one_person_changes(log: PlayLog) -> None:
     assert abs(comparison.agreement_with - comparison.agreement_without) < 2.5
 
 
+def test_agreement_shows_a_person_who_matters(log: PlayLog) -> None:
+    """With one listener the second track is certain. Without, two tracks share its place."""
+    people, tracks = np.array([0, 0, 0, 1, 1, 2, 2]), np.array([0, 1, 2, 0, 1, 0, 3])
+    tiny = PlayLog(people=people, tracks=tracks, names=log.names)
+    comparison = compare(tiny, log.names[:2], epsilon=200, draws=400)
+    assert (comparison.person, comparison.tracks) == (0, 3)
+    assert tiny.counts[:4].tolist() == [3, 2, 1, 1]
+    assert tiny.without(0).counts[:4].tolist() == [2, 1, 0, 1]
+    assert comparison.agreement_with == 2
+    # Without the listener, the second place is one of two tracks with equal counts: 1.5 places agree on average.
+    assert abs(comparison.agreement_without - 1.5) < 0.2
+
+
 def test_quiet_demo_prints_nothing(run: Run, folder: Path) -> None:
     """The files are written all the same."""
     done = run("demo", "--folder", "demo", "--quiet")

@@ -40,6 +40,14 @@ def test_help_imports_nothing_heavy(command: list[str]) -> None:
     assert not heavy & set(shown.stderr.split())
 
 
+def test_the_list_of_commands_fits_a_narrow_terminal(call: Call) -> None:
+    """Every command is described in one line of 60 columns, and no description is cut."""
+    lines = call("--help").output.splitlines()
+    for name, summary in COMMANDS.items():
+        (shown,) = (line for line in lines if line.split() == [name, *summary.split()])
+        assert len(shown) <= 60
+
+
 @pytest.mark.parametrize("command", [[], *([each] for each in COMMANDS)], ids=" ".join)
 def test_help_ends_with_an_example_that_works(
     command: list[str], folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ from shortlist.audits.tables import check_tables
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import Mechanism
+from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import Real, quote, write_exact
 
 DEFAULT_TRIALS = 5000
@@ -24,6 +25,7 @@ _FEWEST, _MOST = 1000, 10**7
 _RELATIONS = ("add-remove", "replace")
 
 
+@suggest_names
 def audit(
     mechanism: str | Mechanism | None = None,
     *,

@@ -15,7 +15,16 @@ from shortlist.version import __version__
 
 __all__ = ["COMMANDS", "app"]
 
-COMMANDS = ("select", "check", "plan", "mechanisms", "audit", "demo", "reproduce")
+COMMANDS = {
+    "select": "Release the k most-voted items.",
+    "check": "Check how the votes fit the domain.",
+    "plan": "Forecast how good a list will be.",
+    "mechanisms": "Say what each mechanism promises.",
+    "audit": "Check that mechanisms keep their promise.",
+    "demo": "Release the top 10 of an invented log.",
+    "reproduce": "Repeat the experiments of the paper.",
+}
+"""The commands in the order of the help, each in a line that a narrow terminal can show."""
 
 
 class _Commands(TyperGroup):
@@ -35,11 +44,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=example("shortlist demo"),
 )
-for _name in COMMANDS:
+for _name, _summary in COMMANDS.items():
     # Each command is a module with a function of the same name and an EXAMPLE.
     _module = importlib.import_module(f"shortlist.cli.{_name}")
-    app.command(_name, epilog=example(_module.EXAMPLE))(getattr(_module, _name))
-app.add_typer(ledger.app, name="ledger")
+    app.command(_name, short_help=_summary, epilog=example(_module.EXAMPLE))(getattr(_module, _name))
+app.add_typer(ledger.app, name="ledger", short_help="Keep a privacy budget for releases.")
 
 
 def _print_version(wanted: bool) -> None:

@@ -23,6 +23,7 @@ from shortlist.ledger.rows import (
     write_now,
 )
 from shortlist.mechanisms import Mechanism
+from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
 from shortlist.release.release import Release
@@ -64,6 +65,7 @@ class Ledger:
         self._timeout = timeout
 
     @classmethod
+    @suggest_names
     def create(
         cls,
         path: PathLike,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import Any
 
 from shortlist.errors import ParameterError
@@ -13,8 +13,7 @@ from shortlist.mechanisms.joint.fastjoint import FastJoint
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared
-from shortlist.mechanisms.near_names import describe_unknown
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.research.gamma import Gamma
@@ -71,7 +70,11 @@ _ALL: tuple[type[Mechanism], ...] = (
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
 _ORDERED = "leave {mechanism} out: auto gives an ordered list"
 _PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
-_EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
+_MEANT = (
+    *("assess", "bits", "counts_epsilon", "domain", "item", "ledger", "mechanism", "people", "person"),
+    *("sensitivity", "unit", "votes_per_person"),
+)
+"""Parameters of `select`, `top_k` and `prepare` that a user may have misspelt. Unknown names reach the mechanism."""
 
 
 def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
@@ -84,18 +87,13 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
-    known = {field.name: field.default is MISSING for field in fields(kind)}
     if kind is Subset and "ordered" in given:
         _refuse_order(given.pop("ordered"))
-    for name in given:
-        if name not in known:
-            raise describe_unknown(name, kind.name, known, elsewhere=name in _PARAMETERS)
+    own = mechanism.parameters if isinstance(mechanism, Mechanism) else {}
+    check_names(kind, own | given, meant=_MEANT, elsewhere=_PARAMETERS)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
-    for name, needed in known.items():
-        if needed and name not in given:
-            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
     return kind(**given)
 
 

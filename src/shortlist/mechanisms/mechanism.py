@@ -7,14 +7,14 @@ it can draw any number of times. Each draw is one more release, and costs the gu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms.near_names import describe_unknown
+from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
 from shortlist.profile import Levels, ManyPicks, Picks
@@ -49,8 +49,9 @@ class Mechanism(ABC):
     """A way to choose k items privately. Subclasses define how, and what they promise.
 
     Parameters are given as users write them (`epsilon="0.2"`, `neighbours="replace"`). `__post_init__` replaces them
-    by exact values. A dataclass field has one type only. So each subclass declares a constructor with the users'
-    types under TYPE_CHECKING. It cannot be inherited, because a dataclass has its own constructor.
+    by exact values. A dataclass field has one type only. So the constructor with the users' types is declared under
+    TYPE_CHECKING. A mechanism without further parameters inherits it, and is no dataclass of its own. A mechanism with
+    further parameters is one, and declares its own constructor.
     """
 
     name: ClassVar[str]
@@ -77,13 +78,16 @@ class Mechanism(ABC):
     epsilon: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
 
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
+
+    else:
 
         def __new__(cls, **given: object) -> Mechanism:
-            """Refuse names that no parameter has, with the one that was probably meant."""
-            known = [field.name for field in fields(cls)]
-            for name in given.keys() - known:
-                raise describe_unknown(name, cls.name, known)
+            """Refuse unknown and missing parameters. A copy is made without any, and filled later."""
+            if given:
+                check_names(cls, given)
             return object.__new__(cls)
 
     def __post_init__(self) -> None:
@@ -151,6 +155,32 @@ class Mechanism(ABC):
         """Replace parameters by the values that were read from them, while the object is built."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+_EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
+_HINTS = {
+    "delta": "{title} needs no {delta}: its guarantee is pure",
+    "ordered": "{mechanism='auto'} and {mechanism='subset'} can leave out the order",
+}
+
+
+def check_names(
+    kind: type[Mechanism], given: Collection[str], *, meant: Collection[str] = (), elsewhere: Collection[str] = ()
+) -> None:
+    """Refuse names that no parameter of a mechanism has, and parameters that are missing.
+
+    An unknown name may mean one of the function that was called (`meant`), or a parameter of other mechanisms
+    (`elsewhere`).
+    """
+    known = [field.name for field in fields(kind)]
+    shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
+    for name in given:
+        if name not in known:
+            there = name in elsewhere
+            raise describe_unknown(name, kind.name, shown, meant=meant, elsewhere=there, hint=_HINTS.get(name))
+    for name in (field.name for field in fields(kind) if field.default is MISSING):
+        if name not in given:
+            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
 
 
 def read_sizes(k: object, at_least: object) -> tuple[object, object]:

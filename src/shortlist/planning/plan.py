@@ -15,6 +15,7 @@ from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
+from shortlist.near_names import suggest_names
 from shortlist.planning.advice import Advice, advise, needs_help
 from shortlist.planning.candidates import Constraints
 from shortlist.planning.collapse import Collapse, find_collapse
@@ -145,6 +146,7 @@ class Plan:
         )
 
 
+@suggest_names
 def plan(
     counts: Any = None,
     *,

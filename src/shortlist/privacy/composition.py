@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from shortlist.errors import ParameterError
+from shortlist.near_names import suggest_names
 from shortlist.privacy.guarantee import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, write_rounded_up
 from shortlist.privacy.zcdp import epsilon_from, rho_of_pure
@@ -26,6 +27,7 @@ class Guaranteed(Protocol):
         """What it promises."""
 
 
+@suggest_names
 def compose(
     guarantees: Guarantee | Guaranteed | Iterable[Guarantee | Guaranteed], *, delta: Real | None = None
 ) -> Guarantee:

@@ -19,6 +19,7 @@ from typing import Any, overload
 from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
+from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.release import explanation, record
 from shortlist.release.columns import METADATA, make_arrow, make_columns, read_parquet_record, write_csv
@@ -150,6 +151,7 @@ class Release(Sequence[Any]):
     def to_json(self) -> str: ...
     @overload
     def to_json(self, path: PathLike, *, force: bool = False) -> None: ...
+    @suggest_names
     def to_json(self, path: PathLike | None = None, *, force: bool = False) -> str | None:
         """Write the whole record as JSON: to a file, or as text if no path is given."""
         text = record.write(self)
@@ -177,10 +179,12 @@ class Release(Sequence[Any]):
         """Read the record that `to_parquet` wrote into the metadata of the file, under the key `shortlist.release`."""
         return cls.from_json(read_parquet_record(path, name=_name_source(path)))
 
+    @suggest_names
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as CSV. If the release is not secure, a further column is false in every row."""
         write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
 
+    @suggest_names
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as Parquet, with the whole record as JSON in the file's metadata."""
         table = make_arrow(self)

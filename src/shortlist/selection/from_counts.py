@@ -12,6 +12,7 @@ from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.ledger.account import Account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
+from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
@@ -200,6 +201,7 @@ class Selector(Generic[Items]):
         """What one release promises, with all that it holds. A draw of the items alone promises no less."""
         return self._terms.state_guarantee()
 
+    @suggest_names
     def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
 
@@ -210,6 +212,7 @@ class Selector(Generic[Items]):
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
+    @suggest_names
     def draw_many(self, n: int, bits: Bits | None = None) -> list[Items]:
         """Choose k items n times, independently, each as `draw` does; much faster than n calls of it.
 
@@ -231,6 +234,7 @@ class Selector(Generic[Items]):
             lists = [[each[place] for place in _order_set(each)] for each in lists]
         return cast("list[Items]", lists)
 
+    @suggest_names
     def release(
         self,
         bits: Bits | None = None,
@@ -267,16 +271,13 @@ class Selector(Generic[Items]):
         )
         if account:
             account.finish(release)
-        warn(release, terms.people, stacklevel=2)
+        warn(release, terms.people, stacklevel=3)
         return release
 
     def _open_account(self, ledger: Ledger | str | os.PathLike[str] | None, note: str | None, bits: Bits) -> Account:
-        terms = self._terms
+        terms, cap = self._terms, self._terms.votes_per_person
         public = list_parameters(
-            self.mechanism,
-            sensitivity=terms.sensitivity,
-            votes_per_person=terms.votes_per_person,
-            extras=terms.extras,
+            self.mechanism, sensitivity=terms.sensitivity, votes_per_person=cap, extras=terms.extras
         )
         return open_account(ledger, self.mechanism, self.guarantee, parameters=public, bits=bits, note=note)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import DataError, ParameterError
+from shortlist.near_names import suggest_names
 from shortlist.votes.libraries import find_library
 from shortlist.votes.sql import list_tables, list_words
 
@@ -20,6 +21,7 @@ _TYPES = {"BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "IN
 _QUOTED = re.compile(r"""(["'`]).*?\1|[“«„].*?[”»“]""")
 
 
+@suggest_names
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query on a database, where votes or a domain may be given.

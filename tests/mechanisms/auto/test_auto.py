@@ -2,7 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 import numpy as np
 import pytest
@@ -40,6 +40,12 @@ from shortlist.profile import Profile
 
 def candidate_law(mechanism, histogram):
     """The stated law of a candidate, over `laws.sequences` or `laws.subsets`."""
+    return law_at_precision(mechanism, histogram, ctx.prec)
+
+
+@lru_cache(maxsize=20_000)
+def law_at_precision(mechanism, histogram, precision):
+    """The stated and the implied law of `auto` both need it."""
     k = mechanism.k
     if mechanism.name == "margin-joint":
         return exponential(margin_losses(histogram, k), mechanism.rate)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Joint(Mechanism):
     """Choose k items in one draw, a sequence s with probability proportional to e^(−ε L(s) / 2Δ).
 
@@ -27,6 +24,8 @@ class Joint(Mechanism):
     Fraction(1, 32)
     """
 
+    __slots__ = ()
+
     name: ClassVar[str] = "joint"
     summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
     when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
@@ -34,10 +33,6 @@ class Joint(Mechanism):
     colour: ClassVar[str] = "#E69F00"
     marker: ClassVar[str] = "*"
     in_experiment: ClassVar[bool] = True
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,11 +11,9 @@ from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
-from shortlist.privacy.numbers import Real
 from shortlist.profile import Levels, Profile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MarginJoint(Joint):
     """Choose k items in one draw, as Joint does, but the true list has loss −g if each place leads the next by g votes.
 
@@ -29,16 +26,14 @@ class MarginJoint(Joint):
     Fraction(1, 32)
     """
 
+    __slots__ = ()
+
     name: ClassVar[str] = "margin-joint"
     summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
     when: ClassVar[str] = "you would take joint: the true list is at least as likely"
     colour: ClassVar[str] = "#56B4E9"
     marker: ClassVar[str] = "^"
     in_experiment: ClassVar[bool] = False
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     def _prepare(self, levels: Levels) -> Mixture:
         return Mixture(levels, k=self.k, rate=self.rate, tau=None, kind=LeadingSequences)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from flint import arb
@@ -23,12 +23,10 @@ from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks, cut_batches
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PNFJoint(Mechanism):
     """Choose the sequence s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
@@ -40,6 +38,8 @@ class PNFJoint(Mechanism):
     0.462117158
     """
 
+    __slots__ = ()
+
     name: ClassVar[str] = "pnf-joint"
     summary: ClassVar[str] = "permute-and-flip over all ordered lists"
     when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
@@ -47,10 +47,6 @@ class PNFJoint(Mechanism):
     colour: ClassVar[str] = "#D55E00"
     marker: ClassVar[str] = "D"
     in_experiment: ClassVar[bool] = True
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

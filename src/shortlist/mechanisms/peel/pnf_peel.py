@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.bits import Bits
@@ -16,14 +15,12 @@ from shortlist.mechanisms.peel.many import Accept, ManyPeels, PeelDraws
 from shortlist.mechanisms.peel.many_thinned import Thinning
 from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
 _PRECISION = 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PNFPeel(Mechanism):
     """Choose k items one after another, each the one left with the largest count + exponential noise of mean Δk/ε.
 
@@ -35,6 +32,8 @@ class PNFPeel(Mechanism):
     0.049958375
     """
 
+    __slots__ = ()
+
     name: ClassVar[str] = "pnf-peel"
     summary: ClassVar[str] = "k rounds of permute-and-flip, one item each"
     when: ClassVar[str] = "counts lie close together and δ must be 0"
@@ -42,10 +41,6 @@ class PNFPeel(Mechanism):
     colour: ClassVar[str] = "#CC79A7"
     marker: ClassVar[str] = "o"
     in_experiment: ClassVar[bool] = True
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     @property
     def guarantee(self) -> Guarantee:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from shortlist.array_types import FloatArray
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.research.noise import Noise, NoisyMechanism, draw_uniform_floats
-from shortlist.privacy.numbers import Real
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Gamma(NoisyMechanism):
     """Choose the k largest counts after noise of density proportional to e^(−ε max|z|) on all of them together.
 
@@ -25,13 +22,11 @@ class Gamma(NoisyMechanism):
     0.462117158
     """
 
+    __slots__ = ()
+
     name: ClassVar[str] = "gamma"
     summary: ClassVar[str] = "the k largest counts after noise of one common radius"
     colour: ClassVar[str] = "#636363"
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     def _make_noise(self, d: int) -> Noise:
         shape, scale = d + 1, float(1 / self.epsilon)

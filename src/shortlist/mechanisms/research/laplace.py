@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from shortlist.array_types import FloatArray
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.research.noise import Noise, NoisyMechanism
-from shortlist.privacy.numbers import Real
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Laplace(NoisyMechanism):
     """Choose the k largest counts after Laplace noise of scale Δk/ε on each.
 
@@ -26,13 +23,11 @@ class Laplace(NoisyMechanism):
     0.462117158
     """
 
+    __slots__ = ()
+
     name: ClassVar[str] = "laplace"
     summary: ClassVar[str] = "the k largest counts after Laplace noise on each"
     colour: ClassVar[str] = "#969696"
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
 
     def _make_noise(self, d: int) -> Noise:
         scale = float(self.neighbours.sensitivity * self.k / self.epsilon)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -25,9 +24,10 @@ Noise = Callable[[FloatArray, Bits], FloatArray]
 """A function from upper tails to noise. It draws from the bits what all counts share."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyMechanism(Mechanism):
     """A mechanism that chooses the k largest noisy counts, in floating point."""
+
+    __slots__ = ()
 
     when: ClassVar[str] = "you do research: it computes in floating point, and makes no secure release"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shortlist.near_names import suggest_names
 from shortlist.votes.check.join_failures import find_causes, write_readable_test
 from shortlist.votes.check.report import Cause, Check
 from shortlist.votes.columns import VOTES, CountColumn, PersonColumn, read_columns
@@ -35,6 +36,7 @@ _CUT = 200
 _NO_COUNT = "no count"
 
 
+@suggest_names
 @strip_context
 def check(
     votes: Any,

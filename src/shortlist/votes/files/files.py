@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shortlist.errors import DataError, ParameterError, ShortlistError
+from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import quote
 from shortlist.votes.files.copies import UTF8, make_readable
 from shortlist.votes.files.formats import OPENERS, Request
@@ -24,6 +25,7 @@ _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .
 _DATABASES = (".db", ".duckdb", ".sqlite", ".sqlite3")
 
 
+@suggest_names
 @dataclass(frozen=True, slots=True)
 class Files:
     """Files of one table, where their names do not say how to read them. It may stand wherever a path may.

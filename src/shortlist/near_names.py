@@ -1,0 +1,108 @@
+"""The parameter that a user meant by a name that no parameter has."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from shortlist.errors import ParameterError
+
+Public = TypeVar("Public", bound=Callable[..., Any])
+
+_OTHER_NAMES = {
+    "bits": ("generator", "random", "random_state", "randomness", "rng", "seed"),
+    "count": ("counts", "votes"),
+    "counts_epsilon": ("counts", "noisy_counts", "with_counts"),
+    "database": ("connection", "db", "engine", "url"),
+    "delta": ("tolerance",),
+    "domain": ("candidates", "catalog", "catalogue", "choices", "universe"),
+    "draws": ("repetitions", "samples", "trials"),
+    "epsilon": ("budget", "e", "eps", "privacy", "privacy_budget"),
+    "force": ("exist_ok", "overwrite", "replace"),
+    "item": ("items", "target"),
+    "items": ("d", "domain", "domain_size"),
+    "k": ("count", "limit", "n", "num", "number", "size", "top", "top_k", "topk"),
+    "mechanism": ("algorithm", "law", "mechanisms", "method"),
+    "neighbours": ("adjacency", "neighbor", "neighboring", "neighbors", "neighbour", "neighbouring", "relation"),
+    "people": ("persons", "population", "users"),
+    "person": ("persons", "user", "user_id", "users", "voter"),
+    "sql": ("query", "statement"),
+    "trials": ("draws", "n", "samples"),
+    "votes_per_person": ("cap", "max_contributions", "max_votes"),
+    "want": ("goal", "target", "wish"),
+}
+
+
+def find_near_name(name: str, known: Iterable[str]) -> str | None:
+    """Find the parameter that a user may have meant: by a common other name, or by its spelling.
+
+    >>> [find_near_name(name, ["bits", "epsilon", "neighbours"]) for name in ("neighbors", "rng", "epsilom", "x")]
+    ['neighbours', 'bits', 'epsilon', None]
+    """
+    import difflib
+
+    candidates = [each for each in known if each != name]
+    meant = [each for each in candidates if name in _OTHER_NAMES.get(each, ())]
+    close = meant or difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.7)
+    return close[0] if close else None
+
+
+def suggest_names(public: Public) -> Public:
+    """Let a public function or class answer an unknown parameter with the one that was probably meant.
+
+    >>> @suggest_names
+    ... def find(*, epsilon): ...
+    >>> find(eps=1)
+    Traceback (most recent call last):
+    shortlist.errors.ParameterError: find takes epsilon; it has no parameter 'eps'.
+    Hint: did you mean epsilon?
+    """
+    if isinstance(public, type):
+        public.__init__ = _check_names(public.__init__, public.__name__)  # type: ignore[misc]
+        return public
+    return _check_names(public, public.__name__)  # type: ignore[return-value]
+
+
+def _check_names(function: Callable[..., Any], title: str) -> Callable[..., Any]:
+    parameters = inspect.signature(function).parameters.values()
+    known = [each.name for each in parameters if each.name not in ("self", "cls")]
+
+    @functools.wraps(function)
+    def run(*given: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in known:
+                raise describe_unknown(name, title, known)
+        return function(*given, **named)
+
+    return run
+
+
+def describe_unknown(
+    name: str,
+    title: str,
+    known: Iterable[str],
+    *,
+    meant: Iterable[str] = (),
+    elsewhere: bool = False,
+    hint: str | None = None,
+) -> ParameterError:
+    """Make the error for a parameter that a function, a class or a mechanism does not take.
+
+    `meant` are further names that may have been meant. A parameter that others take is known `elsewhere`.
+
+    >>> print(describe_unknown("eps", "joint", ["k", "epsilon"]))
+    joint takes k, epsilon; it has no parameter 'eps'.
+    Hint: did you mean epsilon?
+    """
+    near = find_near_name(name, (*known, *meant))
+    if hint is None and near is not None:
+        hint = f"did you mean {{{near}}}?"
+    return ParameterError(
+        "{title} takes " + ", ".join(f"{{{each}}}" for each in known),
+        f"it does not take {{{name}}}" if elsewhere else "it has no parameter {unknown!r}",
+        hint=hint,
+        title=title,
+        unknown=name,
+    )
