@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 from shortlist.array_types import IntArray
-from shortlist.errors import DataError, ParameterError
+from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.ledger.account import Account
@@ -21,23 +21,12 @@ from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
 from shortlist.release.statements import list_parameters
 from shortlist.release.usefulness import warn
+from shortlist.selection.labels import Series, order_labels, read_labelled
 from shortlist.selection.terms import Terms
-from shortlist.votes.items.item_keys import write_item
-from shortlist.votes.memory.arrays import ArrayTally, read_counts
+from shortlist.votes.memory.arrays import ArrayTally
 
 Key = TypeVar("Key")
 Items = TypeVar("Items", covariant=True)
-
-
-class Series(Protocol):
-    """Counts with labels, as pandas has them."""
-
-    @property
-    def index(self) -> Any:
-        """The labels."""
-
-    def to_numpy(self) -> Any:
-        """The counts."""
 
 
 @overload
@@ -104,7 +93,7 @@ def top_k(
         )
     terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
     check_may_release(terms.mechanism, drawn_from)
-    array, labels = _read(counts, terms.mechanism)
+    array, labels = read_labelled(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
 
@@ -163,20 +152,8 @@ def prepare(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     terms = Terms.read(mechanism, k, epsilon, neighbours, **parameters)
-    array, labels = _read(counts, terms.mechanism)
+    array, labels = read_labelled(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array.copy()), labels)
-
-
-def _read(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
-    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
-    array, labels = read_counts(counts)
-    if mechanism.needs_domain or labels is None:
-        return array, labels
-    keys = [write_item(label) for label in labels]
-    if None in keys:
-        raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
-    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
-    return array[order], [labels[place] for place in order]
 
 
 class Selector(Generic[Items]):
@@ -231,7 +208,7 @@ class Selector(Generic[Items]):
             return items
         lists = [[self._labels[index] for index in each.tolist()] for each in items]
         if many.unordered:
-            lists = [[each[place] for place in _order_set(each)] for each in lists]
+            lists = [[each[place] for place in order_labels(each)] for each in lists]
         return cast("list[Items]", lists)
 
     @suggest_names
@@ -286,16 +263,5 @@ class Selector(Generic[Items]):
         if self._labels is None:
             return indices, noisy
         items = [self._labels[index] for index in indices.tolist()]
-        order = _order_set(items) if picks.unordered else range(len(items))
+        order = order_labels(items) if picks.unordered else range(len(items))
         return [items[place] for place in order], None if noisy is None else noisy[list(order)]
-
-
-def _order_set(labels: list[Any]) -> list[int]:
-    """Order the labels of a set by their values alone. The order of a mapping may be data, as in `value_counts()`.
-
-    >>> _order_set(["pear", "apple"]), _order_set([10, 9]), _order_set([("b",), "a"])
-    ([1, 0], [1, 0], [0, 1])
-    """
-    alike = {type(label) for label in labels} in ({str}, {int})
-    keys = labels if alike else [write_item(label) or repr(label).encode() for label in labels]
-    return sorted(range(len(keys)), key=keys.__getitem__)
