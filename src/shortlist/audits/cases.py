@@ -113,7 +113,7 @@ def list_cases(mechanism: str | Mechanism | None, epsilon: Real) -> list[Case]:
 def _build(
     kind: type[Mechanism], k: int, relation: str, epsilon: Fraction, options: tuple[tuple[str, Any], ...]
 ) -> Mechanism:
-    return kind(k=k, epsilon=epsilon, neighbours=relation, **dict(options))  # type: ignore[arg-type]
+    return kind(k=k, epsilon=epsilon, neighbours=relation, **dict(options))
 
 
 def _write(value: object) -> str:
