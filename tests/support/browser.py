@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components import find_chromium
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 _OPTIONS = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 
@@ -18,6 +20,8 @@ _OPTIONS = ["--disable-background-networking", "--disable-component-update", "--
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """Start the system's Chromium without a window."""
+    from playwright.sync_api import sync_playwright
+
     # Chromium refuses its sandbox to root.
     options = [*_OPTIONS, "--no-sandbox"] if os.geteuid() == 0 else _OPTIONS
     program = find_chromium()
