@@ -24,8 +24,8 @@ from shortlist.privacy.numbers import write_exact
 
 EPSILONS = tuple(Fraction(each) for each in ("0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "3", "5", "10"))
 _DRAWS = 200
-_SHOWN_PLACES = 20
-"""How many places of a sample list the page shows."""
+_SHOWN_PLACES = 10
+"""How many places of a sample list the page shows, and how many wrong items beyond these."""
 _LONGEST_NAME = 40
 
 
@@ -47,17 +47,17 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
             for name in names
         }
         cells.append([{**_describe(each), "collapse": collapses} for each in row])
-    counts = made.histogram.counts
-    positions = max(2 * sizes[-1], _SHOWN_PLACES)
+    positions = 2 * sizes[-1]
     return {
         "source": made.histogram.source,
         "invented": made.histogram.invented,
         "items": d,
-        "inside": [int(np.searchsorted(-counts, -counts[size - 1], side="right")) for size in sizes],
+        "inside": [_count_inside(made.histogram, size) for size in sizes],
         "listed": made.constraints.without_domain,
-        "budget": str(made.budget.guarantee),
+        "budget": str(made.budget.guarantee).partition(" for")[0],
         "wishes": _answer_wish(made, planner, sizes, report),
         "draws": _DRAWS,
+        "places": _SHOWN_PLACES,
         "epsilons": [float(each) for each in epsilons],
         "sizes": sizes,
         "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
@@ -92,16 +92,17 @@ def _answer_wish(
 def _describe(made: Plan) -> dict[str, Any]:
     """The numbers and words of one plan."""
     cap, item = made.constraints.votes_per_person, made.planner.item
+    inside = _count_inside(made.histogram, made.best.k)
     return {
         "choice": made.advice.choice,
         "rule": made.advice.rule,
         "changes": made.advice.changes,
         "collapses": made.collapse.happens,
-        "rows": {each.label: _describe_row(each, cap, item) for each in made.forecasts},
+        "rows": {each.label: _describe_row(each, inside, cap, item) for each in made.forecasts},
     }
 
 
-def _describe_row(each: Forecast, cap: int | None, item: str | None) -> dict[str, Any]:
+def _describe_row(each: Forecast, inside: int, cap: int | None, item: str | None) -> dict[str, Any]:
     rho = each.mechanism.guarantee.rho
     return {
         "length": round(each.length.mean, 1),
@@ -116,8 +117,21 @@ def _describe_row(each: Forecast, cap: int | None, item: str | None) -> dict[str
         "affordable": each.affordable,
         "command": write_command(each.mechanism, votes_per_person=cap, item=item),
         "ordered": not each.mechanism.unordered,
-        "samples": _sort_unordered(each)[:, :_SHOWN_PLACES].tolist(),
+        "right": ((each.samples >= 0) & (each.samples < inside)).sum(axis=1).tolist(),
+        "samples": [_shorten(each, inside) for each in _sort_unordered(each)],
     }
+
+
+def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
+    """The first places of a list, and the first wrong ones after them: the number of each place, and its position."""
+    listed = [[place, position] for place, position in enumerate(positions.tolist(), start=1) if position >= 0]
+    wrong = [each for each in listed[_SHOWN_PLACES:] if each[1] >= inside]
+    return listed[:_SHOWN_PLACES] + wrong[:_SHOWN_PLACES]
+
+
+def _count_inside(histogram: Histogram, k: int) -> int:
+    """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
+    return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))
 
 
 def _sort_unordered(each: Forecast) -> IntArray:
