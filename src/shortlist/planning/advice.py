@@ -56,8 +56,11 @@ def _describe_choice(best: Forecast) -> str:
         )
     if best.length.mean < k - 0.5:
         text += f" It lists about {best.length.mean:,.0f} items."
+    if best.exact == 1 and not best.exact_is_computed:
+        return f"{text} All of {best.draws:,} drawn lists were exact."
     if best.exact >= 0.005:
-        return f"{text} The exact list comes with probability {write_share(best.exact)}."
+        about = "" if best.exact_is_computed else "about "
+        return f"{text} The exact list comes with probability {about}{write_share(best.exact)}."
     return f"{text} The exact list is unlikely."
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from shortlist.errors import ParameterError
+from shortlist.planning.advice import write_share
 from shortlist.planning.candidates import Constraints
 from shortlist.planning.forecast import Forecast
 from shortlist.privacy.numbers import quote, read_rational, write_exact
@@ -71,8 +72,7 @@ class Wish:
         """The measure of a forecast that the wish is about, in words."""
         if self.measure == "error":
             return f"{forecast.largest.high:,.0f} votes"
-        share = forecast.recall.low if self.measure == "recall" else forecast.exact
-        return f"{100 * share:.3g} %"
+        return write_share(forecast.recall.low if self.measure == "recall" else forecast.exact)
 
     def holds(self, forecast: Forecast) -> bool:
         """Whether a forecast satisfies the wish."""
@@ -132,5 +132,8 @@ def explain_answers(wish: Wish, answers: Mapping[str, Answer]) -> str:
     if not met:
         return f"No mechanism does what you want with ε up to {write_exact(EPSILONS[-1])}: {wish}."
     least = min(each.epsilon for each in met if each.epsilon is not None)
-    names = " or ".join(each.mechanism for each in met if each.epsilon == least)
-    return f"What you want needs ε = {write_exact(least)}, with {names}: {wish}."
+    cost = next(str(each) for each in met if each.epsilon == least)
+    names = [each.mechanism for each in met if each.epsilon == least]
+    every = len(names) == len(answers) > 1
+    which = "any of the mechanisms" if every else " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"What you want needs {cost}, with {which}: {wish}."

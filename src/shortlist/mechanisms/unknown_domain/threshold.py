@@ -8,6 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import shortfall, working_precision
 from shortlist.exact.bits import Bits
@@ -122,20 +126,25 @@ class ItemsAboveThreshold(Prepared):
         """Choose the items, with their noisy counts."""
         picks = self._largest.draw(bits)
         assert picks.counts is not None
-        released = picks.counts >= self._threshold
+        released = self._find_released(picks.counts)
         return Picks(levels=picks.levels[released], ranks=picks.ranks[released], counts=picks.counts[released])
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose the items n times, with their noisy counts."""
         picks = self._largest.draw_many(n, bits)
         assert picks.counts is not None
-        released = picks.counts >= self._threshold
+        released = self._find_released(picks.counts)
         return ManyPicks(
             levels=picks.levels[released],
             ranks=picks.ranks[released],
             counts=picks.counts[released],
             lengths=released.reshape(n, -1).sum(axis=1),
         )
+
+    def _find_released(self, noisy: IntArray) -> NDArray[np.bool_]:
+        """Find the noisy counts that reach the threshold."""
+        released: NDArray[np.bool_] = noisy >= self._threshold
+        return released
 
 
 @lru_cache(maxsize=256)

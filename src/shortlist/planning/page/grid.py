@@ -13,6 +13,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.mechanisms import MECHANISMS, Auto, Mechanism
+from shortlist.planning.advice import write_share
 from shortlist.planning.commands import write_command
 from shortlist.planning.forecast import Forecast
 from shortlist.planning.histograms import Histogram
@@ -106,6 +107,7 @@ def _describe_row(each: Forecast, inside: int, cap: int | None, item: str | None
     rho = each.mechanism.guarantee.rho
     return {
         "length": round(each.length.mean, 1),
+        "words": [write_share(each.recall.mean), write_share(each.exact)],
         "recall": _list(each.recall, 3),
         "exact": float(f"{each.exact:.3g}"),
         "computed": each.exact_is_computed,

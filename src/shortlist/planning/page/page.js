@@ -103,8 +103,8 @@ function showAdvice() {
   const { choice, rule, changes, rows } = cell();
   const best = rows[bestName()];
   find("figure-name").textContent = bestName();
-  find("figure-recall").textContent = share(best.recall[0]);
-  find("figure-exact").textContent = `${best.computed ? "" : "≈ "}${share(best.exact)}`;
+  find("figure-recall").textContent = best.words[0];
+  find("figure-exact").textContent = `${best.computed ? "" : "≈ "}${best.words[1]}`;
   find("figure-releases").textContent = whole.format(best.affordable);
   find("choice").textContent = choice;
   find("rule").textContent = rule;
@@ -145,7 +145,7 @@ const range = ([, low, middle, high]) => `${whole.format(low)} · ${whole.format
 const COLUMNS = [
   ...(data.listed ? [["items listed", (row) => String(row.length)]] : []),
   ["recall", (row) => `${row.recall[0].toFixed(2)} (${row.recall[1].toFixed(2)} to ${row.recall[3].toFixed(2)})`],
-  ["exact list", (row) => `${row.computed ? "" : "≈ "}${share(row.exact)}`],
+  ["exact list", (row) => `${row.computed ? "" : "≈ "}${row.words[1]}`],
   ["ℓ∞", (row) => range(row.largest)],
   ["ℓ1", (row) => range(row.total)],
   ["public bound", (row) => (row.bound === null ? "–" : whole.format(row.bound))],
