@@ -146,6 +146,9 @@ def compare_many() -> None:
         "cdp-peel": {"delta": "1e-6"},
         "noisy-counts": {"votes_per_person": 10},
         "auto": {},
+        "limited-domain": {"delta": "1e-6"},
+        "threshold": {"delta": "1e-6", "votes_per_person": 10},
+        "stable": {"delta": "1e-6"},
     }
     print("| counts | d | mechanism | single, µs | many, µs | single / many |")
     print("|---|---|---|---|---|---|")

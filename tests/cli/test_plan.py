@@ -51,6 +51,27 @@ def test_the_command_runs_as_it_is(plan, tmp_path):
     assert len(json.loads((tmp_path / "top5.json").read_text())["items"]) == 5
 
 
+def test_a_command_without_a_catalogue_runs_as_it_is(plan, tmp_path):
+    """With --no-domain, the command reads votes only."""
+    votes = [f"u{person},track {item}" for item in range(9) for person in range(900 // (item + 1))]
+    (tmp_path / "votes.csv").write_text("\n".join(["person,track", *votes]) + "\n")
+    done = plan("--delta", "1e-6", "--no-domain", "--votes-per-person", "3")
+    assert "no public list of items" in done.stdout.replace("\n", " ")
+    words = shlex.split(done.stdout.splitlines()[-1].strip())
+    run = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert len(json.loads((tmp_path / "top5.json").read_text())["items"]) <= 5
+
+
+def test_a_wide_terminal_shows_every_column(plan, monkeypatch):
+    """A narrow one says which columns are left out."""
+    assert "110 columns also shows" in plan().stdout.replace("\n", " ")
+    monkeypatch.setenv("COLUMNS", "120")
+    wide = plan().stdout
+    assert all(name in wide for name in ("ℓ1", "bound", "guarantee", "1-DP"))
+    assert "110 columns" not in wide
+
+
 def test_other_formats_are_the_same_plan(plan, tmp_path):
     """JSON and CSV on stdout, and JSON in a file; quiet prints nothing."""
     printed = json.loads(plan("--format", "json").stdout)
@@ -85,6 +106,14 @@ def test_invented_counts_need_no_file(plan):
         ),
         ((), ("negative.csv", "--item", "track", "--count", "n"), 1, "some are negative"),
         ((), ("--like", "zipf"), 2, "--like must go with --items and --people"),
+        (("-k", "5-10"), None, 2, "-k must be one number in a plan, not a range of sizes"),
+        (("-k", "ten"), None, 2, "-k must be a whole number"),
+        (("--draws", "many"), None, 2, "--draws must be a whole number"),
+        (("--votes-per-person", "few"), None, 2, "--votes-per-person must be a whole number"),
+        (("--people", "100"), None, 2, "--people must go with --like"),
+        (("--budget-epsilon", "-3"), None, 2, "--budget-epsilon must be above 0"),
+        (("--no-domain",), None, 2, "--no-domain must go with --delta"),
+        (("--count", "n"), ("--like", "zipf"), 2, "--count must go with FILES"),
         (("-k", "61"), None, 1, "k is 61, and there are 60"),
         (("--want", "fame 3"), None, 2, "--want must be a measure and a value"),
         (("--output", "plan.txt"), None, 2, "--output must end in .html or .json"),

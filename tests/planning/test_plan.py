@@ -113,7 +113,8 @@ def test_the_call_of_python_works(made):
         counts, k=5, epsilon="1/3", delta="1e-6", votes_per_person=3, ordered=False, neighbours="replace", draws=10
     )
     for forecast in other.forecasts:
-        call = shortlist.planning.commands.write_call(forecast.mechanism)
+        call = shortlist.planning.commands.write_call(forecast.mechanism, votes_per_person=3)
+        assert "votes_per_person=3" in call
         assert len(eval(call, {"shortlist": shortlist, "new_counts": counts})) == 5, call
 
 
@@ -127,6 +128,62 @@ def test_invented_counts_need_no_data():
     assert made.histogram.invented
     steep = shortlist.plan(like="zipf", exponent=3, items=10, people=100, votes_per_person=9, k=2, epsilon=1, draws=20)
     assert steep.histogram.counts.max() == 100
+
+
+def test_invented_people_cast_one_vote_and_the_cap_says_so():
+    """What is invented is what is planned: a cap of one vote, in the mechanisms, in the command and in words."""
+    made = shortlist.plan(like="zipf", items=1000, people=10**4, k=5, epsilon=1, draws=20)
+    assert made.constraints.votes_per_person == 1
+    assert "noisy-counts" in {row["mechanism"] for row in made.table}
+    assert "10,000 people with 1 vote each" in made.histogram.source
+    assert "--votes-per-person 1 " in made.command
+    assert "votes_per_person=1" in made.call
+
+
+@pytest.mark.parametrize("name", ["margin-joint", "cdp-peel", "noisy-counts", "auto"])
+def test_the_command_has_the_cap_whatever_the_mechanism(name):
+    """Votes beyond the limit are not counted, so the release needs the limit as well."""
+    made = shortlist.plan(STEEP, k=5, epsilon=1, delta="1e-6", votes_per_person=7, draws=10)
+    mechanism = next(each.mechanism for each in made.forecasts if each.label == name)
+    command = shortlist.planning.commands.write_command(mechanism, votes_per_person=7)
+    assert "--votes-per-person 7" in command
+    assert ("--delta 1e-6" in command) == (name != "margin-joint")
+
+
+# without a domain
+
+
+def test_without_a_domain_other_mechanisms_are_forecast():
+    """Items without votes do not exist, lists may be short, and the command needs no catalogue."""
+    counts = np.append(STEEP, np.zeros(500, dtype=int))
+    options = {"k": 40, "epsilon": 1, "delta": "1e-6", "without_domain": True, "draws": 100}
+    made = shortlist.plan(counts, **options)
+    assert [row["mechanism"] for row in made.table] == ["limited-domain"]
+    assert made.histogram.d == len(STEEP)
+    assert "--domain" not in made.command
+    assert "an item shows only if many people share it" in made.why
+    assert "threshold gets" in made.why
+    more = shortlist.plan(counts, **options, votes_per_person=5, ordered=False)
+    rows = {row["mechanism"]: row for row in more.table}
+    assert rows.keys() == {"limited-domain", "threshold", "stable"}
+    assert rows["stable"]["items"] < 40
+    assert (
+        more.collapse.needs["threshold"]
+        == shortlist.Threshold(k=40, epsilon=1, delta="1e-6", votes_per_person=5).threshold
+    )
+    # One release has all of the delta of the budget.
+    assert all(row["affordable"] == 1 for row in more.table)
+
+
+def test_without_a_domain_few_votes_are_seen():
+    """The rule says how many items have enough votes, and proposes as many."""
+    made = shortlist.plan(
+        [500] * 6 + [9] * 60, k=20, epsilon=1, delta="1e-6", votes_per_person=5, without_domain=True, draws=50
+    )
+    assert "Only 6 items have so many" in made.why
+    assert "k = 6 or less" in made.why
+    few = shortlist.plan([3] * 60, k=20, epsilon=1, delta="1e-6", without_domain=True, draws=50)
+    assert "the list is mostly empty" in few.why
 
 
 # wishes
@@ -153,7 +210,8 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
     monkeypatch.setattr(wishes, "EPSILONS", (Fraction(1, 10), Fraction(1, 5)))
     made = shortlist.plan(STEEP, k=100, epsilon=1, want="exact 0.99", draws=20)
     assert {answer.epsilon for answer in made.answers.values()} == {None}
-    assert str(made.answers["joint"]) == "no ε up to 0.2"
+    assert str(made.answers["joint"]).startswith("no ε up to 0.2, where it is ")
+    assert "No mechanism does what you want with ε up to 0.2" in made.why
 
 
 # what is refused
@@ -180,6 +238,18 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
         ({"counts": [5, 3], "want": "perfection"}, "want must be a measure and a value"),
         ({"counts": [5, 3], "want": "recall 1.5"}, "want for recall must be above 0 and at most 1, not '1.5'"),
         ({"counts": [5, 3], "want": "error -1"}, "want for error must be 0 votes or more"),
+        ({"counts": [5, 3], "want": "recall often"}, "want must have a number after the measure"),
+        ({"counts": [5, 3], "k": (1, 2)}, "k must be one number in a plan, not a range of sizes"),
+        ({"counts": [5, 3], "without_domain": True}, "without_domain must go with delta"),
+        (
+            {"counts": [5, 3, 0], "without_domain": True, "delta": "1e-6", "k": 3},
+            "k must be at most the number of items with votes; k is 3, and there are 2",
+        ),
+        ({"counts": [5, 3], "budget_epsilon": -1}, "budget_epsilon must be above 0"),
+        ({"counts": [5, 3], "budget_delta": 1}, "budget_delta must be from 0 to 1"),
+        ({"counts": ["five", "three"]}, "counts must be"),
+        ({"counts": [5.0, float("nan")]}, "counts must be"),
+        ({"counts": []}, "counts must be"),
     ],
 )
 def test_bad_input_is_refused(options, said):

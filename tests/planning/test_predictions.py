@@ -77,6 +77,14 @@ def test_forecasts_agree_with_real_lists(name):
         assert check(histogram, mechanism) < ALARM
 
 
+@pytest.mark.parametrize("name", ["limited-domain", "threshold", "stable"])
+def test_forecasts_agree_without_a_domain(name):
+    """Also where lists have different lengths; the comparison has power."""
+    constraints = Constraints(delta="1e-3", ordered=False, votes_per_person=2, without_domain=True)
+    histogram = read_histogram([90, 80, 60, 41, 40, 32, 20, 12, 9, 8, *range(1, 8)])
+    assert check(histogram, constraints.allow(8, "0.6")[name]) < ALARM
+
+
 def test_forecasts_agree_with_ties():
     """Most items have the same counts as others, so that exact lists are many."""
     histogram = read_histogram(np.repeat([40, 30, 20, 3, 0], [2, 3, 4, 30, 60]))
@@ -88,7 +96,15 @@ def test_forecasts_agree_with_ties():
 def test_forecasts_agree_on_real_data(data):
     """On histograms of real data, where they are at hand."""
     histogram = read_histogram(np.load(find_real_data(f"{data}.counts.npy")))
-    for name, parameters in (("joint", {}), ("subset", {}), ("cdp-peel", {"delta": "1e-6"})):
+    capped = {"delta": "1e-6", "votes_per_person": 20}
+    for name, parameters in (
+        ("joint", {}),
+        ("subset", {}),
+        ("cdp-peel", {"delta": "1e-6"}),
+        ("noisy-counts", capped),
+        ("limited-domain", capped),
+        ("threshold", capped),
+    ):
         mechanism = build_mechanism(name, k=50, epsilon=1, **parameters)
         predicted = forecast(mechanism, histogram, budget=BUDGET, draws=DRAWS, seed=1)
         assert disagree(predicted, draw_singly(mechanism, histogram)) > ALARM, name

@@ -268,8 +268,8 @@ MUTATIONS = (
     ),
     Mutation(  # a noisy count that equals the threshold is lost
         "mechanisms/unknown_domain/threshold.py",
-        "released = picks.counts >= self._threshold",
-        "released = picks.counts > self._threshold",
+        "released: NDArray[np.bool_] = noisy >= self._threshold",
+        "released: NDArray[np.bool_] = noisy > self._threshold",
         "tests/mechanisms/unknown_domain/test_threshold.py::TestLaplaceThreshold::"
         "test_sampling_follows_the_law_and_no_other",
     ),

@@ -74,17 +74,19 @@ class UnlistedContract:
                 total = sum(self.law(self.make(2, self.epsilon), histogram).values(), arb(0))
                 assert abs(total - 1) < arb(10) ** -6
 
-    def test_sampling_follows_the_law_and_no_other(self) -> None:
-        """Sampled frequencies match the stated law, and miss it when epsilon is 30 % off."""
-        right = [self.sampled_p_value(each, Fraction(1)) for each in self.sampled]
-        low = [self.sampled_p_value(each, Fraction(7, 10)) for each in self.sampled]
-        high = [self.sampled_p_value(each, Fraction(13, 10)) for each in self.sampled]
+    @pytest.mark.parametrize("at_once", [False, True])
+    def test_sampling_follows_the_law_and_no_other(self, at_once: bool) -> None:
+        """Sampled frequencies match the stated law, and miss it when epsilon is 30 % off; also many draws at once."""
+        right, low, high = (
+            [self.sampled_p_value(each, factor, at_once) for each in self.sampled]
+            for factor in (Fraction(1), Fraction(7, 10), Fraction(13, 10))
+        )
         assert min(right) > ALARM
         assert min(low) < ALARM
         assert min(high) < ALARM
 
-    def sampled_p_value(self, histogram: Histogram, factor: Fraction) -> float:
-        observed = draw_outputs(type(self), histogram)
+    def sampled_p_value(self, histogram: Histogram, factor: Fraction, at_once: bool) -> float:
+        observed = draw_outputs(type(self), histogram, at_once)
         with ctx.workprec(96):
             law = self.stretched_law(histogram, factor)
         far = sum(number for output, number in observed.items() if output not in law)
@@ -102,12 +104,13 @@ class UnlistedContract:
         array = np.array(counts, dtype=np.int64)
         for k, epsilon in itertools.product((1, 4), ("1e-9", "1", "1000000")):
             levels = Profile.of(array) if len(array) else Nobody()
-            picks = self.make(k, Fraction(epsilon)).prepare(levels).draw(SeededBits(k))
-            assert len(picks.levels) <= min(k, np.count_nonzero(array))
-            assert (picks.levels > 0).all()
-            chosen = set(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
-            assert len(chosen) == len(picks.levels)
-            assert all(rank < counts.count(level) for level, rank in chosen)
+            prepared, bits = self.make(k, Fraction(epsilon)).prepare(levels), SeededBits(k)
+            for picks in (prepared.draw(bits), *prepared.draw_many(3, bits).split()):
+                assert len(picks.levels) <= min(k, np.count_nonzero(array))
+                assert (picks.levels > 0).all()
+                chosen = set(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
+                assert len(chosen) == len(picks.levels)
+                assert all(rank < counts.count(level) for level, rank in chosen)
 
     def test_finds_clear_leaders(self) -> None:
         """Items with very many votes are chosen, and items of one person are not."""
@@ -165,7 +168,7 @@ def hockey_stick(here: Law, there: Law, factor: arb) -> arb:
 
 
 @lru_cache(maxsize=64)
-def draw_outputs(contract: type[UnlistedContract], histogram: Histogram) -> Counter[tuple[object, ...]]:
+def draw_outputs(contract: type[UnlistedContract], histogram: Histogram, at_once: bool) -> Counter[tuple[object, ...]]:
     """Draw from the mechanism, and name the items by their place in the histogram."""
     this, bits = contract(), SeededBits(5)
     prepared = this.make(2, this.epsilon).prepare(observe(histogram))
@@ -173,8 +176,8 @@ def draw_outputs(contract: type[UnlistedContract], histogram: Histogram) -> Coun
     for item, count in enumerate(histogram):
         names[count, sum(other == count for other in histogram[:item])] = item
     found: Counter[tuple[object, ...]] = Counter()
-    for _ in range(this.draws):
-        picks = prepared.draw(bits)
+    single = (prepared.draw(bits) for _ in range(this.draws))
+    for picks in prepared.draw_many(this.draws, bits).split() if at_once else single:
         items = [names[pair] for pair in zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)]
         found[this.read(picks, items)] += 1
     return found

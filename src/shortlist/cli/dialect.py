@@ -13,6 +13,7 @@ _WORDS = {
     "k": "-k",
     "ordered": "--any-order",
     "votes": "FILES",
+    "without_domain": "--no-domain",
 }
 """Parameters whose option is not called like them."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shortlist.mechanisms import DEFAULT_MECHANISM
 from shortlist.planning.collapse import Collapse
 from shortlist.planning.forecast import Forecast
-from shortlist.privacy.numbers import write_exact
+from shortlist.planning.visibility import Visibility
 
 _GOOD = 0.95
 """From this recall on, nothing needs to help."""
@@ -22,7 +23,7 @@ class Advice:
     choice: str
     """Which mechanism, and how good its list will be."""
     rule: str
-    """The rule of collapse, with the user's own numbers."""
+    """The rule of collapse, or of the votes that an item needs to show, with the user's own numbers."""
     changes: tuple[str, ...]
     """What would help, the best first."""
 
@@ -31,10 +32,11 @@ class Advice:
         return f"{self.choice} {self.rule}{helps}"
 
 
-def advise(forecasts: Sequence[Forecast], others: Sequence[Forecast], collapse: Collapse) -> Advice:
+def advise(forecasts: Sequence[Forecast], others: Sequence[Forecast], rule: Collapse | Visibility) -> Advice:
     """Advise on forecasts in the order of the user's wishes, and on those that other constraints would allow."""
     best = forecasts[0]
-    return Advice(choice=_describe_choice(best), rule=collapse.explain(), changes=_find_changes(best, others, collapse))
+    choice = " ".join([_describe_choice(best), *_compare(forecasts)])
+    return Advice(choice=choice, rule=rule.explain(), changes=_find_changes(best, others, rule))
 
 
 def needs_help(best: Forecast) -> bool:
@@ -43,19 +45,36 @@ def needs_help(best: Forecast) -> bool:
 
 
 def _describe_choice(best: Forecast) -> str:
-    k = best.mechanism.k
-    order = " without their order" if best.mechanism.unordered else ""
-    often = "all" if best.recall.low == 1 else f"{write_share(best.recall.low)} or more"
-    text = (
-        f"Take {best.label}{order}: on average {write_share(best.recall.mean)} of its {k:,} items are in the true top "
-        f"{k:,} ({often} in 95 of 100 lists)."
-    )
+    k, order = best.mechanism.k, " without their order" if best.mechanism.unordered else ""
+    top = f"the true top {k:,}"
+    if best.recall.low == 1:
+        text = f"Take {best.label}: in 95 of 100 lists or more, all {k:,} items are in {top}{order}."
+    else:
+        text = (
+            f"Take {best.label}: on average {write_share(best.recall.mean)} of {top} are in its list{order}, and "
+            f"{write_share(best.recall.low)} or more in 95 of 100 lists."
+        )
+    if best.length.mean < k - 0.5:
+        text += f" It lists about {best.length.mean:,.0f} items."
+    if best.exact == 1 and not best.exact_is_computed:
+        return f"{text} All of {best.draws:,} drawn lists were exact."
     if best.exact >= 0.005:
-        return f"{text} The exact list comes with probability {write_share(best.exact)}."
+        about = "" if best.exact_is_computed else "about "
+        return f"{text} The exact list comes with probability {about}{write_share(best.exact)}."
     return f"{text} The exact list is unlikely."
 
 
-def _find_changes(best: Forecast, others: Sequence[Forecast], collapse: Collapse) -> tuple[str, ...]:
+def _compare(forecasts: Sequence[Forecast]) -> list[str]:
+    """Say what the default mechanism and joint do beside the advised one, or else the worst one, if that is worse."""
+    best, worst = forecasts[0], min(forecasts, key=lambda each: each.recall.mean)
+    if worst.recall.mean > best.recall.mean - _BETTER:
+        return []
+    shown = [each for each in forecasts[1:] if each.label in (DEFAULT_MECHANISM, "joint")] or [worst]
+    parts = [f"{each.label} gets {write_share(each.recall.mean)} right" for each in shown]
+    return [f"For comparison, {' and '.join(parts)}."]
+
+
+def _find_changes(best: Forecast, others: Sequence[Forecast], rule: Collapse | Visibility) -> tuple[str, ...]:
     if not needs_help(best):
         return ()
     better = [each for each in others if each.recall.mean > best.recall.mean + _BETTER]
@@ -63,11 +82,7 @@ def _find_changes(best: Forecast, others: Sequence[Forecast], collapse: Collapse
         f"{each.label}, {each.mechanism.name} gets {write_share(each.recall.mean)} right"
         for each in sorted(better, key=lambda each: -each.recall.mean)
     ]
-    if collapse.happens and collapse.enough_epsilon is not None:
-        changes.append(f"from ε = {write_exact(collapse.enough_epsilon)} on, joint has enough votes")
-    if collapse.happens and collapse.enough_k is not None:
-        changes.append(f"up to k = {collapse.enough_k:,}, joint has enough votes")
-    return tuple(changes)
+    return (*changes, *rule.suggest())
 
 
 def write_share(share: float) -> str:

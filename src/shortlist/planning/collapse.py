@@ -52,6 +52,15 @@ class Collapse:
             )
         return f"{rule} So joint collapses: most of its list is noise."
 
+    def suggest(self) -> tuple[str, ...]:
+        """Which epsilon and which k would prevent it."""
+        changes = []
+        if self.happens and self.enough_epsilon is not None:
+            changes.append(f"from ε = {write_exact(self.enough_epsilon)} on, joint has enough votes")
+        if self.happens and self.enough_k is not None:
+            changes.append(f"up to k = {self.enough_k:,}, joint has enough votes")
+        return tuple(changes)
+
 
 def find_collapse(histogram: Histogram, joint: Joint) -> Collapse:
     """Apply the rule to counts, for the k, epsilon and neighbours of a mechanism."""

@@ -15,9 +15,10 @@ from shortlist.ledger import Amount, Budget
 from shortlist.mechanisms import Auto, Mechanism
 from shortlist.planning.exact_chances import compute_exact_chance
 from shortlist.planning.histograms import Histogram
-from shortlist.planning.measures import Spread, measure
+from shortlist.planning.measures import Spread, fill_places, measure
+from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact, write_rounded_up
-from shortlist.profile import Picks
+from shortlist.profile import ManyPicks
 
 SAMPLES = 20
 """How many of the drawn lists are kept as samples."""
@@ -33,6 +34,8 @@ class Forecast:
     """The probability of the exact list."""
     exact_is_computed: bool
     """Whether `exact` comes from the law. Else it is the share of the drawn lists."""
+    length: Spread
+    """How many items are in a list. It is below k only without a domain."""
     recall: Spread
     largest: Spread
     total: Spread
@@ -44,7 +47,13 @@ class Forecast:
     choices: Mapping[str, float]
     """For `auto`: how often each mechanism was chosen."""
     samples: IntArray
-    """Some of the lists: the positions of their items in falling order of count, a row for each list."""
+    """Some of the lists: the positions of their items in falling order of count, a row for each list. A place
+    without an item has −1."""
+
+    @property
+    def promise(self) -> str:
+        """Epsilon, and delta if there is one, of one such release."""
+        return str(self.mechanism.guarantee).partition("-DP")[0] + "-DP"
 
     def to_row(self) -> dict[str, Any]:
         """Describe the forecast by plain values, as a row of a table."""
@@ -54,7 +63,12 @@ class Forecast:
             "exact": self.exact,
             "exact_from": "law" if self.exact_is_computed else "draws",
         }
-        for name, spread in (("recall", self.recall), ("largest_error", self.largest), ("total_error", self.total)):
+        for name, spread in (
+            ("items", self.length),
+            ("recall", self.recall),
+            ("largest_error", self.largest),
+            ("total_error", self.total),
+        ):
             row |= {name: spread.mean, f"{name}_5": spread.low, f"{name}_50": spread.middle, f"{name}_95": spread.high}
         return row | {
             "error_bound": self.bound,
@@ -76,23 +90,31 @@ def forecast(
     lists = prepared.draw_many(draws, SeededBits(seed))
     errors = measure(histogram.counts[: mechanism.k], lists)
     chance = compute_exact_chance(mechanism, prepared)
-    shown = min(draws, SAMPLES) * mechanism.k
     return Forecast(
         mechanism=mechanism,
         label=mechanism.name if label is None else label,
         exact=float(errors.exact.mean()) if chance is None else chance,
         exact_is_computed=chance is not None,
+        length=Spread.of(lists.lengths.astype(np.float64)),
         recall=Spread.of(errors.recall),
         largest=Spread.of(errors.largest),
         total=Spread.of(errors.total),
         bound=_bound_error(mechanism, histogram.d),
-        affordable=budget.afford(Amount(), mechanism.guarantee),
+        affordable=_count_affordable(budget, mechanism.guarantee),
         draws=draws,
         choices={} if lists.chosen is None else _count_choices(lists.chosen),
-        samples=_find_positions(histogram, Picks(levels=lists.levels[:shown], ranks=lists.ranks[:shown])).reshape(
-            -1, mechanism.k
-        ),
+        samples=_find_samples(histogram, lists, mechanism.k),
     )
+
+
+def _count_affordable(budget: Budget, guarantee: Guarantee) -> int:
+    """Count the releases that a fresh ledger covers: with its usual accounting, or with basic accounting.
+
+    The usual one keeps half of delta for guarantees with a rho. Those without need basic accounting.
+    """
+    whole = budget.guarantee
+    basic = Budget.plan(epsilon=whole.epsilon, delta=whole.delta, accounting="basic", neighbours=whole.neighbours)
+    return max(each.afford(Amount(), guarantee) for each in (budget, basic))
 
 
 def _bound_error(mechanism: Mechanism, d: int) -> int | None:
@@ -108,10 +130,12 @@ def _count_choices(chosen: Iterable[str]) -> dict[str, float]:
     return {name: times / counted.total() for name, times in counted.most_common()}
 
 
-def _find_positions(histogram: Histogram, picks: Picks) -> IntArray:
+def _find_samples(histogram: Histogram, lists: ManyPicks, k: int) -> IntArray:
     """The positions of items in falling order of count, in which items with equal counts are ranked as they stand."""
-    starts = np.searchsorted(-histogram.counts, -picks.levels)
-    return starts + picks.ranks
+    lengths = lists.lengths[:SAMPLES]
+    shown = int(lengths.sum())
+    starts = np.searchsorted(-histogram.counts, -lists.levels[:shown])
+    return fill_places(starts + lists.ranks[:shown], lengths, k, empty=-1)
 
 
 SORTS: dict[str, Callable[[Forecast], Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,11 @@ class Histogram:
         """How many items have each count."""
         return Profile.of(self.counts)
 
+    def drop_unvoted(self) -> Histogram:
+        """The items that have votes. Without a public list, no others are known."""
+        voted = int(np.count_nonzero(self.counts))
+        return replace(self, counts=self.counts[:voted])
+
     def name(self, position: int) -> str:
         """The name of an item, given its position in falling order of count."""
         return f"item {position + 1:,}" if self.names is None else str(self.names[position])
@@ -56,7 +61,7 @@ def read_histogram(counts: Any, *, source: str = "the given counts") -> Histogra
     ArrayTally(array)  # refuses negative counts
     if len(array) > 1 and int(array.max()) <= 1:
         raise DataError(
-            "{counts} must be totals, one for each item",
+            "{counts} must be totals, one for each item, and some above 1",
             "none is above 1, as in a table of votes",
             hint="count the votes of each item first",
         )
@@ -96,7 +101,11 @@ def invent_histogram(
     shares = np.arange(1, size + 1, dtype=np.float64) ** -steep
     votes = population * (votes_per_person or 1)
     counts = np.minimum(np.floor(votes * shares / shares.sum()), population).astype(np.int64)
-    source = f"invented counts of {size:,} items: {population:,} people, Zipf with exponent {steep:g}"
+    each = votes_per_person or 1
+    source = (
+        f"invented counts of {size:,} items: {population:,} people with {each:,} {'vote' if each == 1 else 'votes'} "
+        f"each, Zipf with exponent {steep:g}"
+    )
     return Histogram(counts=counts, names=None, source=source, invented=True)
 
 

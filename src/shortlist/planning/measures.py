@@ -37,7 +37,7 @@ class Errors:
     """The measures of many lists, one value for each list."""
 
     recall: FloatArray
-    """The share of the listed items that have as many votes as the true item at place k, or more."""
+    """The share of the k places with an item that has as many votes as the true item at place k, or more."""
     largest: FloatArray
     """ℓ∞: the largest difference in votes between the listed and the true item at a place."""
     total: FloatArray
@@ -52,14 +52,34 @@ class Errors:
 def measure(top: IntArray, lists: ManyPicks) -> Errors:
     """Compare lists of k items with the k largest counts. Lists without an order are put in the order of counts.
 
+    Without a domain, a list may be shorter. A place without an item counts like an item without votes.
+
     >>> lists = ManyPicks(levels=np.array([9, 2]), ranks=np.zeros(2, dtype=int), lengths=np.array([2]))
     >>> measure(np.array([9, 7]), lists)
     Errors(recall=array([0.5]), largest=array([5.]), total=array([5.]))
     """
-    levels = lists.levels.reshape(-1, len(top))
+    levels = fill_places(lists.levels, lists.lengths, len(top), empty=0)
     if lists.unordered:
         levels = -np.sort(-levels, axis=1)
     differences = np.abs(levels - top).astype(np.float64)
     return Errors(
-        recall=(levels >= top[-1]).mean(axis=1), largest=differences.max(axis=1), total=differences.sum(axis=1)
+        # If nobody voted for the item at place k, a place without an item is as good.
+        recall=(levels >= top[-1]).mean(axis=1),
+        largest=differences.max(axis=1),
+        total=differences.sum(axis=1),
     )
+
+
+def fill_places(values: IntArray, lengths: IntArray, k: int, *, empty: int) -> IntArray:
+    """Lay out lists of up to k values in rows of k places.
+
+    >>> fill_places(np.array([5, 6, 7]), np.array([2, 0, 1]), 2, empty=-1)
+    array([[ 5,  6],
+           [-1, -1],
+           [ 7, -1]])
+    """
+    if (lengths == k).all():
+        return values.reshape(-1, k)
+    places = np.full((len(lengths), k), empty, dtype=np.int64)
+    places[np.arange(k) < lengths[:, None]] = values
+    return places

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any, overload
 
 from shortlist.atomic_files import write_whole
@@ -22,13 +19,11 @@ from shortlist.planning.collapse import Collapse, find_collapse
 from shortlist.planning.commands import write_call, write_command
 from shortlist.planning.forecast import SORTS, Forecast, forecast
 from shortlist.planning.histograms import Histogram, invent_histogram, read_histogram
-from shortlist.planning.wishes import Answer, Wish, find_epsilons
-from shortlist.privacy.numbers import Real, quote, read_positive, read_whole, write_exact
+from shortlist.planning.visibility import Visibility, find_visibility
+from shortlist.planning.wishes import Answer, Wish, explain_answers, find_epsilons
+from shortlist.planning.writing import describe_plan, write_csv, write_notebook
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole
 
-NOT_PRIVATE = (
-    "A plan is NOT PRIVATE: it is computed from the counts themselves. Make it on counts that are public, past or "
-    "invented, and do not publish a plan that was made on private counts."
-)
 DRAWS = 1000
 _MOST_DRAWS = 10**6
 _WISH_DRAWS = 400
@@ -45,7 +40,8 @@ class Plan:
     constraints: Constraints
     budget: Budget
     forecasts: tuple[Forecast, ...]
-    collapse: Collapse
+    collapse: Collapse | Visibility
+    """The rule that decides whether the list can be good: how many votes are needed, and how many there are."""
     advice: Advice
     wish: Wish | None
     answers: Mapping[str, Answer]
@@ -64,7 +60,7 @@ class Plan:
     @property
     def why(self) -> str:
         """Why, in words."""
-        return str(self.advice)
+        return " ".join([str(self.advice), *([] if self.wish is None else [explain_answers(self.wish, self.answers)])])
 
     @property
     def table(self) -> list[dict[str, Any]]:
@@ -73,43 +69,22 @@ class Plan:
 
     @property
     def command(self) -> str:
-        """The command of the shell that makes the release. It reads votes.csv and catalogue.csv."""
-        return write_command(self.best, item=self.planner.item)
+        """The command of the shell that makes the release. It reads votes.csv, and catalogue.csv if it needs one."""
+        cap, item = self.constraints.votes_per_person, self.planner.item
+        return write_command(self.best, votes_per_person=cap, item=item)
 
     @property
     def call(self) -> str:
         """The call of Python that chooses the list."""
-        return write_call(self.best)
+        return write_call(self.best, votes_per_person=self.constraints.votes_per_person)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the plan by values that JSON can hold."""
-        best = self.best
-        return {
-            "schema": "shortlist.plan/1",
-            "private": False,
-            "source": self.histogram.source,
-            "items": self.histogram.d,
-            "k": best.k,
-            "epsilon": write_exact(self.forecasts[0].mechanism.epsilon),
-            "best": best.name,
-            "why": self.why,
-            "command": self.command,
-            "budget": str(self.budget.guarantee),
-            "table": self.table,
-            "want": None if self.wish is None else str(self.wish),
-            "smallest_epsilon": {
-                name: None if each.epsilon is None else write_exact(each.epsilon) for name, each in self.answers.items()
-            },
-        }
+        return describe_plan(self)
 
     def to_csv(self) -> str:
         """Write the table as CSV text."""
-        text = io.StringIO()
-        rows = [{**row, "chosen": "" if row["chosen"] is None else json.dumps(row["chosen"])} for row in self.table]
-        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return write_csv(self)
 
     @overload
     def to_json(self) -> str: ...
@@ -133,17 +108,7 @@ class Plan:
         write_whole(path, lambda file: file.write(text.encode()), force=force)
 
     def _repr_html_(self) -> str:
-        heads = ("mechanism", "recall", "exact list", "largest error", "total error")
-        rows = "".join(
-            f"<tr><td>{escape(each.label)}</td><td>{each.recall.mean:.3f}</td><td>{each.exact:.3f}</td>"
-            f"<td>{each.largest.middle:,.0f}</td><td>{each.total.middle:,.0f}</td></tr>"
-            for each in self.forecasts
-        )
-        head = "".join(f"<th>{each}</th>" for each in heads)
-        return (
-            f"<p>{escape(self.why)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f"<p><strong>{escape(NOT_PRIVATE)}</strong></p>"
-        )
+        return write_notebook(self)
 
 
 @suggest_names
@@ -156,6 +121,7 @@ def plan(
     votes_per_person: int | None = None,
     ordered: bool = True,
     neighbours: str = "add-remove",
+    without_domain: bool = False,
     like: str | None = None,
     exponent: Real | None = None,
     items: Real | None = None,
@@ -172,8 +138,10 @@ def plan(
     """Forecast how good the private top k will be, for each mechanism that the constraints allow.
 
     `counts` are counts as for `top_k`: public, past or invented ones, because a plan is not private. Without counts,
-    `like="zipf"` invents them from `items`, `people` and `exponent`. `delta`, `votes_per_person` and `ordered` say
-    what is acceptable. `sort` names the measure to sort by: recall, exact, error, total, bound, releases or name.
+    `like="zipf"` invents them from `items`, `people` and `exponent`: each person casts `votes_per_person` votes, or 1.
+    `delta`, `votes_per_person` and `ordered` say what is acceptable. `without_domain` says that there is no public list
+    of items; other mechanisms are forecast then, and `delta` is needed. `sort` names the measure to sort by: recall,
+    exact, error, total, bound, releases or name.
 
     `want` is a wish such as "recall 0.9", "exact 0.5" or "error 20"; the plan then has the smallest epsilon for it.
     `budget_epsilon` and `budget_delta` are the budget whose number of releases is stated. Lists are drawn `draws` times
@@ -181,43 +149,29 @@ def plan(
     `progress` is called with each step when it starts.
 
     >>> made = plan(like="zipf", items=1000, people=10**5, k=10, epsilon=1)
-    >>> made.best.name, round(made.forecasts[0].recall.mean, 2)
-    ('auto', 1.0)
+    >>> made.constraints.votes_per_person, round(made.forecasts[0].recall.mean, 2)
+    (1, 1.0)
     >>> print(made.collapse.explain())
     An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint needs about 144 people at rank 10 for a
     list that is not mostly noise; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
     gaps between the counts.
     """
-    if isinstance(counts, Histogram):
-        histogram = counts
-    elif (counts is None) == (like is None):
-        wrong = "neither was" if counts is None else "both were"
-        raise ParameterError("{counts} or {like} must be given, and only one of them", wrong)
-    elif like is not None:
-        histogram = invent_histogram(
-            like, items=items, people=people, exponent=exponent, votes_per_person=votes_per_person
-        )
-    else:
-        invented = {"items": items, "people": people, "exponent": exponent}
-        for name in (each for each, value in invented.items() if value is not None):
-            raise ParameterError(f"{{{name}}} must go with {{like}}", "counts were given")
-        histogram = read_histogram(counts)
-    constraints = Constraints(delta=delta, votes_per_person=votes_per_person, ordered=ordered, neighbours=neighbours)
-    size, limit = read_whole(k, name="k"), read_positive(epsilon, name="epsilon")
+    size, limit = _read_size(k), read_epsilon(epsilon)
+    if like is not None and votes_per_person is None:
+        votes_per_person = 1  # what is invented
+    constraints = Constraints(
+        delta=delta,
+        votes_per_person=votes_per_person,
+        ordered=ordered,
+        neighbours=neighbours,
+        without_domain=without_domain,
+    )
     _check_options(sort, draws)
-    if size > histogram.d:
-        raise DataError(
-            "{k} must be at most the number of items",
-            "k is {value}, and there are {d}",
-            hint="ask for fewer items",
-            value=size,
-            d=histogram.d,
-        )
     wish = None if want is None else Wish.read(want)
     planner = Planner(
-        histogram=histogram,
+        histogram=_take_histogram(counts, size, constraints, like, items, people, exponent),
         constraints=constraints,
-        budget=Budget.plan(epsilon=budget_epsilon, delta=budget_delta, neighbours=constraints.neighbours),
+        budget=_read_budget(budget_epsilon, budget_delta, constraints.neighbours),
         draws=draws,
         seed=seed,
         sort=sort,
@@ -246,29 +200,29 @@ class Planner:
         forecasts = sorted(found, key=SORTS[self.sort])
         relaxed = self.constraints.relax(k, epsilon) if needs_help(forecasts[0]) else {}
         others = [self.look(each, words) for words, each in relaxed.items()]
-        joint = Joint(k=k, epsilon=epsilon, neighbours=self.constraints.neighbours)
-        collapse = find_collapse(self.histogram, joint)
-        answers: Mapping[str, Answer] = {}
-        if wish is not None:
-            answers = find_epsilons(
-                wish,
-                self.constraints,
-                k,
-                lambda name, each: replace(self, draws=min(self.draws, _WISH_DRAWS), progress=_say_nothing).look(
-                    self.constraints.allow(k, each)[name]
-                ),
-                self.progress,
-            )
+        rule: Collapse | Visibility
+        if self.constraints.without_domain:
+            rule = find_visibility(self.histogram, [each.mechanism for each in found])
+        else:
+            rule = find_collapse(self.histogram, Joint(k=k, epsilon=epsilon, neighbours=self.constraints.neighbours))
         return Plan(
             histogram=self.histogram,
             constraints=self.constraints,
             budget=self.budget,
             forecasts=tuple(forecasts),
-            collapse=collapse,
-            advice=advise(forecasts, others, collapse),
+            collapse=rule,
+            advice=advise(forecasts, others, rule),
             wish=wish,
-            answers=answers,
+            answers={} if wish is None else self.answer(wish, k),
             planner=self,
+        )
+
+    def answer(self, wish: Wish, k: int) -> Mapping[str, Answer]:
+        """Find the smallest epsilon of each mechanism for a wish."""
+        quick = replace(self, draws=min(self.draws, _WISH_DRAWS), progress=_say_nothing)
+        allow = self.constraints.allow
+        return find_epsilons(
+            wish, self.constraints, k, lambda name, epsilon: quick.look(allow(k, epsilon)[name]), self.progress
         )
 
     def look(self, mechanism: Mechanism, label: str | None = None) -> Forecast:
@@ -279,6 +233,56 @@ class Planner:
 
 def _say_nothing(step: str) -> None:
     """Report no step."""
+
+
+def _read_size(k: object) -> int:
+    if isinstance(k, Sequence) and not isinstance(k, str):
+        raise ParameterError(
+            "{k} must be one number in a plan",
+            "not a range of sizes",
+            hint="plan for the smallest and for the largest size; the page has a slider for k",
+        )
+    return read_whole(k, name="k")
+
+
+def _take_histogram(
+    counts: Any,
+    k: int,
+    constraints: Constraints,
+    like: str | None,
+    items: Real | None,
+    people: Real | None,
+    exponent: Real | None,
+) -> Histogram:
+    """Read the counts, or invent them."""
+    if (counts is None) == (like is None):
+        wrong = "neither was" if counts is None else "both were"
+        raise ParameterError("{counts} or {like} must be given, and only one of them", wrong)
+    sizes = {"items": items, "people": people, "exponent": exponent}
+    if like is not None:
+        histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person)
+    else:
+        for name in (each for each, value in sizes.items() if value is not None):
+            raise ParameterError(f"{{{name}}} must go with {{like}}", "counts were given")
+        histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
+    if constraints.without_domain:
+        histogram = histogram.drop_unvoted()
+    if k > histogram.d:
+        raise DataError(
+            "{k} must be at most the number of items" + (" with votes" if constraints.without_domain else ""),
+            "k is {value}, and there are {d}",
+            hint="ask for fewer items",
+            value=k,
+            d=histogram.d,
+        )
+    return histogram
+
+
+def _read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
+    limit, failure = read_positive(epsilon, name="budget_epsilon"), read_rational(delta, name="budget_delta")
+    if not 0 <= failure < 1:
+        raise ParameterError("{budget_delta} must be from 0 to 1, without 1", "not {value}", value=quote(delta))
+    return Budget.plan(epsilon=limit, delta=failure, neighbours=neighbours)
 
 
 def _check_options(sort: str, draws: int) -> None:

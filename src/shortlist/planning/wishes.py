@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from shortlist.errors import ParameterError
+from shortlist.planning.advice import write_share
 from shortlist.planning.candidates import Constraints
 from shortlist.planning.forecast import Forecast
 from shortlist.privacy.numbers import quote, read_rational, write_exact
@@ -16,9 +17,9 @@ EPSILONS = (*(Fraction(step) * 10**decade / 100 for decade in range(3) for step 
 """From 0.01 to 10, five in each decade."""
 
 _WORDS = {
-    "recall": "in 95 of 100 lists, {value:.0%} or more of the items are in the true top k",
-    "exact": "the exact list has a probability of {value:.0%} or more",
-    "error": "in 95 of 100 lists, no place is off by more than {value:,} votes",
+    "recall": "in 95 of 100 lists, {value} or more of the items are in the true top k",
+    "exact": "the exact list has a probability of {value} or more",
+    "error": "in 95 of 100 lists, no place is off by more than {value} votes",
 }
 
 
@@ -28,7 +29,7 @@ class Wish:
 
     >>> wish = Wish.read("recall 0.9")
     >>> wish.measure, str(wish)
-    ('recall', 'in 95 of 100 lists, 90% or more of the items are in the true top k')
+    ('recall', 'in 95 of 100 lists, 90 % or more of the items are in the true top k')
     """
 
     measure: str
@@ -44,7 +45,14 @@ class Wish:
                 "not {value}",
                 value=quote(text),
             )
-        value = read_rational(parts[1], name="want")
+        try:
+            value = read_rational(parts[1].removesuffix("%"), name="want") / (100 if parts[1].endswith("%") else 1)
+        except ParameterError:
+            raise ParameterError(
+                "{want} must have a number after the measure, as in 'recall 0.9'",
+                "not {value}",
+                value=quote(parts[1]),
+            ) from None
         if not (0 < value <= 1 if parts[0] != "error" else value >= 0):
             limits = "0 votes or more" if parts[0] == "error" else "above 0 and at most 1"
             raise ParameterError(
@@ -57,7 +65,14 @@ class Wish:
         return cls(measure=parts[0], value=value)
 
     def __str__(self) -> str:
-        return _WORDS[self.measure].format(value=float(self.value))
+        value = f"{float(self.value):,g}" if self.measure == "error" else f"{float(100 * self.value):g} %"
+        return _WORDS[self.measure].format(value=value)
+
+    def measure_of(self, forecast: Forecast) -> str:
+        """The measure of a forecast that the wish is about, in words."""
+        if self.measure == "error":
+            return f"{forecast.largest.high:,.0f} votes"
+        return write_share(forecast.recall.low if self.measure == "recall" else forecast.exact)
 
     def holds(self, forecast: Forecast) -> bool:
         """Whether a forecast satisfies the wish."""
@@ -75,12 +90,12 @@ class Answer:
     mechanism: str
     epsilon: Fraction | None
     """None if not even the largest epsilon of the grid does it."""
-    forecast: Forecast
-    """The forecast at that epsilon, or at the largest one."""
+    reached: str
+    """What the measure is at that epsilon, or at the largest one."""
 
     def __str__(self) -> str:
         if self.epsilon is None:
-            return f"no ε up to {write_exact(EPSILONS[-1])}"
+            return f"no ε up to {write_exact(EPSILONS[-1])}, where it is {self.reached}"
         least = self.epsilon == EPSILONS[0]
         return f"ε = {write_exact(self.epsilon)}{' or less' if least else ''}"
 
@@ -107,5 +122,18 @@ def find_epsilons(
             if not wish.holds(seen):
                 break
             found, last = epsilon, seen
-        answers[name] = Answer(mechanism=name, epsilon=found, forecast=last)
+        answers[name] = Answer(mechanism=name, epsilon=found, reached=wish.measure_of(last))
     return answers
+
+
+def explain_answers(wish: Wish, answers: Mapping[str, Answer]) -> str:
+    """Say in one sentence what the wish costs at least."""
+    met = [each for each in answers.values() if each.epsilon is not None]
+    if not met:
+        return f"No mechanism does what you want with ε up to {write_exact(EPSILONS[-1])}: {wish}."
+    least = min(each.epsilon for each in met if each.epsilon is not None)
+    cost = next(str(each) for each in met if each.epsilon == least)
+    names = [each.mechanism for each in met if each.epsilon == least]
+    every = len(names) == len(answers) > 1
+    which = "any of the mechanisms" if every else " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"What you want needs {cost}, with {which}: {wish}."

@@ -72,6 +72,34 @@ def test_surely_kept_is_never_wrong(monkeypatch):
     assert again == answers
 
 
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "1.5"])
+def test_sums_decide_what_balls_decide(epsilon, monkeypatch):
+    """Many draws with all doubtful proposals left to balls give the same lists, for the same bits."""
+    prepared = PNFJoint(k=3, epsilon=epsilon).prepare(Profile.of(6 * np.arange(20)))
+    lists = prepared.draw_many(300, SeededBits(7)).levels.tolist()
+    asked = []
+
+    def doubt(heights, *others):
+        asked.append(len(heights))
+        return np.zeros(len(heights), dtype=bool), np.zeros(len(heights), dtype=bool)
+
+    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.accept_each_by_sums", doubt)
+    assert prepared.draw_many(300, SeededBits(7)).levels.tolist() == lists
+    assert sum(asked) > 10
+
+
+def test_sums_of_powers_hold_the_exact_sums():
+    """Bounds of Σ c^m over all sequences, compared with the crowds of single losses."""
+    for histogram in [*random_histograms(30, 6, seed=8), (900, 700, 400, 30, 2)]:
+        prepared = PNFJoint(k=2, epsilon="0.8").prepare(Profile.of(np.array(histogram)))
+        with ctx.workprec(200):
+            for m, (below, above) in enumerate(zip(*prepared._power_sums, strict=True), start=1):
+                total = sum((crowd.members * crowd.decay() ** m for crowd in singles(prepared.crowds)), arb(0))
+                assert arb(below) < total * (1 + arb(2) ** -60)
+                assert total * (1 - arb(2) ** -60) < arb(above)
+                assert above < below * (1 + 1e-9)
+
+
 def test_surely_kept_bounds_both_numbers():
     """A height near 0 or a coin near 1 is never waved through."""
 

@@ -9,6 +9,7 @@ import pytest
 from browser import open_page
 
 import shortlist
+from shortlist.planning import wishes
 from shortlist.planning.page import grid
 
 WIDTHS = (390, 800, 1400)
@@ -25,7 +26,12 @@ def page(tmp_path_factory):
         steps: list[str] = []
         made = shortlist.plan(counts, k=16, epsilon="0.5", draws=40, item="track")
         made.to_html(path, progress=steps.append)
-    assert len(steps) == 12
+        assert len(steps) == 12
+        # A second page, without a catalogue and with a wish.
+        patch.setattr(wishes, "EPSILONS", tuple(Fraction(each) for each in ("0.5", "5")))
+        options = {"delta": "1e-6", "votes_per_person": 3, "ordered": False, "without_domain": True}
+        made = shortlist.plan(counts, k=16, epsilon="0.5", draws=40, want="exact 0.5", **options)
+        made.to_html(path.with_name("no_domain.html"))
     return path
 
 
@@ -44,7 +50,8 @@ def move(opened, slider, place):
 
 def read(opened):
     shown = "['epsilon-value', 'size-value', 'choice', 'rule', 'command', 'odds', 'curve-recall', 'samples']"
-    return opened.value(f"Object.fromEntries({shown}.map(id => [id, document.getElementById(id).innerHTML]))")
+    found = opened.value(f"Object.fromEntries({shown}.map(id => [id, document.getElementById(id).innerHTML]))")
+    return {**found, "command": opened.page.locator("#command").text_content()}
 
 
 def test_it_loads_without_complaints_and_without_network(opened, page):
@@ -112,6 +119,12 @@ def test_twenty_lists_mark_wrong_items(browser, page):
         heads = opened.value("[...document.querySelectorAll('#samples h3')].map(each => each.textContent)")
         right = sum(int(head.split(": ")[1].split()[0]) for head in heads)
         assert right + len(wrong) == 20 * 16
+        # The first ten places are shown, and the wrong ones after them, each with the number of its place.
+        places = opened.value(
+            "[...document.querySelectorAll('#samples > li:first-child ol li')].map(each => each.value)"
+        )
+        assert places[:10] == list(range(1, 11))
+        assert places == sorted(places)
         # Names from data stay text.
         assert opened.value("document.querySelectorAll('#samples b').length") == 0
         assert "</script><b>item 0</b>" in opened.value("document.getElementById('samples').textContent")
@@ -143,6 +156,37 @@ def test_colours_are_those_of_the_mechanisms_and_shapes_differ(browser, page):
             name: shortlist.mechanisms.MECHANISMS[name].colour for name, _, _ in looks
         }
         assert len({marker for _, _, marker in looks}) == len(looks)
+
+
+def test_a_row_of_the_table_is_a_block_on_a_phone(browser, page):
+    """Nothing is cut off: every number has its name beside it, and screen readers still see a table."""
+    with open_page(browser, page, width=390) as opened:
+        cell = "document.querySelector('#table td:last-child')"
+        assert opened.value(f"getComputedStyle({cell}, '::before').content") == '"releases"'
+        assert opened.value(f"{cell}.getBoundingClientRect().right") <= 390
+        assert opened.page.get_by_role("table").get_by_role("row").count() == len(MECHANISMS) + 1
+        assert opened.page.get_by_role("columnheader", name="public bound").count() == 1
+
+
+def test_a_wish_and_a_missing_catalogue_are_shown(browser, page):
+    """The smallest epsilon of each mechanism, for the k of the slider; lists may be empty; no domain is passed."""
+    with open_page(browser, page, width=1400) as first:
+        assert not first.page.locator("#wish").is_visible()
+    with open_page(browser, page.with_name("no_domain.html"), width=390) as opened:
+        assert opened.page.locator("#wish-answers li").count() == 3
+        before = opened.page.locator("#wish").inner_text()
+        assert "the exact list has a probability of 50 % or more" in before
+        move(opened, "size", 0)
+        assert opened.page.locator("#wish").inner_text() != before
+        assert "no public list of items" in opened.page.locator("header").inner_text()
+        assert "an item shows only if many people share it" in opened.page.locator("#rule").inner_text()
+        command = opened.page.locator("#command").inner_text()
+        assert "--votes-per-person 3" in command
+        assert "--domain" not in command
+        opened.page.locator("#mechanism").select_option("stable")
+        move(opened, "epsilon", 0)
+        assert "Nothing is listed." in opened.page.locator("#samples").inner_text()
+        assert opened.complaints == []
 
 
 def test_the_banner_says_that_it_is_not_private(opened):

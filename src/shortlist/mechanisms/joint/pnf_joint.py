@@ -12,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 from flint import arb
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
-from shortlist.exact.many_thinning import accept_each_by_integers
+from shortlist.exact.many_thinning import POWERS, Mask, Words, accept_each_by_integers, accept_each_by_sums
+from shortlist.exact.scaled import powers
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.bounds import bound_loss
@@ -25,6 +26,9 @@ from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks, cut_batches
+
+_LARGEST_SUM = 900
+"""Sums above 2^900 are not tried as floats: integers decide nearly every proposal then."""
 
 
 class PNFJoint(Mechanism):
@@ -64,6 +68,7 @@ class ThinnedMixture(Prepared):
     """PNF-Joint's law on given levels: rejection sampling from Joint's sequences."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._levels = levels
         self._k = k
         self._rate = rate
         self._joint = Mixture(levels, k=k, rate=rate, tau=None)
@@ -94,9 +99,8 @@ class ThinnedMixture(Prepared):
         while len(missing):
             proposed = self._joint.draw_many_positions(len(missing), bits)
             coins = draw_words(len(missing), bits)
-            magnitudes = np.full(len(missing), self._joint.magnitude)
-            accepted = accept_each_by_integers(heights[missing], coins, magnitudes)
-            for i in np.flatnonzero(~accepted).tolist():
+            accepted, unsure = self._decide_each(heights[missing], coins, proposed)
+            for i in unsure.tolist():
                 draw = int(missing[i])
                 height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
                 accepted[i] = self._accepts(
@@ -105,6 +109,43 @@ class ThinnedMixture(Prepared):
             positions[missing[accepted]] = proposed[accepted]
             missing = missing[~accepted]
         return positions
+
+    def _decide_each(self, heights: Words, coins: Words, proposed: IntArray) -> tuple[Mask, IntArray]:
+        """Return which proposals are surely accepted, and the places of those that floats cannot decide."""
+        accepted = accept_each_by_integers(heights, coins, np.full(len(heights), self._joint.magnitude))
+        rest = np.flatnonzero(~accepted)
+        if not len(rest):
+            return accepted, rest
+        losses = self._joint.all_sequences.loss_each(proposed[rest])
+        accepted[rest[losses == 0]] = True
+        rest, losses = rest[losses > 0], losses[losses > 0]
+        if not len(rest) or self._power_sums is None:
+            return accepted, rest
+        distinct, place = np.unique(losses, return_inverse=True)
+        decays = powers(self._rate, distinct)
+        below, above = (np.tile(each[:, None], len(rest)) for each in self._power_sums)
+        sure, never = accept_each_by_sums(
+            heights[rest], coins[rest], decays.align(0)[place], decays.error, below, above
+        )
+        accepted[rest[sure]] = True
+        return accepted, rest[~sure & ~never]
+
+    @cached_property
+    def _power_sums(self) -> tuple[FloatArray, FloatArray] | None:
+        """Bounds of Σ c^m over all sequences, for m from 1 on; None if they are beyond the range of floats.
+
+        c^m = e^(−m · rate · loss), so the sum is the weight of all sequences of Joint at m times the rate.
+        """
+        if self._joint.magnitude > _LARGEST_SUM:
+            return None
+        totals = [self._joint.total()]
+        totals += [
+            Mixture(self._levels, k=self._k, rate=m * self._rate, tau=None).total() for m in range(2, POWERS + 1)
+        ]
+        # The best sequence alone weighs 1. Conversion to float is off by less than 2^-50 of the number.
+        below = np.array([max(1.0, float(each.lower()) * (1 - 2.0**-50)) for each in totals])
+        above = np.array([float(each.upper()) * (1 + 2.0**-50) for each in totals])
+        return (below, above) if np.isfinite(above).all() else None
 
     def _accepts(self, height: Uniform, coin: Uniform, sequences: Sequences, positions: IntArray) -> bool:
         if accept_by_integers(height, coin, self._joint.magnitude):

@@ -43,8 +43,7 @@ class PeelDraws(SuccessiveDraws, Prepared):
         peeling = self._peeling
         if peeling.k > MOST_ROUNDS:
             return Prepared.draw_many(self, n, bits)
-        runs = ManyPeels(peeling, self._stretches, n, bits)
-        positions = runs.run(self._accept_many(runs, bits)).ravel()
+        positions = self._draw_many_positions(n, bits).ravel()
         slope = peeling.shown if positions.max() < peeling.shown.profile.ends[-1] else peeling.complete
         return ManyPicks.join([slope.profile.picks(positions)]).reshape(peeling.k)
 
@@ -54,6 +53,11 @@ class PeelDraws(SuccessiveDraws, Prepared):
         below, above = shown.enclose_totals()
         ends = np.repeat(shown.profile.ends[: shown.lowest_top + 1], shown.profile.sizes[: shown.lowest_top + 1])[:k]
         return ends - np.arange(k), (below + above) / 2
+
+    def _draw_many_positions(self, n: int, bits: Bits, stops: range | None = None) -> IntArray:
+        """Draw the positions of the items, a row for each draw."""
+        runs = ManyPeels(self._peeling, self._stretches, n, bits)
+        return runs.run(self._accept_many(runs, bits), stops)
 
     def _accept_many(self, runs: ManyPeels, bits: Bits) -> Accept | None:
         """Return what decides on proposals; None accepts all of them."""
@@ -81,8 +85,10 @@ class ManyPeels:
         # One level more than can be the best one left stands for all others.
         self._left = np.tile(np.append(slope.profile.sizes[: slope.lowest_top + 1], np.iinfo(np.int64).max), (n, 1))
 
-    def run(self, accept: Accept | None) -> IntArray:
+    def run(self, accept: Accept | None, stops: range | None = None) -> IntArray:
         """Run all rounds, and return the positions of the items in falling order of count, a row for each run.
+
+        A run that takes an item at one of the positions `stops` ends there. Its other rounds have the position −1.
 
         Rounds  In a round with j items taken a proposal is left with a probability of 1/(j + 1) or more, as the best
                 item left weighs no less than any of them.
@@ -95,7 +101,10 @@ class ManyPeels:
             if accept is not None and accepted.any():
                 accepted[accepted] = accept(active[accepted], levels[accepted])
             self._take(active[accepted], levels[accepted], positions[accepted])
-            active = active[self.rounds[active] < self.peeling.k]
+            going = self.rounds[active] < self.peeling.k
+            if stops is not None:
+                going &= ~(accepted & (stops.start <= positions) & (positions < stops.stop))
+            active = active[going]
         return self._positions
 
     def cut(self, runs: IntArray) -> Iterator[tuple[Stretch, IntArray]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,14 +15,20 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import quantile
+from shortlist.exact.choice import Table, quantile
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
-from shortlist.exact.uniform import Uniform, draw_below
+from shortlist.exact.scaled import powers
+from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, quote, read_whole
-from shortlist.profile import Picks, Profile
+from shortlist.profile import ManyPicks, Picks, Profile
+
+_FARTHEST = 1 << 40
+"""Gaps and thresholds up to this are drawn many at once: noise then fits into 64 bits."""
+_LOST = 2.0**-1000
+"""Weights below this may lose digits as floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +137,7 @@ class StableSets(Prepared):
         self._threshold = threshold
         self.gaps = find_gaps(observed, sizes)
         self._sizes = sizes
+        self._rate = rate
         widths, numbers = np.unique(self.gaps, return_counts=True)
         self._cells = [
             GapCell(rate=rate, gap=gap, loss=int(widths[-1]) - gap, sizes=number)
@@ -145,6 +153,32 @@ class StableSets(Prepared):
         released = size if cell.gap > 0 and noisy >= self._threshold else 0
         picks = self._observed.picks(np.arange(released))
         return Picks(levels=picks.levels, ranks=picks.ranks, unordered=True)
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose a set of items n times."""
+        if max(self._threshold, int(self.gaps.max())) > _FARTHEST:
+            return Prepared.draw_many(self, n, bits)
+        words = draw_words(n, bits)
+        cells = self._table.locate_each(words)
+        for i in np.flatnonzero(cells < 0).tolist():
+            cells[i] = self._cells.index(quantile(Uniform(bits, int(words[i])), self._cells))
+        numbers = np.array([cell.sizes for cell in self._cells])
+        gaps = np.array([cell.gap for cell in self._cells])[cells]
+        # The places of the sizes, those with the narrowest gap first.
+        order = np.argsort(self.gaps, kind="stable")
+        places = order[(np.cumsum(numbers) - numbers)[cells] + draw_below_each(numbers[cells], bits)]
+        released = (gaps > 0) & (gaps + self._law.draw_array(n, bits) >= self._threshold)
+        lengths = np.where(released, self._sizes.start + places, 0)
+        picks = self._observed.picks(np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths))
+        return ManyPicks(levels=picks.levels, ranks=picks.ranks, lengths=lengths, unordered=True)
+
+    @cached_property
+    def _table(self) -> Table:
+        """The cells with their weights as floats."""
+        weights = powers(self._rate, np.array([cell.loss for cell in reversed(self._cells)]))
+        sizes = np.array([cell.sizes for cell in self._cells])
+        error = weights.error + 2.0**-52
+        return Table(sizes * weights.align(0)[::-1], error=error, omitted=len(self.gaps) * _LOST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

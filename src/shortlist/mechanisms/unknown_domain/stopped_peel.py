@@ -13,8 +13,9 @@ import numpy as np
 
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Prepared
-from shortlist.mechanisms.peel.peeling import PeelLevels, PeelRun
-from shortlist.profile import Picks, Profile
+from shortlist.mechanisms.peel.many import MOST_ROUNDS, PeelDraws
+from shortlist.mechanisms.peel.peeling import PeelRun
+from shortlist.profile import ManyPicks, Picks, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,27 +26,35 @@ class Stop:
     copies: int
 
 
-class StoppedPeel(Prepared):
+class StoppedPeel(PeelDraws):
     """The law of limited-domain on the profile of the observed items."""
 
     def __init__(self, observed: Profile, *, k: int, k_bar: int, rate: Fraction, stop: Stop) -> None:
         self._cut, candidates = cut_off(observed, k_bar)
-        self.candidates, self._first_stop = add_stop(candidates, stop)
-        self._stop = stop
+        self.candidates, first = add_stop(candidates, stop)
+        self._stops = range(first, first + stop.copies)
         # After all candidates, only the stop is left.
-        self._rounds = min(k, candidates.d + 1)
-        self._peeling = PeelLevels(self.candidates, k=self._rounds, rate=rate)
+        super().__init__(self.candidates, k=min(k, candidates.d + 1), rate=rate)
 
     def draw(self, bits: Bits) -> Picks:
         """Choose up to k items."""
         peel = PeelRun(self._peeling, bits)
-        for _ in range(self._rounds):
+        for _ in range(self._peeling.k):
             level, position = peel.propose()
-            if self._first_stop <= position < self._first_stop + self._stop.copies:
+            if position in self._stops:
                 break
             peel.take(level, position)
         picks = peel.picks()
         return Picks(levels=picks.levels + self._cut, ranks=picks.ranks)
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose up to k items n times."""
+        if self._peeling.k > MOST_ROUNDS:
+            return Prepared.draw_many(self, n, bits)
+        positions = self._draw_many_positions(n, bits, self._stops)
+        chosen = (positions >= 0) & ((positions < self._stops.start) | (positions >= self._stops.stop))
+        picks = self.candidates.picks(positions[chosen])
+        return ManyPicks(levels=picks.levels + self._cut, ranks=picks.ranks, lengths=chosen.sum(axis=1))
 
 
 def cut_off(observed: Profile, k_bar: int) -> tuple[int, Profile]:

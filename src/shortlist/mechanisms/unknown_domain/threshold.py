@@ -8,18 +8,22 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import shortfall, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.mechanisms.counts.calibrated import choose_noise
-from shortlist.mechanisms.counts.largest import LargestNoisyCounts
+from shortlist.mechanisms.counts.many import NoisyDraws
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.privacy.zcdp import rho_from, round_down
-from shortlist.profile import Picks, Profile
+from shortlist.profile import ManyPicks, Picks, Profile
 
 _PRECISION = 128
 
@@ -115,15 +119,32 @@ class ItemsAboveThreshold(Prepared):
     """The law of threshold on the profile of the observed items."""
 
     def __init__(self, observed: Profile, *, k: int, law: DiscreteGaussian | DiscreteLaplace, threshold: int) -> None:
-        self._largest = LargestNoisyCounts(observed, k=min(k, observed.d), noise=law)
+        self._largest = NoisyDraws(observed, k=min(k, observed.d), noise=law)
         self._threshold = threshold
 
     def draw(self, bits: Bits) -> Picks:
         """Choose the items, with their noisy counts."""
         picks = self._largest.draw(bits)
         assert picks.counts is not None
-        released = picks.counts >= self._threshold
+        released = self._find_released(picks.counts)
         return Picks(levels=picks.levels[released], ranks=picks.ranks[released], counts=picks.counts[released])
+
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose the items n times, with their noisy counts."""
+        picks = self._largest.draw_many(n, bits)
+        assert picks.counts is not None
+        released = self._find_released(picks.counts)
+        return ManyPicks(
+            levels=picks.levels[released],
+            ranks=picks.ranks[released],
+            counts=picks.counts[released],
+            lengths=released.reshape(n, -1).sum(axis=1),
+        )
+
+    def _find_released(self, noisy: IntArray) -> NDArray[np.bool_]:
+        """Find the noisy counts that reach the threshold."""
+        released: NDArray[np.bool_] = noisy >= self._threshold
+        return released
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,8 @@ from importlib.resources import files
 from string import Template
 
 from shortlist.planning.page.grid import compute_grid
-from shortlist.planning.plan import NOT_PRIVATE, Plan
+from shortlist.planning.plan import Plan
+from shortlist.planning.writing import INVENTED, NOT_PRIVATE
 from shortlist.version import __version__
 
 __all__ = ["write_page"]
@@ -25,14 +26,7 @@ def write_page(made: Plan, *, progress: Callable[[str], None] = lambda step: Non
         # Inside a script, "<" could end it: JSON has an escape for it.
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
         source=escape(made.histogram.source),
-        warning=escape(_describe_privacy(made)),
+        warning=escape(INVENTED if made.histogram.invented else NOT_PRIVATE),
+        allowed=escape(made.constraints.describe()),
         version=escape(__version__),
     )
-
-
-def _describe_privacy(made: Plan) -> str:
-    if made.histogram.invented:
-        return (
-            "These counts are invented, so this page gives nothing away. Never publish a plan made on private counts."
-        )
-    return NOT_PRIVATE

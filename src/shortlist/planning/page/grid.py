@@ -12,18 +12,21 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.mechanisms import MECHANISMS, Auto
-from shortlist.planning.collapse import Collapse
+from shortlist.mechanisms import MECHANISMS, Auto, Mechanism
+from shortlist.planning.advice import write_share
 from shortlist.planning.commands import write_command
 from shortlist.planning.forecast import Forecast
+from shortlist.planning.histograms import Histogram
 from shortlist.planning.measures import Spread
-from shortlist.planning.plan import Plan
+from shortlist.planning.plan import Plan, Planner
+from shortlist.planning.visibility import find_need
+from shortlist.planning.wishes import explain_answers
 from shortlist.privacy.numbers import write_exact
 
 EPSILONS = tuple(Fraction(each) for each in ("0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "3", "5", "10"))
 _DRAWS = 200
-_SHOWN_PLACES = 20
-"""How many places of a sample list the page shows."""
+_SHOWN_PLACES = 10
+"""How many places of a sample list the page shows, and how many wrong items beyond these."""
 _LONGEST_NAME = 40
 
 
@@ -41,16 +44,21 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
             report(f"Planning for k = {size:,} and ε = {write_exact(epsilon)}")
             row.append(planner.plan(size, epsilon))
         collapses = {
-            name: _find_crossing(epsilons, [_pick(each, name) for each in row], row[0].collapse) for name in names
+            name: _find_crossing(epsilons, [_pick(each, name).mechanism for each in row], made.histogram)
+            for name in names
         }
         cells.append([{**_describe(each), "collapse": collapses} for each in row])
-    positions = max(2 * sizes[-1], _SHOWN_PLACES)
+    positions = 2 * sizes[-1]
     return {
         "source": made.histogram.source,
         "invented": made.histogram.invented,
         "items": d,
-        "budget": str(made.budget.guarantee),
+        "inside": [_count_inside(made.histogram, size) for size in sizes],
+        "listed": made.constraints.without_domain,
+        "budget": str(made.budget.guarantee).partition(" for")[0],
+        "wishes": _answer_wish(made, planner, sizes, report),
         "draws": _DRAWS,
+        "places": _SHOWN_PLACES,
         "epsilons": [float(each) for each in epsilons],
         "sizes": sizes,
         "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
@@ -60,35 +68,72 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
     }
 
 
+def _answer_wish(
+    made: Plan, planner: Planner, sizes: Sequence[int], report: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """The wish and its answers for each k, or nothing without a wish."""
+    if made.wish is None:
+        return []
+    answers = [
+        made.answers if size == made.best.k else replace(planner, progress=report).answer(made.wish, size)
+        for size in sizes
+    ]
+    return [
+        {
+            "text": explain_answers(made.wish, each),
+            "answers": [
+                [name, None if answer.epsilon is None else float(answer.epsilon), str(answer)]
+                for name, answer in each.items()
+            ],
+        }
+        for each in answers
+    ]
+
+
 def _describe(made: Plan) -> dict[str, Any]:
     """The numbers and words of one plan."""
-    item = made.planner.item
+    cap, item = made.constraints.votes_per_person, made.planner.item
+    inside = _count_inside(made.histogram, made.best.k)
     return {
         "choice": made.advice.choice,
         "rule": made.advice.rule,
         "changes": made.advice.changes,
         "collapses": made.collapse.happens,
-        "rows": {each.label: _describe_row(each, item) for each in made.forecasts},
+        "rows": {each.label: _describe_row(each, inside, cap, item) for each in made.forecasts},
     }
 
 
-def _describe_row(each: Forecast, item: str | None) -> dict[str, Any]:
-    guarantee = each.mechanism.guarantee
+def _describe_row(each: Forecast, inside: int, cap: int | None, item: str | None) -> dict[str, Any]:
+    rho = each.mechanism.guarantee.rho
     return {
+        "length": round(each.length.mean, 1),
+        "words": [write_share(each.recall.mean), write_share(each.exact)],
         "recall": _list(each.recall, 3),
         "exact": float(f"{each.exact:.3g}"),
         "computed": each.exact_is_computed,
         "largest": _list(each.largest, 0),
         "total": _list(each.total, 0),
         "bound": each.bound,
-        "guarantee": f"({write_exact(guarantee.epsilon)}, {float(guarantee.delta):g})" if guarantee.delta else "pure",
-        "rho": None if guarantee.rho is None else float(f"{float(guarantee.rho):.2g}"),
+        "guarantee": each.promise,
+        "rho": None if rho is None else float(f"{float(rho):.2g}"),
         "affordable": each.affordable,
-        "command": write_command(each.mechanism, item=item),
+        "command": write_command(each.mechanism, votes_per_person=cap, item=item),
         "ordered": not each.mechanism.unordered,
-        "samples": _sort_unordered(each)[:, :_SHOWN_PLACES].tolist(),
-        "right": (each.samples < each.mechanism.k).sum(axis=1).tolist(),
+        "right": ((each.samples >= 0) & (each.samples < inside)).sum(axis=1).tolist(),
+        "samples": [_shorten(each, inside) for each in _sort_unordered(each)],
     }
+
+
+def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
+    """The first places of a list, and the first wrong ones after them: the number of each place, and its position."""
+    listed = [[place, position] for place, position in enumerate(positions.tolist(), start=1) if position >= 0]
+    wrong = [each for each in listed[_SHOWN_PLACES:] if each[1] >= inside]
+    return listed[:_SHOWN_PLACES] + wrong[:_SHOWN_PLACES]
+
+
+def _count_inside(histogram: Histogram, k: int) -> int:
+    """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
+    return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))
 
 
 def _sort_unordered(each: Forecast) -> IntArray:
@@ -104,17 +149,17 @@ def _pick(made: Plan, name: str) -> Forecast:
     return next(each for each in made.forecasts if each.label == name)
 
 
-def _find_crossing(epsilons: Sequence[Fraction], forecasts: Sequence[Forecast], collapse: Collapse) -> float | None:
-    """The epsilon at which the public bound equals the votes at rank k, between points of the grid.
+def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism], histogram: Histogram) -> float | None:
+    """The epsilon at which the votes that are needed equal the votes at rank k, between points of the grid.
 
-    `auto` has no bound of its own. None also stands for an epsilon outside of the grid.
+    `auto` needs what the mechanism needs that it chooses. None also stands for an epsilon outside of the grid.
     """
-    bounds = [each.bound for each in forecasts]
-    if isinstance(forecasts[0].mechanism, Auto) or not collapse.votes:
+    votes = int(histogram.counts[mechanisms[0].k - 1])
+    if isinstance(mechanisms[0], Auto) or not votes:
         return None
-    points = list(zip(map(float, epsilons), bounds, strict=True))
+    points = [(float(each), find_need(one, histogram)) for each, one in zip(epsilons, mechanisms, strict=True)]
     for (left, before), (right, after) in pairwise(points):
-        if before is not None and after is not None and before > collapse.votes >= after:
-            share = math.log((before + 1) / (collapse.votes + 1)) / math.log((before + 1) / (after + 1))
+        if before is not None and after is not None and before > votes >= after:
+            share = math.log((before + 1) / (votes + 1)) / math.log((before + 1) / (after + 1))
             return round(math.exp(math.log(left) + share * math.log(right / left)), 4)
     return None

@@ -14,8 +14,8 @@ const draw = (name, attributes, ...children) => {
   return node;
 };
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const share = (value) => (value > 0 && value < 0.001 ? "< 0.1 %"
-  : value < 1 && value > 0.999 ? "> 99.9 %" : `${Number((100 * value).toPrecision(3))} %`);
+const share = (value) => (value > 0 && value < 0.001 ? "< 0.1\u00a0%"
+  : value < 1 && value > 0.999 ? "> 99.9\u00a0%" : `${Number((100 * value).toPrecision(3))}\u00a0%`);
 const DASHES = ["", "7 3", "3 3", "9 3 2 3", "5 5", "", "12 3", "4 2 1 2", "8 2 2 2 2 2"];
 const SHAPES = ["circle", "square", "triangle", "diamond", "down", "cross", "plus"];
 const state = { size: data.start[0], epsilon: data.start[1], mechanism: null };
@@ -101,11 +101,30 @@ const bestName = () => Object.keys(cell().rows)[0];
 
 function showAdvice() {
   const { choice, rule, changes, rows } = cell();
+  const best = rows[bestName()];
+  find("figure-name").textContent = bestName();
+  find("figure-recall").textContent = best.words[0];
+  find("figure-exact").textContent = `${best.computed ? "" : "≈ "}${best.words[1]}`;
+  find("figure-releases").textContent = whole.format(best.affordable);
   find("choice").textContent = choice;
   find("rule").textContent = rule;
   find("helps").hidden = changes.length === 0;
   find("changes").replaceChildren(...changes.map((each) => make("li", {}, each)));
-  find("command").textContent = rows[bestName()].command;
+  // Each option stays together with its value, so that no line ends with a part of a word.
+  const words = best.command.split(/ (?=-)/).flatMap((each) => [" ", make("span", {}, each)]);
+  find("command").replaceChildren(...words.slice(1));
+}
+
+function showWish() {
+  const wish = data.wishes[state.size];
+  find("wish").hidden = wish === undefined;
+  if (wish === undefined) return;
+  const met = wish.answers.map(([, epsilon]) => epsilon).filter((epsilon) => epsilon !== null);
+  const least = Math.min(...met);
+  find("wish-text").textContent = wish.text;
+  find("wish-answers").replaceChildren(...wish.answers.map(([name, epsilon, text]) => make(
+    "li", epsilon === least ? { class: "best" } : {}, make("strong", {}, name), ` ${text}`,
+  )));
 }
 
 function showOdds() {
@@ -122,20 +141,30 @@ function showOdds() {
   find("odds-after").style.width = `${100 * after}%`;
 }
 
+const range = ([, low, middle, high]) => `${whole.format(low)} · ${whole.format(middle)} · ${whole.format(high)}`;
+const COLUMNS = [
+  ...(data.listed ? [["items listed", (row) => String(row.length)]] : []),
+  ["recall", (row) => `${row.recall[0].toFixed(2)} (${row.recall[1].toFixed(2)} to ${row.recall[3].toFixed(2)})`],
+  ["exact list", (row) => `${row.computed ? "" : "≈ "}${row.words[1]}`],
+  ["ℓ∞", (row) => range(row.largest)],
+  ["ℓ1", (row) => range(row.total)],
+  ["public bound", (row) => (row.bound === null ? "–" : whole.format(row.bound))],
+  ["guarantee", (row) => row.guarantee],
+  ["ρ", (row) => (row.rho === null ? "–" : String(row.rho))],
+  ["releases", (row) => whole.format(row.affordable)],
+];
+
+// On a phone a row is shown as a block, which would hide from screen readers that it is a row: hence the roles.
 function showTable() {
-  const range = ([, low, middle, high]) => `${whole.format(low)} · ${whole.format(middle)} · ${whole.format(high)}`;
-  const number = (...text) => make("td", { class: "number" }, ...text);
   const best = bestName();
-  document.querySelector("#table tbody").replaceChildren(...Object.entries(cell().rows).map(([name, row]) => make(
-    "tr", name === best ? { class: "best" } : {},
-    make("th", { scope: "row" }, name === best ? `${name} (advised)` : name),
-    number(`${row.recall[0].toFixed(2)} (${row.recall[1].toFixed(2)} to ${row.recall[3].toFixed(2)})`),
-    number(`${row.computed ? "" : "≈ "}${share(row.exact)}`),
-    number(range(row.largest)), number(range(row.total)),
-    number(row.bound === null ? "–" : whole.format(row.bound)),
-    make("td", {}, row.guarantee === "pure" ? "0" : row.guarantee.split(", ")[1].slice(0, -1)),
-    number(row.rho === null ? "–" : String(row.rho)), number(whole.format(row.affordable)),
-  )));
+  const head = make("tr", { role: "row" }, ...["mechanism", ...COLUMNS.map(([name]) => name)].map((name, index) => make(
+    "th", { role: "columnheader", scope: "col", ...(index ? { class: "number" } : {}) }, name)));
+  const rows = Object.entries(cell().rows).map(([name, row]) => make(
+    "tr", name === best ? { role: "row", class: "best" } : { role: "row" },
+    make("th", { role: "rowheader", scope: "row" }, name === best ? `${name} (advised)` : name),
+    ...COLUMNS.map(([column, write]) => make("td", { role: "cell", class: "number", "data-label": column }, write(row))),
+  ));
+  find("table").replaceChildren(make("thead", { role: "rowgroup" }, head), make("tbody", { role: "rowgroup" }, ...rows));
 }
 
 function showSamples() {
@@ -145,33 +174,33 @@ function showSamples() {
   menu.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
   menu.value = chosen;
   const row = cell().rows[chosen];
-  const size = data.sizes[state.size];
-  const shown = Math.min(size, row.samples[0].length);
+  const size = data.sizes[state.size], inside = data.inside[state.size];
   find("cut").textContent = (row.ordered ? "" : "The list has no order; wrong items are shown first. ")
-    + (shown < size ? `The first ${shown} of ${size} places are shown.` : "");
+    + (size > data.places ? `The first ${data.places} of ${whole.format(size)} places are shown, then up to ${data.places} `
+      + "wrong items of the others." : "");
   find("samples").replaceChildren(...row.samples.map((list, index) => {
-    const places = list.map((position) => {
-      const right = position < size;
-      const name = data.names[position] ?? `rank ${whole.format(position + 1)}`;
-      const text = make("span", right ? {} : { class: "wrong" }, right ? name : `✗ ${name}`);
-      if (right) return make("li", {}, text);
-      const hidden = make("span", { class: "rank" }, ` true rank ${whole.format(position + 1)}`);
-      return make("li", {}, text, hidden);
+    const places = list.map(([place, position]) => {
+      const name = data.names[position] ?? `item ${whole.format(position + 1)}`;
+      if (position < inside) return make("li", { value: place }, make("span", {}, name));
+      return make("li", { value: place }, make("span", { class: "wrong" }, `✗ ${name}`),
+        make("span", { class: "rank" }, ` true rank ${whole.format(position + 1)}`));
     });
-    return make("li", {}, make("h3", {}, `List ${index + 1}: ${row.right[index]} of ${size} right`),
-      make(row.ordered ? "ol" : "ul", {}, ...places));
+    const title = make("h3", {}, `List ${index + 1}: ${row.right[index]} of ${whole.format(size)} right`);
+    return make("li", {}, title, places.length ? make(row.ordered ? "ol" : "ul", {}, ...places)
+      : make("p", {}, "Nothing is listed."));
   }));
 }
 
 function show() {
   const epsilon = data.epsilons[state.epsilon], size = data.sizes[state.size];
   find("epsilon-value").textContent = epsilon;
-  find("size-value").textContent = size;
+  find("size-value").textContent = whole.format(size);
   find("epsilon").setAttribute("aria-valuetext", `epsilon ${epsilon}`);
   find("size").setAttribute("aria-valuetext", `${size} items`);
   const words = { k: whole.format(size), items: whole.format(data.items), draws: whole.format(data.draws), budget: data.budget };
   document.querySelectorAll("[data-show]").forEach((each) => { each.textContent = words[each.dataset.show]; });
   showAdvice();
+  showWish();
   showOdds();
   showCurve("curve-recall", "Recall against ε", (row) => row.recall[0], false);
   showCurve("curve-exact", "Probability of the exact list against ε", (row) => row.exact, false);
