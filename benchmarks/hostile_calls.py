@@ -3,8 +3,9 @@
     python benchmarks/hostile_calls.py                        # 5,000 calls
     python benchmarks/hostile_calls.py 100000 --seed 2 --processes 200
 
-Calls go to `top_k`, `prepare`, `select`, `check`, `Release.from_json`, `Ledger`, `compose` and the command line, in
-this process and in processes of their own. Every failure is printed once, with the call that made it.
+Calls go to `top_k`, `prepare`, `select` with a domain and without one, `check`, `plan`, `audit`, `Release.from_json`,
+`Ledger`, `compose` and the command line, in this process and in processes of their own. Every failure is printed
+once, with the call that made it.
 """
 
 from __future__ import annotations

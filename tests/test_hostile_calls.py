@@ -17,14 +17,23 @@ from shortlist.exact.bits import SeededBits
 def test_hostile_calls_end_well(tmp_path):
     """Thousands of calls of every kind, in this process, and a few processes."""
     attack = Attack(folder=tmp_path / "files", seed=4)
-    for kind, calls in {"top_k": 1200, "compose": 900, "from_json": 900, "ledger": 150}.items():
+    for kind, calls in {"top_k": 1100, "bought": 150, "compose": 850, "from_json": 850, "ledger": 150}.items():
         for _ in range(calls):
             attack.call(kind)
-    for kind, calls in {"select": 40, "check": 25, "command": 20, "process": 1}.items():
+    for kind, calls in {
+        "select": 40,
+        "unlisted": 30,
+        "check": 25,
+        "command": 25,
+        "audit": 40,
+        "plan": 15,
+        "process": 1,
+    }.items():
         for _ in range(calls):
             attack.call(kind)
     assert attack.failures == {}
-    assert all(attack.answers[kind] for kind in ("top_k", "compose", "from_json", "ledger", "select", "check"))
+    assert all(attack.answers[kind] for kind in ("top_k", "bought", "compose", "from_json", "ledger"))
+    assert all(attack.answers[kind] for kind in ("select", "unlisted", "check", "audit", "plan"))
 
 
 # Each of these was found by hostile calls.

@@ -31,12 +31,28 @@ def test_the_exit_code_says_whether_all_checks_passed(
     arguments = ["audit", "--mechanism", "subset", "--trials", "3000", "--output", str(output)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == (0 if right else 1)
-    assert ("PASS: 5 checks passed" if right else "FAIL: ") in done.output
+    assert ("PASS: 9 checks passed" if right else "FAIL: ") in done.output
     stored = json.loads(output.read_text())
     assert stored["passed"] is right
     results = {each["check"]: each["result"] for each in stored["findings"]}
     assert results["frequencies"] == ("pass" if right else "fail")
     assert "wrote" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--mechanism", "laplace"], ["--mechanism", "cdp-peel", "--epsilon", "0.05", "--trials", "1000"]]
+)
+def test_what_was_not_decided_has_an_exit_code_of_its_own(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mechanism without a stated law, and too few draws for a small epsilon: neither a pass nor a failure."""
+    monkeypatch.setattr("shortlist.audits.run._RELATIONS", ("add-remove",))
+    monkeypatch.setattr("shortlist.audits.privacy_loss._WIDE", ())
+    monkeypatch.setattr("shortlist.audits.privacy_loss.small_histograms", lambda largest_d: [(3, 3), (3, 1)])
+    done = CliRunner().invoke(app, ["audit", *arguments])
+    assert done.exit_code == 3
+    assert "NOT DECIDED" in done.output
+    assert "fail" not in done.output.lower().replace("failed", "")
 
 
 @pytest.mark.parametrize(

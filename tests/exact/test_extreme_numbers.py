@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from chi_square import p_value
 from flint import arb, ctx, fmpq
 from laws import exponential, losses, sequences
 
 from shortlist import SeededBits, top_k
 from shortlist.audits.laws import find_rate
-from shortlist.audits.statistics import p_value
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform

@@ -347,3 +347,37 @@ def test_a_ledger_of_an_earlier_version_gets_the_triggers_of_this_one(tmp_path):
         for statement in ("DELETE FROM charge", "UPDATE charge SET epsilon = '0'"):
             with pytest.raises(sqlite3.IntegrityError):
                 connection.execute(statement)
+
+
+@pytest.mark.parametrize("name", ["a b.db", "a?b#c.db", "quo'te\".db", "per%20cent;mode=ro.db", "ünï.db", "-x.db"])
+def test_any_file_name_will_do(tmp_path, name):
+    """Characters that mean something in an address of SQLite, in SQL or in a shell mean nothing in a path."""
+    made = Ledger.create(tmp_path / name, epsilon=1)
+    made.charge(TENTH)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert len(Ledger.open(tmp_path / name).charges) == 1
+
+
+def test_a_link_is_the_ledger_that_it_points_to(ledger, path, monkeypatch):
+    """Charges through a symbolic link are charges to the file, and the environment may name either."""
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    Ledger.open(link).charge(TENTH)
+    assert len(ledger.charges) == 1
+    monkeypatch.setenv("SHORTLIST_LEDGER", str(path))
+    assert require_ledger(str(link)).spent == ledger.spent
+    with pytest.raises(OutputError, match="exists"):
+        Ledger.create(link, epsilon=9)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [({"eps": 1}, "epsilon"), ({"epsilon": 1, "neighbors": "replace"}, "neighbours"), ({"epsilom": 1}, "epsilon")],
+)
+def test_a_near_name_is_suggested(path, given, meant):
+    """As in all other functions; and nothing is created."""
+    with pytest.raises(ParameterError, match=f"did you mean {meant}"):
+        Ledger.create(path, **given)
+    with pytest.raises(ParameterError, match="epsilon must be given"):
+        Ledger.create(path)
+    assert not path.exists()

@@ -215,3 +215,30 @@ def test_a_selector_charges_each_release(tmp_path):
         selector.release(note="week 3")
     assert len(ledger.charges) == 2
     assert selector.release().population is None
+
+
+def test_the_environment_makes_a_ledger_mandatory_for_counts(ledger, monkeypatch):
+    """A release from counts is a release: it is charged to the ledger that the environment names, or not made."""
+    selector = prepare({"a": 5, "b": 3, "c": 0}, k=2, epsilon=1, mechanism="joint")
+    monkeypatch.setenv("SHORTLIST_LEDGER", str(ledger.path))
+    made = selector.release()
+    assert made.population == "customers EU"
+    assert [each.release for each in ledger.charges] == [hash_record(made)]
+    with pytest.raises(BudgetError):
+        selector.release()
+    monkeypatch.setenv("SHORTLIST_LEDGER", "")
+    with pytest.raises(LedgerError, match="it is empty"):
+        selector.release()
+
+
+def test_a_delta_that_is_kept_for_zcdp_is_explained(tmp_path):
+    """A ledger of δ = 10⁻⁶ refuses a release of δ = 10⁻⁶ without a rho, and says that half of δ is for zCDP."""
+    asked = {**ASKED, "domain": None, "delta": "1e-6"}
+    shared = Ledger.create(tmp_path / "both.db", epsilon=1, delta="1e-6")
+    with pytest.raises(BudgetError, match=r"may spend 5e-7 .* ask for a smaller delta, or .*accounting='basic'"):
+        select(VOTES, **asked, ledger=shared)
+    select(VOTES, **{**asked, "delta": "5e-7"}, ledger=shared)
+    whole = Ledger.create(tmp_path / "basic.db", epsilon=1, delta="1e-6", accounting="basic")
+    select(VOTES, **asked, ledger=whole)
+    with pytest.raises(BudgetError, match=r"ask for a smaller epsilon or delta"):
+        select(VOTES, **asked, ledger=whole)

@@ -10,12 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from chi_square import p_value
 from flint import arb
 
 from shortlist import prepare
 from shortlist.audits.laws import Histogram
 from shortlist.audits.stated import state_law
-from shortlist.audits.statistics import p_value
 from shortlist.exact.balls import exp_minus, working_precision
 from shortlist.profile import Picks
 from shortlist.votes.memory.views import Window

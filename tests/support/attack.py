@@ -17,9 +17,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import attack_more
 import pandas as pd
 import pyarrow as pa
-from hostile_values import COUNTS, NUMBERS, SECRET, SECRET_COUNT, SIZES, TEXTS, make_folder
+from hostile_values import COUNTS, NUMBERS, SECRET, SECRET_COUNT, SIZES, TEXTS, make_folder, write
 from typer.testing import CliRunner
 
 import shortlist
@@ -29,7 +30,8 @@ from shortlist.errors import ShortlistError
 from shortlist.mechanisms import MECHANISMS, Joint, build_mechanism
 
 PATIENCE = 60
-WEIGHTS = {"top_k": 40, "compose": 20, "from_json": 20, "ledger": 10, "select": 5, "check": 3, "command": 2}
+WEIGHTS = {"top_k": 35, "bought": 12, "compose": 15, "from_json": 15, "ledger": 10, "select": 5, "check": 2}
+WEIGHTS |= {"unlisted": 3, "plan": 1, "audit": 1, "command": 1}
 OPTIONS = ["delta", "beta", "ordered", "votes_per_person", "calibration", "at_least", "rho", "neighbours", "nonsense"]
 
 
@@ -69,7 +71,10 @@ class Attack:
         signal.alarm(PATIENCE)
         described: list[str] = []
         try:
-            getattr(self, kind)(described)
+            if hasattr(attack_more, kind):
+                getattr(attack_more, kind)(self, described)
+            else:
+                getattr(self, kind)(described)
             self.answers[kind] += 1
         except ShortlistError as error:
             chain, texts = error, []
@@ -115,7 +120,7 @@ class Attack:
             "mechanism": self.mechanism(),
             **self.options(),
         }
-        described.append(f"top_k({_write(counts)}, {_write(given)})")
+        described.append(f"top_k({write(counts)}, {write(given)})")
         verb = self.random.choice([shortlist.top_k, lambda *a, **b: shortlist.prepare(*a, **b).release().items])
         chosen = list(verb(counts, **given))
         if given["k"] is None:  # the mechanism object has one
@@ -133,13 +138,13 @@ class Attack:
                 given: dict[str, Any] = {"epsilon": self.pick(NUMBERS, 1)}
                 for name in self.random.sample(["delta", "rho", "neighbours", "unit"], self.random.choice([0, 1, 2])):
                     given[name] = self.random.choice(NUMBERS if name in ("delta", "rho") else TEXTS)
-                described.append(f"Guarantee({_write(given)})")
+                described.append(f"Guarantee({write(given)})")
                 parts.append(Guarantee(**given))
             else:
                 parts.append(self.pick([*NUMBERS, *TEXTS], Joint(k=2, epsilon=1)))
         whole = self.pick([*NUMBERS, *TEXTS, {}, parts[:1] and parts[0]], parts, chance=0.9)
         delta = self.pick(NUMBERS, None)
-        described.append(f"compose({_write(whole)}, delta={_write(delta)})")
+        described.append(f"compose({write(whole)}, delta={write(delta)})")
         stated = shortlist.compose(whole, delta=delta)
         assert isinstance(stated, Guarantee)
         str(stated)
@@ -156,7 +161,7 @@ class Attack:
             path = self.folder / "record.json"
             path.write_text(text, encoding="utf-8", errors="surrogatepass")
             source = path
-        described.append(f"from_json({_write(source)})")
+        described.append(f"from_json({write(source)})")
         release = Release.from_json(source)
         assert Release.from_json(release.to_json()) == release
         str(release)
@@ -183,7 +188,7 @@ class Attack:
     def open_ledger(self, described: list[str]) -> Ledger:
         path = self.pick([*self.paths, *TEXTS, *NUMBERS], self.budget.path, chance=0.7)
         timeout = self.pick(NUMBERS, 1, chance=0.9)
-        described.append(f"Ledger.open({_write(path)}, timeout={_write(timeout)})")
+        described.append(f"Ledger.open({write(path)}, timeout={write(timeout)})")
         return Ledger.open(path, timeout=timeout)
 
     def ledger_create(self, described: list[str]) -> None:
@@ -193,7 +198,7 @@ class Attack:
         path = self.pick([*self.paths, *TEXTS], self.folder / f"new{self.random.randrange(10**9)}.db", chance=0.8)
         if isinstance(path, str) and "/" not in path:
             path = self.folder / "x" / path if path.isprintable() else self.folder / "x"
-        described.append(f"Ledger.create({_write(path)}, {_write(given)})")
+        described.append(f"Ledger.create({write(path)}, {write(given)})")
         made = Ledger.create(path, **given)
         assert made.left.epsilon is None or made.left.epsilon > 0
         made.path.unlink()
@@ -207,7 +212,7 @@ class Attack:
         made = build_mechanism(name, **_needed(name), epsilon=self.pick(NUMBERS, 1))
         release: Any = self.pick([*NUMBERS, *TEXTS, made.guarantee], made, chance=0.8)
         note = self.pick(TEXTS, None)
-        described.append(f"charge({_write(release)}, note={_write(note)})")
+        described.append(f"charge({write(release)}, note={write(note)})")
         if self.random.random() < 0.5:
             assert ledger.afford(release) >= 0
         else:
@@ -266,7 +271,7 @@ class Attack:
             given |= {"ledger": self.random.choice(self.paths), "note": self.random.choice(TEXTS)}
         if self.random.random() < 0.2:
             given |= self.changing()
-        described.append(f"select({_write(given)})")
+        described.append(f"select({write(given)})")
         release = shortlist.select(**given)
         assert len(set(map(repr, release.items))) == len(release.items)
         assert Release.from_json(release.to_json()) == release
@@ -289,7 +294,7 @@ class Attack:
 
     def check(self, described: list[str]) -> None:
         given = self.votes(described) | {"show_values": self.pick(NUMBERS, False, chance=0.8)}
-        described.append(f"check({_write(given)})")
+        described.append(f"check({write(given)})")
         str(shortlist.check(**given))
 
     def command(self, described: list[str]) -> None:
@@ -314,12 +319,14 @@ class Attack:
         self.judge(ran.returncode, ran.stdout + ran.stderr if ran.returncode else "", arguments)
 
     def judge(self, code: int, output: str, arguments: list[str]) -> None:
-        assert code in (0, 1, 2), f"exit code {code}"
+        assert code in (0, 1, 2, 3), f"exit code {code}"
         assert "unexpected" not in output, output[:300]
         assert "Traceback" not in output
         assert not code or SECRET not in output or SECRET in "".join(arguments), "quotes data"
 
     def arguments(self) -> list[str]:
+        if self.random.random() < 0.3:
+            return attack_more.further_arguments(self)
         given = {
             "--person": "user",
             "--item": "track",
@@ -369,13 +376,6 @@ _JSON: list[Any] = [
 def _needed(name: str) -> dict[str, Any]:
     more = {"cdp-peel": {"delta": "1e-6"}, "noisy-counts": {"votes_per_person": 2}}
     return {"k": 2, **more.get(name, {})}
-
-
-def _write(value: Any) -> str:
-    try:
-        return repr(value)[:400]
-    except Exception as error:
-        return f"<{type(error).__name__}>"
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

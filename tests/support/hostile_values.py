@@ -262,3 +262,11 @@ def make_folder(folder: Path) -> list[str]:
         "/dev/zero",
     ]
     return [*paths, "", "\0", "x" * 5000, f"{folder}/votes.csv\n", "~nobody/x.csv", "http://localhost:1/x.csv"]
+
+
+def write(value: Any) -> str:
+    """Write a value, shortened; some values cannot be written."""
+    try:
+        return repr(value)[:400]
+    except Exception as error:
+        return f"<{type(error).__name__}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+from chi_square import p_value
 from flint import arb
 
 from shortlist.audits.laws import (
@@ -19,7 +20,6 @@ from shortlist.audits.laws import (
     small_histograms,
     subsets,
 )
-from shortlist.audits.statistics import p_value
 
 __all__ = [
     "Histogram",

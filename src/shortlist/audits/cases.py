@@ -99,7 +99,7 @@ def list_cases(mechanism: str | Mechanism | None, epsilon: Real) -> list[Case]:
             several = given.pop("at_least") != mechanism.k
             given |= {"at_least": 1} if several else {}
         return [Case(kind=type(mechanism), epsilon=exact, options=MappingProxyType(given))]
-    if mechanism is not None and mechanism not in MECHANISMS:
+    if mechanism is not None and not (isinstance(mechanism, str) and mechanism in MECHANISMS):
         build_mechanism(mechanism, k=1, epsilon=exact)  # says which names there are
     return [
         Case(kind=kind, epsilon=exact, options=MappingProxyType(options))

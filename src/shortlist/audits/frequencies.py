@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,26 +15,38 @@ from shortlist.audits.cases import Case
 from shortlist.audits.laws import Histogram
 from shortlist.audits.sampling import draw_outputs
 from shortlist.audits.stated import Law, Output, state_law
-from shortlist.audits.statistics import p_value
+from shortlist.audits.statistics import LEAST_EXPECTED, bound_p_value
 from shortlist.exact.balls import working_precision
 from shortlist.exact.bits import Bits
 
 ALARM = 1e-9
-"""A smaller p-value rejects a law."""
+"""A p-value that is not larger rejects a law."""
 STRETCHES = (Fraction(7, 10), Fraction(13, 10))
 """The test must reject the laws whose epsilon is multiplied by one of these."""
-_CLEAR = 300
-"""A chi-square statistic of this size rejects a law clearly, for the numbers of outputs here."""
-_LEAST_EXPECTED = 10
-"""An output that is expected less often counts as rare."""
-_MOST_MORE = 8
-"""Where the test needs more draws than `trials`, at most this many times `trials` are made."""
+MOST_MORE = 8
+"""Where a test needs more draws than `trials`, at most this many times `trials` are made."""
+
+_CLEAR = 250
+"""A relative entropy of this size, times the number of draws, rejects a law clearly for the numbers of outputs here."""
 _PRECISION = 96
-_SHAPES = ((3, 2, 1, 0), (5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
-_NOISE_SHAPES = ((3, 0), (6, 3), (2, 1, 0))
+# Equal counts are in every shape: a mechanism that prefers one of two equal items shows it.
+_SHAPES = ((5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
+_NOISE_SHAPES = ((3, 0, 0), (6, 3, 3), (2, 2, 0))
 _SCALES = (Fraction(1, 2), Fraction(1), Fraction(2))
 _LARGE_SCALES = (Fraction(4), Fraction(8))
 """Without a domain and with a small delta, items with few votes are never released."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Where a test of frequencies has the most power: the counts, the number of items, the laws and the draws."""
+
+    histogram: Histogram
+    k: int
+    right: Law
+    wrong: list[Law]
+    needed: float
+    """How many draws the test needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,73 +56,84 @@ class Frequencies:
     histogram: Histogram
     k: int
     trials: int
+    needed: float
     right: float
     """The p-value for the stated law."""
     wrong: float
     """The larger of the p-values for the two laws with an epsilon that is 30 % off."""
 
     @property
-    def passed(self) -> bool:
-        """Whether the stated law is accepted and the others are rejected."""
-        return self.right > ALARM > self.wrong
+    def passed(self) -> bool | None:
+        """Whether the stated law is accepted. None if the others are accepted, too: the draws were too few."""
+        return False if self.right <= ALARM else True if self.wrong <= ALARM else None
 
 
-def check_frequencies(case: Case, trials: int, bits: Bits | None = None) -> Frequencies:
-    """Draw from the histogram where the test has the most power, and test the frequencies."""
-    rare = _LEAST_EXPECTED / trials
-    with working_precision(_PRECISION):
-        histogram, k, right, wrong = max(_candidates(case), key=lambda each: _power(each[2], each[3], rare))
-        power = _power(right, wrong, rare)
-    needed = math.ceil(_CLEAR / power) if power else math.inf
-    draws = int(min(max(trials, needed), _MOST_MORE * trials))
-    seen = draw_outputs(case.build(k), histogram, draws, bits)
+def check_frequencies(
+    case: Case,
+    trials: int,
+    bits: Bits | None = None,
+    *,
+    relation: str = "add-remove",
+    k: int = 2,
+    many: bool = False,
+) -> Frequencies:
+    """Draw where the test has the most power, and test the frequencies. `many` draws by `draw_many`."""
+    plan = find_plan(case, trials, relation=relation, k=k)
+    draws = int(min(max(trials, plan.needed), MOST_MORE * trials))
+    seen = draw_outputs(case.build(plan.k, relation), plan.histogram, draws, bits, many=many)
     return Frequencies(
-        histogram=histogram,
-        k=k,
+        histogram=plan.histogram,
+        k=plan.k,
         trials=draws,
-        right=_test(seen, right, draws),
-        wrong=max(_test(seen, law, draws) for law in wrong),
+        needed=plan.needed,
+        right=find_p_value(seen, plan.right),
+        wrong=max(find_p_value(seen, law) for law in plan.wrong),
     )
 
 
-def _candidates(case: Case) -> list[tuple[Histogram, int, Law, list[Law]]]:
-    """Histograms whose gaps suit epsilon, with the laws for it and for 30 % less and more."""
-    found = []
-    shapes = _NOISE_SHAPES if case.noisy else _SHAPES
-    k = 1 if case.noisy else min(2, case.largest_k or 2)
-    scales = _SCALES if case.needs_domain else (*_SCALES, *_LARGE_SCALES)
-    for shape, scale in itertools.product(shapes, scales):
-        unit = max(Fraction(1), scale / case.epsilon)
-        histogram = tuple(round(each * unit) for each in shape)
-        reach = round(8 * unit) if case.noisy else 0
-        laws = [
-            state_law(case.build(k, stretch=stretch), histogram, reach=reach) for stretch in (Fraction(1), *STRETCHES)
-        ]
-        found.append((histogram, k, laws[0], laws[1:]))
-    return found
+def find_plan(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Plan:
+    """Find counts for which few draws tell the stated law from those with an epsilon that is 30 % off."""
+    fitting = 1 if case.noisy else min(k, case.largest_k or k)
+    with working_precision(_PRECISION):
+        plans = [_plan(case, each, fitting, relation, trials) for each in _list_histograms(case)]
+    return min(plans, key=lambda plan: plan.needed)
 
 
-def _power(right: Law, wrong: list[Law], rare: float) -> float:
-    """How far the wrong laws are from the right one: chi-square for one draw, with rare outputs as one cell."""
-    divergences = []
-    for law in wrong:
-        # A law with another epsilon may have another threshold, below which no output is.
-        cells = [(float(p.mid()), float(law.get(output, arb(0)).mid())) for output, p in right.items()]
-        kept = [(p, q) for p, q in cells if min(p, q) > rare]
-        kept.sort(key=lambda cell: cell[1], reverse=True)
-        rest = (1 - sum(p for p, _ in kept), 1 - sum(q for _, q in kept))
-        if rest[1] < rare and kept:  # the test joins it to the smallest other cell
-            p, q = kept.pop()
-            rest = (rest[0] + p, rest[1] + q)
-        divergences.append(sum((p - q) ** 2 / q for p, q in [*kept, rest] if q > 0))
-    return min(divergences)
-
-
-def _test(seen: Counter[Output], law: Law, trials: int) -> float:
-    """The p-value of a sample; outputs that the law leaves out are one cell."""
+def find_p_value(seen: Sequence[Output], law: Law) -> float:
+    """Bound the p-value of a sample; outputs that the law leaves out are one cell."""
+    counts = Counter(seen)
     chances = [float(p.mid()) for p in law.values()]
-    counts = [seen[output] for output in law]
-    rest, others = 1 - sum(chances), trials - sum(counts)
+    found = [counts[output] for output in law]
+    rest, others = 1 - sum(chances), len(seen) - sum(found)
     if rest < 1e-12 and others:
         return 0.0  # an output that cannot be
-    return p_value([*counts, others], [*chances, max(rest, 0.0)])
+    return bound_p_value([*found, others], [*chances, max(rest, 0.0)])
+
+
+def _list_histograms(case: Case) -> list[Histogram]:
+    """List histograms whose gaps suit epsilon."""
+    shapes = _NOISE_SHAPES if case.noisy else _SHAPES
+    scales = _SCALES if case.needs_domain else (*_SCALES, *_LARGE_SCALES)
+    units = [max(Fraction(1), scale / case.epsilon) for scale in scales]
+    found = [tuple(round(each * unit) for each in shape) for shape, unit in itertools.product(shapes, units)]
+    return list(dict.fromkeys(found))
+
+
+def _plan(case: Case, histogram: Histogram, k: int, relation: str, trials: int) -> Plan:
+    reach = round(8 * max(Fraction(1), 1 / case.epsilon)) if case.noisy else 0
+    right, *wrong = (
+        state_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
+        for stretch in (Fraction(1), *STRETCHES)
+    )
+    entropy = min(_find_entropy(right, law, LEAST_EXPECTED / trials) for law in wrong)
+    needed = math.ceil(_CLEAR / entropy) if entropy > 0 else math.inf
+    return Plan(histogram=histogram, k=k, right=right, wrong=wrong, needed=needed)
+
+
+def _find_entropy(right: Law, wrong: Law, rare: float) -> float:
+    """The entropy of the right law relative to a wrong one, for one draw, with rare outputs as one cell."""
+    # A law with another epsilon may have another threshold, below which no output is.
+    cells = [(float(p.mid()), float(wrong.get(output, arb(0)).mid())) for output, p in right.items()]
+    kept = [(p, q) for p, q in cells if min(p, q) > rare]
+    rest = (1 - sum(p for p, _ in kept), 1 - sum(q for _, q in kept))
+    return sum(p * math.log(p / q) for p, q in [*kept, rest] if p > 0 and q > 0)

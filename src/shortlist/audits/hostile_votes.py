@@ -42,13 +42,17 @@ class Neighbours:
     kind: str
     people: list[list[Any]]
     cap: int | None
+    first: bool = False
+    """Whether the rows of the last person come before all others. An engine may trust what it reads first."""
 
     def table(self, *, last: bool) -> pyarrow.Table:
         """The votes as a table, with or without the last person."""
         import pyarrow as pa
 
-        people = self.people if last else self.people[:-1]
-        rows = [(person, item) for person, items in enumerate(people) for item in items]
+        rows = [(person, item) for person, items in enumerate(self.people[:-1]) for item in items]
+        if last:
+            own = [(len(self.people) - 1, item) for item in self.people[-1]]
+            rows = [*own, *rows] if self.first else [*rows, *own]
         name = _VOTES[self.kind][0]
         kind = pa.decimal128(20, 5) if self.kind == "decimal" else pa.timestamp("us") if "time" in name else name
         users = pa.array([person for person, _ in rows], pa.int64())
@@ -64,7 +68,8 @@ def invent_neighbours(bits: Bits) -> Neighbours:
     domain = choose([same, same, same, "text", *DOMAINS], bits)
     values = [*_VOTES[kind][1], None]
     people = [[choose(values, bits) for _ in range(1 + below(6, bits))] for _ in range(2 + below(5, bits))]
-    return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=choose([None, 1, 2], bits))
+    cap, first = choose([None, 1, 2], bits), choose([False, True], bits)
+    return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=cap, first=first)
 
 
 def choose(values: Sequence[_Value], bits: Bits) -> _Value:

@@ -7,18 +7,29 @@ one histogram and from above for its neighbour. Both bounds hold with a probabil
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from fractions import Fraction
 
 from shortlist.audits.cases import Case
 from shortlist.audits.events import choose_event
+from shortlist.audits.frequencies import MOST_MORE
+from shortlist.audits.laws import Items
 from shortlist.audits.privacy_loss import Pair
 from shortlist.audits.sampling import draw_outputs
-from shortlist.audits.stated import Output
+from shortlist.audits.stated import Output, state_law
 from shortlist.audits.statistics import bound_above, bound_below
+from shortlist.exact.balls import working_precision
 from shortlist.exact.bits import Bits
 
 FAILURE = 1e-9
+
+
+FACTORS = (2, 4, 8)
+"""The draws must be enough to notice an epsilon that is too large by one of these factors."""
+
+_PRECISION = 96
+_REACH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,25 +38,66 @@ class LowerBound:
 
     pair: Pair
     trials: int
+    promised: Fraction
     epsilon: float
     """Epsilon is at least this, given the delta that is promised; −inf if nothing is proven."""
+    power: str | None
+    """What so many draws would have shown, in words. None if they show too little."""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the bound is at most what is promised. None if it could hardly have been above."""
+        return False if self.epsilon > self.promised else None if self.power is None else True
 
 
 def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None) -> LowerBound:
     """Draw from two neighbours, and bound epsilon from below, in both directions."""
     mechanism = case.build(pair.k, pair.relation)
+    promise = mechanism.guarantee
+    draws, power = next(
+        ((draws, power) for draws in (trials, MOST_MORE * trials) if (power := _find_power(case, pair, draws // 2))),
+        (trials, None),
+    )
+    half = draws // 2
     choosing, bounding = (
-        [draw_outputs(mechanism, histogram, trials // 2, bits) for histogram in (pair.here, pair.there)]
+        [Counter(draw_outputs(mechanism, histogram, half, bits)) for histogram in (pair.here, pair.there)]
         for _ in range(2)
     )
-    delta, half = float(mechanism.guarantee.delta), trials // 2
+    delta = float(promise.delta)
     best = -math.inf
     for one, other in ((0, 1), (1, 0)):
         order = sorted(choosing[one], key=lambda output: (choosing[other][output] + 1) / choosing[one][output])
         shares = [(choosing[one][output] / half, choosing[other][output] / half) for output in order]
         event = set(order[: choose_event(shares, half, delta).size])
         best = max(best, _bound(event, bounding[one], bounding[other], half, delta))
-    return LowerBound(pair=pair, trials=trials, epsilon=best)
+    return LowerBound(pair=pair, trials=draws, promised=promise.epsilon, epsilon=best, power=power)
+
+
+def _find_power(case: Case, pair: Pair, half: int) -> str | None:
+    """Say which error so many draws would show: an epsilon that is too large, or a list that cannot be."""
+    promise = case.build(pair.k, pair.relation).guarantee
+    delta, epsilon = float(promise.delta), float(promise.epsilon)
+    for factor in FACTORS if case.needs_domain else ():
+        here, there = _state_both(case, pair, Fraction(factor))
+        for one, other in ((here, there), (there, here)):
+            chances = sorted(((p, other.get(each, 0.0)) for each, p in one.items() if p > 0), key=lambda x: x[1] / x[0])
+            if choose_event(chances, half, delta).epsilon > epsilon:
+                return f"{factor} times this epsilon"
+    lists: defaultdict[Items, float] = defaultdict(float)
+    for output, p in _state_both(case, pair, Fraction(1))[1].items():
+        lists[output.items] += p
+    # Every list must be possible if there is a domain. Without one, a list of new items must be rare.
+    chance = min(lists.values()) if case.needs_domain else max(lists.values())
+    shows = choose_event([(chance, 0.0)], half, delta).epsilon > epsilon
+    return "a list that only one of the two allows" if shows else None
+
+
+def _state_both(case: Case, pair: Pair, stretch: Fraction) -> tuple[dict[Output, float], dict[Output, float]]:
+    """The probability of each output here, and there."""
+    mechanism = case.build(pair.k, pair.relation, stretch=stretch)
+    with working_precision(_PRECISION):
+        here, there = (state_law(mechanism, each, reach=_REACH) for each in (pair.here, pair.there))
+        return {each: float(p.mid()) for each, p in here.items()}, {each: float(p.mid()) for each, p in there.items()}
 
 
 def find_far_pair(case: Case) -> Pair:

@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
+import numpy as np
 from flint import arb
 
 from shortlist.audits.cases import Case
@@ -18,10 +19,15 @@ from shortlist.audits.stated import Law, state_law
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.mechanisms import Threshold
+from shortlist.privacy import Guarantee
 
 _PRECISION = 128
 _TRIALS = 2500
 _WIDE = (12, 11, 6, 1, 0)
+_ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8), Fraction(32))
+"""The orders of the Rényi divergences that are compared with rho."""
+_SURE = 1e-6
+"""A float that is so far below a bound needs no ball."""
 _NEAR = 20
 """Up to this reach, pairs of noisy counts are few enough to be enumerated."""
 
@@ -45,8 +51,12 @@ class Enumeration:
     """The largest logarithm of a ratio of two probabilities."""
     divergence: float
     """The largest hockey-stick divergence at epsilon, rounded up; what was not enumerated is counted in full."""
+    rho: float
+    """The largest Rényi divergence of an order, divided by the order."""
+    promise: Guarantee
+    """The weakest guarantee that the mechanism states for these pairs."""
     private: bool
-    """Whether no probability proves the guarantee wrong."""
+    """Whether no probability proves a stated guarantee wrong, and the guarantee is the one that was asked for."""
     telling: Pair
     """The pair that samples can tell apart best."""
 
@@ -54,16 +64,18 @@ class Enumeration:
 def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> Enumeration:
     """Compare the exact laws on all pairs of neighbours of one relation, with d up to a number."""
     with working_precision(_PRECISION):
-        worst, telling, best = _Worst(case), None, -1.0
+        worst, telling, best = _Worst(case, relation), None, -math.inf
         for pair in list_pairs(case, relation, largest_d):
             gain = worst.compare(pair)
-            if gain > best:
+            if telling is None or gain > best:
                 telling, best = pair, gain
         assert telling is not None
         return Enumeration(
             pairs=worst.pairs,
             loss=worst.loss,
             divergence=worst.divergence,
+            rho=worst.rho,
+            promise=worst.promise,
             private=worst.private,
             telling=telling,
         )
@@ -96,36 +108,69 @@ def _list_histograms(case: Case, relation: str, largest_d: int) -> Iterator[tupl
 
 
 class _Worst:
-    """The largest loss and divergence of the pairs that were compared."""
+    """The largest loss and divergences of the pairs that were compared."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, relation: str) -> None:
         self._case = case
-        self._factor = ball(case.epsilon).exp()
         self._law = lru_cache(maxsize=100_000)(self._state)
-        self.pairs, self.loss, self.divergence, self.private = 0, 0.0, 0.0, True
+        self.promise = case.build(1, relation).guarantee
+        self.pairs, self.loss, self.divergence, self.rho, self.private = 0, 0.0, 0.0, 0.0, True
 
     def compare(self, pair: Pair) -> float:
         """Take one pair into account, and estimate which epsilon samples from it would prove."""
-        delta = self._case.build(pair.k, pair.relation).guarantee.delta
+        promise = self._read_promise(pair)
         here, there = (self._law(h, pair.k, pair.relation) for h in (pair.here, pair.there))
         shown = -math.inf
         for one, other in ((here, there), (there, here)):
             shared = [(p, other[output]) for output, p in one.items() if output in other]
-            if delta:
-                self._look_at_divergence(shared, delta)
-            elif any(p > self._factor * q for p, q in shared):
-                self.private = False
+            self._look_at_epsilon(shared, promise)
             floats = sorted((float(q.mid()) / float(p.mid()), float(p.mid()), float(q.mid())) for p, q in shared)
+            self._look_at_rho(shared, floats, promise)
             self.loss = max(self.loss, -math.log(floats[0][0]))
             impossible = 0.0 if self._case.needs_domain else max(0.0, 1 - sum(p for _, p, _ in floats))
             chances = [(impossible, 0.0), *((p, q) for _, p, q in floats)]
-            event = choose_event(chances, _TRIALS, float(delta))
+            event = choose_event(chances, _TRIALS, float(promise.delta))
             shown = max(shown, event.epsilon)
         self.pairs += 1
         return shown
 
-    def _look_at_divergence(self, shared: list[tuple[arb, arb]], delta: Fraction) -> None:
-        gaps = (p - self._factor * q for p, q in shared)
+    def _read_promise(self, pair: Pair) -> Guarantee:
+        """Read what the mechanism states, which must not be weaker than what it was built for."""
+        promise = self._case.build(pair.k, pair.relation).guarantee
+        asked = (self._case.epsilon, self._case.delta or 0, pair.relation)
+        if promise.epsilon > asked[0] or promise.delta > asked[1] or promise.neighbours != asked[2]:
+            self.private = False
+        if (promise.rho or 0) > (self.promise.rho or 0):
+            self.promise = promise
+        return promise
+
+    def _look_at_epsilon(self, shared: list[tuple[arb, arb]], promise: Guarantee) -> None:
+        factor = _exp(promise.epsilon)
+        if promise.delta:
+            self._look_at_divergence(shared, factor, promise.delta)
+        elif any(p > factor * q for p, q in shared):
+            self.private = False
+
+    def _look_at_rho(
+        self, shared: list[tuple[arb, arb]], floats: list[tuple[float, float, float]], promise: Guarantee
+    ) -> None:
+        """Compare Σ p^α·q^(1−α) with e^(α(α−1)ρ). Outputs that are not enumerated would make the sum larger."""
+        if promise.rho is None:
+            return
+        ratios, weights = np.array([1 / ratio for ratio, _, _ in floats]), np.array([p for _, p, _ in floats])
+        for order in _ORDERS:
+            moment = float((weights * ratios ** float(order - 1)).sum())
+            seen = math.log(moment) / float(order * (order - 1)) if moment > 0 else 0.0
+            self.rho = max(self.rho, seen)
+            if seen > float(promise.rho) * (1 - _SURE) and self._exceeds(shared, order, promise.rho):
+                self.private = False
+
+    def _exceeds(self, shared: list[tuple[arb, arb]], order: Fraction, rho: Fraction) -> bool:
+        total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
+        return bool(total > _exp(order * (order - 1) * rho))
+
+    def _look_at_divergence(self, shared: list[tuple[arb, arb]], factor: arb, delta: Fraction) -> None:
+        gaps = (p - factor * q for p, q in shared)
         seen = sum((p for p, _ in shared), arb(0))
         bound = sum((gap for gap in gaps if not gap < 0), arb(0)) + arb(1) - seen
         self.divergence = max(self.divergence, float(bound.upper()))
@@ -149,3 +194,9 @@ def _find_reach(case: Case, relation: str) -> int:
     assert case.cap is not None
     moved = case.cap * mechanism.neighbours.sensitivity
     return math.ceil(4 * math.sqrt(moved / (2 * mechanism.guarantee.rho)))
+
+
+@cache
+def _exp(exponent: Fraction) -> arb:
+    """e to a power, at the precision of the enumeration."""
+    return ball(exponent).exp()

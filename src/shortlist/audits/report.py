@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -17,7 +18,7 @@ from shortlist.atomic_files import write_whole
 from shortlist.privacy.numbers import write_exact
 from shortlist.version import __version__
 
-SCHEMA = "shortlist.audit/1"
+SCHEMA = "shortlist.audit/2"
 
 _PACKAGES = ("numpy", "python-flint", "pyarrow", "duckdb", "pandas", "polars", "ibis-framework", "pyspark")
 _NOTE = (
@@ -27,6 +28,23 @@ _NOTE = (
 )
 
 
+class Result(StrEnum):
+    """How a check, or a whole audit, ended."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    """What was found contradicts the promise."""
+    NOT_DECIDED = "not decided"
+    """The check was too small to notice an error. It says how many draws it needs."""
+    NOT_RUN = "not run"
+    """The check needs something that is not there, and says what."""
+
+    @classmethod
+    def read(cls, passed: bool | None) -> Result:
+        """Read the answer of a test, which is None if the test had no power."""
+        return cls.NOT_DECIDED if passed is None else cls.PASS if passed else cls.FAIL
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """The result of one check."""
@@ -34,16 +52,10 @@ class Finding:
     subject: str
     """The mechanism, or the engine, that was checked."""
     check: str
-    passed: bool | None
-    """None if the check was not run."""
+    result: Result
     found: str
     """What was found, next to its limit, in words."""
     details: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def result(self) -> str:
-        """pass, fail, or not run."""
-        return "not run" if self.passed is None else "pass" if self.passed else "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,38 +66,48 @@ class AuditReport:
     epsilon: Fraction
     trials: int
     findings: tuple[Finding, ...]
+    secure: bool = True
+    """Whether the randomness was that of the operating system."""
+
+    @property
+    def result(self) -> Result:
+        """The whole result: fail if a check failed; pass if some were run, and all of those passed."""
+        results = {each.result for each in self.findings}
+        if Result.FAIL in results:
+            return Result.FAIL
+        return Result.PASS if Result.PASS in results and Result.NOT_DECIDED not in results else Result.NOT_DECIDED
 
     @property
     def passed(self) -> bool:
-        """Whether checks were run and none of them failed."""
-        results = [each.passed for each in self.findings]
-        return False not in results and True in results
+        """Whether checks were run, and all of them passed."""
+        return self.result is Result.PASS
 
     @property
     def verdict(self) -> str:
         """Say in one sentence how the audit ended."""
         results = [each.result for each in self.findings]
         counts = ", ".join(f"{results.count(name)} {words}" for name, words in _COUNTED.items() if name in results)
-        return f"{'PASS' if self.passed else 'FAIL'}: {counts}"
+        return f"{self.result.upper()}: {counts}"
 
     def __str__(self) -> str:
         """The summary to file: where and when, each finding, and the verdict."""
         lines = [
             f"Audit of shortlist {__version__} on Python {platform.python_version()}",
             f"{self.made:%Y-%m-%d %H:%M} UTC, {platform.system()} {platform.machine()}",
-            f"epsilon {write_exact(self.epsilon)}, {self.trials:,} draws for each sample",
+            f"epsilon {write_exact(self.epsilon)}, {self.trials:,} draws or more for each sample, {self._source}",
         ]
         for subject, findings in groupby(self.findings, key=lambda each: each.subject):
             lines += ["", subject]
             for each in findings:
-                text = f"  {each.result:7} {each.check}: {each.found}"
-                lines += textwrap.wrap(text, 100, subsequent_indent=" " * 10, break_on_hyphens=False)
+                text = f"  {each.result:11} {each.check}: {each.found}"
+                lines += textwrap.wrap(text, 100, subsequent_indent=" " * 14, break_on_hyphens=False)
         return "\n".join([*lines, "", *textwrap.wrap(_NOTE, 78), "", self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON holds it."""
         return {
             "schema": SCHEMA,
+            "result": str(self.result),
             "passed": self.passed,
             "verdict": self.verdict,
             "made": self.made.isoformat(timespec="seconds"),
@@ -96,17 +118,22 @@ class AuditReport:
             "packages": {name: found for name in _PACKAGES if (found := _find_version(name))},
             "epsilon": write_exact(self.epsilon),
             "trials": self.trials,
+            "randomness": self._source,
             "findings": [
                 {
                     "subject": each.subject,
                     "check": each.check,
-                    "result": each.result,
+                    "result": str(each.result),
                     "found": each.found,
                     **each.details,
                 }
                 for each in self.findings
             ],
         }
+
+    @property
+    def _source(self) -> str:
+        return "randomness of the operating system" if self.secure else "randomness that the caller gave"
 
     def to_json(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the report to a file, whole or not at all."""
@@ -116,7 +143,12 @@ class AuditReport:
         write_whole(path, lambda file: file.write(text.encode()), force=force)
 
 
-_COUNTED = {"pass": "checks passed", "fail": "failed", "not run": "not run"}
+_COUNTED = {
+    Result.PASS: "checks passed",
+    Result.FAIL: "failed",
+    Result.NOT_DECIDED: "not decided",
+    Result.NOT_RUN: "not run",
+}
 
 
 def _find_version(package: str) -> str | None:

@@ -6,6 +6,7 @@ Tables are counted for a domain, and without one. Without a domain, the person m
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from shortlist.audits.engines import ENGINES, Engine, find_missing
 from shortlist.audits.hostile_votes import Neighbours, invent_neighbours
-from shortlist.audits.report import Finding
+from shortlist.audits.report import Finding, Result
 from shortlist.errors import DataError
 from shortlist.exact.bits import SeededBits, SystemBits
 from shortlist.profile import EVERY_LEVEL, Picks
@@ -27,8 +28,8 @@ Counts = dict[bytes | None, int] | str
 WITH_DOMAIN, WITHOUT_DOMAIN = "tables", "tables without a domain"
 _PAIRS = {WITH_DOMAIN: 30, WITHOUT_DOMAIN: 12}
 """How many pairs of tables each check counts."""
-_MOST_REFUSED = 10
-"""After this many pairs that were all refused, a check ends."""
+_MOST_IDLE = 10
+"""After this many pairs in which no count moved, a check ends."""
 _COLUMNS = {"person": "user", "item": "track"}
 
 
@@ -38,7 +39,9 @@ def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: i
     for engine in ENGINES:
         subject, missing = f"votes in {engine.name}", find_missing(engine)
         if missing is not None:
-            yield Finding(subject=subject, check=WITH_DOMAIN, passed=None, found=f"{missing} is not installed")
+            yield Finding(
+                subject=subject, check=WITH_DOMAIN, result=Result.NOT_RUN, found=f"{missing} is not installed"
+            )
             continue
         progress(f"{subject}: counting with and without one hostile person")
         for check in (WITH_DOMAIN, WITHOUT_DOMAIN):
@@ -46,34 +49,39 @@ def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: i
                 yield _check_engine(engine, subject, check, used)
             except Exception as error:  # of an engine: its text may quote the tables
                 found = f"the engine failed ({type(error).__name__}; seed {used})"
-                yield Finding(subject=subject, check=check, passed=False, found=found)
+                yield Finding(subject=subject, check=check, result=Result.FAIL, found=found)
     found = "it needs a server: the tests of the library start one"
-    yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, passed=None, found=found)
+    yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
 
 
 def _check_engine(engine: Engine, subject: str, check: str, seed: int) -> Finding:
     bits, least = SeededBits(seed), 1 if engine.slow else _PAIRS[check]
     listed = check == WITH_DOMAIN
-    wrong, refused, pairs = 0, 0, 0
+    seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
-        # Tables that the engine refuses show little, so at least one pair is counted.
-        while pairs < least or (refused == pairs < _MOST_REFUSED):
+        # Tables that are refused, or in which no count moves, show little. So at least one pair moves a count.
+        while seen["pairs"] < least or (not seen["moved"] and seen["pairs"] < _MOST_IDLE):
             pair = invent_neighbours(bits)
-            place = Path(folder) / str(pairs)
+            place = Path(folder) / str(seen["pairs"])
             place.mkdir()
-            pairs += 1
             before, after = (
                 count(pair, engine.hold(pair.table(last=last), place), listed=listed) for last in (False, True)
             )
-            refused += isinstance(after, str)
-            wrong += not may_differ(before, after, pair.cap, listed=listed)
-    said = f"in {wrong} pairs one person changed too much" if wrong else "no count moved by more than 1"
+            refused = isinstance(after, str)
+            wrong = not may_differ(before, after, pair.cap, listed=listed)
+            seen.update(pairs=1, refused=refused, moved=not refused and before != after, wrong=wrong)
+    pairs, passed = seen["pairs"], False if seen["wrong"] else True if seen["moved"] else None
+    said = {
+        True: f"no count moved by more than 1, and in {seen['moved']} pairs one moved",
+        False: f"in {seen['wrong']} pairs one person changed too much",
+        None: "no count moved in any pair, so that nothing is shown",
+    }[passed]
     return Finding(
         subject=subject,
         check=check,
-        passed=not wrong,
-        found=f"{said} ({pairs} {'pair' if pairs == 1 else 'pairs'} of tables; {refused} refused alike)",
-        details={"pairs": pairs, "refused": refused, "wrong": wrong, "seed": str(seed)},
+        result=Result.read(passed),
+        found=f"{said} ({pairs} {'pair' if pairs == 1 else 'pairs'} of tables; {seen['refused']} refused alike)",
+        details={name: seen[name] for name in ("pairs", "refused", "moved", "wrong")} | {"seed": str(seed)},
     )
 
 

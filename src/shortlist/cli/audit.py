@@ -14,6 +14,9 @@ from shortlist.safe_text import escape
 
 EXAMPLE = "shortlist audit --mechanism margin-joint --output audit.json"
 
+_NOT_DECIDED = 3
+"""The exit code if no check failed, and some had no power. 2 is for wrong parameters."""
+
 Only = Annotated[
     str | None, typer.Option(metavar="NAME", help="Check this mechanism only. [default: all, and the path of tables]")
 ]
@@ -33,7 +36,8 @@ def audit(
     """Check on this machine that mechanisms keep their promise.
 
     It enumerates exact laws, draws with the operating system's randomness, bounds epsilon from samples, and counts
-    tables with one hostile person more on every engine that is installed. The exit code is 1 if a check fails.
+    tables with one hostile person more on every engine that is installed. The exit code is 1 if a check fails, and 3
+    if none fails but some are not decided: they could not have noticed an error, and need more trials.
     """
     from shortlist.atomic_files import check_target
 
@@ -51,7 +55,7 @@ def audit(
     if not quiet:
         print(escape_lines(str(report)))
     if not report.passed:
-        raise typer.Exit(1)
+        raise typer.Exit(1 if report.result == "fail" else _NOT_DECIDED)
 
 
 def escape_lines(text: str) -> str:

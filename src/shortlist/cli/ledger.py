@@ -56,7 +56,7 @@ def create(
     quiet: options.Quiet = False,
 ) -> None:
     """Create a ledger in a new file."""
-    from shortlist.ledger import Ledger
+    from shortlist.ledger import Amount, Ledger
 
     made = Ledger.create(
         path,
@@ -69,6 +69,10 @@ def create(
         population=population,
     )
     remark(f"created {path}: {made.budget.guarantee}; accounting: {made.budget.accounting.in_words}", quiet=quiet)
+    if made.budget.accounting == "both":
+        remark(
+            f"Limits: {made.budget.write_left(Amount())}. A release with a delta and no rho needs basic.", quiet=quiet
+        )
 
 
 @app.command(epilog=options.example(EXAMPLES["show"]))
@@ -94,18 +98,23 @@ def show(path: File, output: Output = None, force: options.Force = False, quiet:
 @app.command(epilog=options.example(EXAMPLES["afford"]))
 def afford(
     path: File,
-    k: options.K,
+    k: options.Sizes,
     epsilon: options.Epsilon,
     votes_per_person: options.VotesPerPerson = None,
     mechanism: options.Mechanism = None,
     any_order: options.AnyOrder = False,
     beta: options.Beta = None,
     delta: options.Delta = None,
+    assess: options.Assess = None,
+    counts_epsilon: options.CountsEpsilon = None,
+    counts_rho: options.CountsRho = None,
+    counts_delta: options.CountsDelta = None,
     sensitivity: options.Sensitivity = 1,
     neighbours: options.Neighbours = "add-remove",
     unit: options.Unit = "person",
 ) -> None:
     """Print how many more releases like this one the budget covers. The options are those of select."""
+    from shortlist.cli.select import read_sizes
     from shortlist.ledger import Ledger
     from shortlist.mechanisms import DEFAULT_MECHANISM
     from shortlist.selection.terms import Terms
@@ -113,7 +122,7 @@ def afford(
     opened = Ledger.open(path)
     terms = Terms.read(
         mechanism or DEFAULT_MECHANISM,
-        k,
+        read_sizes(k),
         epsilon,
         neighbours,
         sensitivity=sensitivity,
@@ -121,6 +130,10 @@ def afford(
         ordered=False if any_order else None,
         beta=beta,
         delta=delta,
+        assess=assess,
+        counts_epsilon=counts_epsilon,
+        counts_rho=counts_rho,
+        counts_delta=counts_delta,
     )
     print(opened.afford(terms.state_guarantee(unit)))
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from shortlist.errors import BudgetError, ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import store
-from shortlist.ledger.budget import Amount, Budget, add_up
+from shortlist.ledger.budget import Accounting, Amount, Budget, add_up, write_rounded
 from shortlist.ledger.rows import (
     Charge,
     check_text,
@@ -25,6 +26,7 @@ from shortlist.ledger.rows import (
 from shortlist.mechanisms import Mechanism
 from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
+from shortlist.privacy.composition import strongest_rho
 from shortlist.privacy.numbers import Real, quote
 from shortlist.release.release import Release
 
@@ -35,6 +37,11 @@ _LONGEST_TIMEOUT = 10**6
 
 _SMALLER = "nothing was computed; ask for a smaller {epsilon}, or see `shortlist ledger show`"
 _SMALLER_PAIR = "nothing was computed; ask for a smaller {epsilon} or {delta}, or see `shortlist ledger show`"
+_SMALLER_SHARE = (
+    "nothing was computed; this release has no rho, so only basic accounting can cover it, and of the delta of this "
+    "ledger that may spend {share} (`show` prints both limits): ask for a smaller {delta}, or use a ledger with "
+    "{accounting='basic'}"
+)
 _NO_DELTA = (
     "nothing was computed; the budget has no delta, so it covers no release with one: leave {delta} out, or use "
     "another ledger"
@@ -70,7 +77,7 @@ class Ledger:
         cls,
         path: PathLike,
         *,
-        epsilon: Real,
+        epsilon: Real | None = None,
         delta: Real = 0,
         accounting: str | None = None,
         basic_share: Real | None = None,
@@ -84,6 +91,8 @@ class Ledger:
         `zcdp` (rhos), or `both`. With `both`, `basic_share` is the share of delta for basic, by default a half. The
         default accounting is `both` for a budget with a delta, and `basic` for one without.
         """
+        if epsilon is None:
+            raise ParameterError("{epsilon} must be given", hint="it is what all releases may have together")
         budget = Budget.plan(
             epsilon=epsilon,
             delta=delta,
@@ -219,11 +228,21 @@ class Ledger:
         raise BudgetError(
             "the budget is {budget}",
             "{left} is left; this release needs {guarantee}",
-            hint=_SMALLER if not guarantee.delta else _SMALLER_PAIR if self.budget.guarantee.delta else _NO_DELTA,
+            hint=self._find_hint(spent, guarantee),
             guarantee=guarantee,
             budget=self.budget.guarantee,
             left=self.budget.write_left(spent),
+            share=write_rounded(self.budget.basic_delta or Fraction(0), up=False),
         )
+
+    def _find_hint(self, spent: Amount, guarantee: Guarantee) -> str:
+        if not guarantee.delta:
+            return _SMALLER
+        if not self.budget.guarantee.delta:
+            return _NO_DELTA
+        # All of delta would have been enough, but a share of it is kept for zCDP accounting.
+        both = self.budget.accounting is Accounting.BOTH and strongest_rho(guarantee) is None
+        return _SMALLER_SHARE if both and spent.delta + guarantee.delta > self.budget.basic_delta else _SMALLER_PAIR
 
 
 def hash_record(release: Release) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.privacy.numbers import Real, quote, read_positive
+from shortlist.privacy.numbers import Real, quote, read_positive, read_whole
 from shortlist.profile import Profile
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
@@ -99,7 +99,7 @@ def invent_histogram(
     size, population = _read_whole(items, name="items", most=_MOST_ITEMS), _read_whole(people, name="people")
     steep = float(read_positive(1 if exponent is None else exponent, name="exponent"))
     shares = np.arange(1, size + 1, dtype=np.float64) ** -steep
-    votes = population * (votes_per_person or 1)
+    votes = population * (1 if votes_per_person is None else read_whole(votes_per_person, name="votes_per_person"))
     counts = np.minimum(np.floor(votes * shares / shares.sum()), population).astype(np.int64)
     each = votes_per_person or 1
     source = (

@@ -222,13 +222,12 @@ class Selector(Generic[Items]):
         """Draw once, and return the items with all that may be published about them.
 
         With `ledger`, the release is charged to that budget, with a `note`, before anything is drawn. Each release is
-        a charge of its own.
+        a charge of its own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory.
         """
         drawn_from, terms = read_bits(bits), self._terms
         check_may_release(self.mechanism, drawn_from)
-        account = None if ledger is None and note is None else self._open_account(ledger, note, drawn_from)
-        if account:
-            account.charge(self._tally.d)
+        account = self._open_account(ledger, note, drawn_from)
+        account.charge(self._tally.d)
         picks = self._prepared.draw(drawn_from)
         picks, spread = terms.extras.draw(self.mechanism, picks, self._tally, drawn_from)
         items, noisy = self._name(picks)
@@ -240,14 +239,13 @@ class Selector(Generic[Items]):
             sensitivity=terms.sensitivity,
             votes_per_person=terms.votes_per_person,
             noisy=noisy,
-            population=account.population if account else None,
+            population=account.population,
             chosen=picks.chosen,
             extras=terms.extras,
             spread=spread,
             declared=True,
         )
-        if account:
-            account.finish(release)
+        account.finish(release)
         warn(release, terms.people, stacklevel=3)
         return release
 
