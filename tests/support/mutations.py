@@ -62,8 +62,8 @@ MUTATIONS = (
     ),
     Mutation(  # earlier places do not use items up: exact numbers
         "mechanisms/joint/sequences.py",
-        "math.prod((self.allowed(r) - np.arange(self.k)).tolist())",
-        "math.prod((self.allowed(r)).tolist())",
+        "_multiply((self.allowed(r) - np.arange(self.k)).tolist())",
+        "_multiply((self.allowed(r)).tolist())",
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
     ),
     Mutation(  # earlier places do not use items up: floats
