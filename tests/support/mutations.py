@@ -109,7 +109,7 @@ MUTATIONS = (
         "tests/exact/test_uniform.py::test_the_incomplete_last_cycle_is_rejected",
     ),
     Mutation(  # the shuffle forgets what it moved
-        "exact/uniform.py",
+        "exact/shuffles.py",
         "moved[place] = moved.get(j, j)",
         "moved[place] = moved.get(place, j)",
         "tests/exact/test_uniform.py::test_distinct_below_is_uniform_over_all_that_fit",
