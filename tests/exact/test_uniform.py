@@ -9,8 +9,10 @@ from flint import arb, ctx
 from laws import p_value, sequences
 
 from shortlist import SeededBits, ShortlistError, SystemBits
+from shortlist.exact import shuffles
 from shortlist.exact.bits import is_secure
-from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_distinct_below
+from shortlist.exact.shuffles import draw_distinct_below
+from shortlist.exact.uniform import Uniform, draw_below, draw_below_each
 
 
 class Words:
@@ -104,3 +106,11 @@ def test_system_bits_differ_every_time():
     bits = SystemBits()
     assert is_secure(bits)
     assert len({bits.draw(16) for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize("bounds", [[9] * 9, [1, 2, 4, 4, 30], list(range(1, 40)), [1000] * 300])
+def test_steps_at_once_draw_what_single_steps_draw(bounds, monkeypatch):
+    """A shuffle of many steps is made at once; the same bits give the same integers."""
+    one_by_one = [draw_distinct_below(np.array(bounds), SeededBits(seed)).tolist() for seed in range(20)]
+    monkeypatch.setattr(shuffles, "_FEW", 0)
+    assert [draw_distinct_below(np.array(bounds), SeededBits(seed)).tolist() for seed in range(20)] == one_by_one

@@ -6,8 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+import pytest
 from flint import arb
 
+from shortlist.mechanisms.joint import blocks, sequences
 from shortlist.mechanisms.joint.blocks import LossCell
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.spans import Span
@@ -51,3 +53,11 @@ def count_allowed(ordered: list[int], last: int | None) -> int:
 def rate(epsilon: Fraction, relation: str) -> Fraction:
     """ε/2Δ."""
     return epsilon / (2 if relation == "add-remove" else 4)
+
+
+def treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat every number of factors as too many: coarse passes, blocks of several losses, small matrices."""
+    for name in ("_FEW_FACTORS", "_MANY_FACTORS", "_TOO_MANY_FACTORS"):
+        monkeypatch.setattr(blocks, name, 0)
+    monkeypatch.setattr(sequences, "_MANY_FACTORS", 0)
+    monkeypatch.setattr(sequences, "_CACHED", 64)

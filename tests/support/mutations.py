@@ -62,8 +62,8 @@ MUTATIONS = (
     ),
     Mutation(  # earlier places do not use items up: exact numbers
         "mechanisms/joint/sequences.py",
-        "math.prod((self.allowed(r) - np.arange(self.k)).tolist())",
-        "math.prod((self.allowed(r)).tolist())",
+        "_multiply((self.allowed(r) - np.arange(self.k)).tolist())",
+        "_multiply((self.allowed(r)).tolist())",
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
     ),
     Mutation(  # earlier places do not use items up: floats
@@ -109,7 +109,7 @@ MUTATIONS = (
         "tests/exact/test_uniform.py::test_the_incomplete_last_cycle_is_rejected",
     ),
     Mutation(  # the shuffle forgets what it moved
-        "exact/uniform.py",
+        "exact/shuffles.py",
         "moved[place] = moved.get(j, j)",
         "moved[place] = moved.get(place, j)",
         "tests/exact/test_uniform.py::test_distinct_below_is_uniform_over_all_that_fit",

@@ -41,15 +41,20 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return 1.01 * self.roundings * 2.0**-53
 
+    def take(self, index: IntArray | slice) -> Scaled:
+        """Return some of the numbers."""
+        return Scaled(mantissa=self.mantissa[index], exponent=self.exponent[index], roundings=self.roundings)
+
     def align(self, ceiling: int) -> FloatArray:
         """Divide the numbers by 2^ceiling and return floats. Those below 2^-1022 may lose digits or become 0."""
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
-def product(parts: Iterable[FloatArray]) -> Scaled:
-    """Multiply the rows of matrices of positive integers, all with the same columns.
+def product(parts: Iterable[FloatArray], *, safe: int = 1000) -> Scaled:
+    """Multiply the rows of matrices of positive integers. All have the same columns, or one column for all.
 
-    The rows of one matrix must multiply to less than 2^1000. The product over all matrices has no bound.
+    Any `safe` rows of a matrix must multiply to less than 2^1000. A matrix has at most 1000 times as many rows. The
+    product over all matrices has no bound.
 
     >>> numbers = product([np.array([[3.0, 10.0], [5.0, 10.0]]), np.array([[2.0, 1.0]])])
     >>> numbers.align(0)
@@ -59,11 +64,23 @@ def product(parts: Iterable[FloatArray]) -> Scaled:
     exponent: IntArray | int = 0
     roundings = 0
     for factors in parts:
-        part, shift = np.frexp(np.multiply.reduce(factors, axis=0))
+        part, shift = _multiply_rows(factors, safe)
         mantissa, carry = np.frexp(mantissa * part)
         exponent = exponent + shift.astype(np.int64) + carry
         roundings += len(factors)
     return Scaled(mantissa=np.asarray(mantissa), exponent=np.asarray(exponent), roundings=roundings)
+
+
+def _multiply_rows(factors: FloatArray, safe: int) -> tuple[FloatArray, IntArray]:
+    """Multiply the rows in groups of `safe`, then the mantissas of the groups: 1000 of them give 2^-1000 or more."""
+    whole = len(factors) // safe * safe
+    if len(factors) <= safe:
+        return np.frexp(np.multiply.reduce(factors, axis=0))
+    mantissas, shifts = np.frexp(np.multiply.reduce(factors[:whole].reshape(-1, safe, factors.shape[1]), axis=1))
+    rest, last = np.frexp(np.multiply.reduce(factors[whole:], axis=0))
+    mantissa, carry = np.frexp(np.multiply.reduce(mantissas, axis=0))
+    mantissa, again = np.frexp(mantissa * rest)
+    return mantissa, shifts.sum(axis=0, dtype=np.int64) + last + carry + again
 
 
 def concatenate(parts: Sequence[Scaled]) -> Scaled:

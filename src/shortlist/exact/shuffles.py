@@ -1,4 +1,4 @@
-"""Many Fisher–Yates shuffles at once: the draws of `draw_distinct_below`, a row for each list.
+"""Fisher–Yates shuffles of the integers 0, 1, 2, …: one, or many at once with a row for each list.
 
 Step j of a shuffle takes the integer at a uniform place p_j ≥ j, and puts the integer at place j there. Let v_j be the
 integer at place j when step j begins. It is v_i for the last i < j with p_i = j, or j itself if there is none. Step j
@@ -13,7 +13,28 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import draw_below_each_short
+from shortlist.exact.uniform import draw_below_each, draw_below_each_short
+
+_FEW = 1 << 9
+
+
+def draw_distinct_below(bounds: IntArray, bits: Bits) -> IntArray:
+    """Draw distinct integers. The j-th is uniform among those in [0, bounds[j]) that are not drawn yet.
+
+    The bounds must not fall, and bounds[j] > j. Few steps are made one by one, and only integers that have moved are
+    stored.
+    """
+    first = np.arange(len(bounds))
+    places = draw_below_each(bounds - first, bits) + first
+    if len(bounds) > _FEW:
+        drawn_at_once: IntArray = _take(places[None])[0]
+        return drawn_at_once
+    moved: dict[int, int] = {}
+    drawn = []
+    for j, place in enumerate(places.tolist()):
+        drawn.append(moved.get(place, place))
+        moved[place] = moved.get(j, j)
+    return np.array(drawn)
 
 
 def distinct_below_each(bounds: IntArray, bits: Bits) -> IntArray:

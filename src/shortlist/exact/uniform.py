@@ -65,23 +65,6 @@ def draw_below_each_short(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.i
     return (words % divisors).astype(np.int64)
 
 
-def draw_distinct_below(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-    """Draw distinct integers. The j-th is uniform among those in [0, bounds[j]) that are not drawn yet.
-
-    The bounds must not fall, and bounds[j] > j. This is a Fisher–Yates shuffle of the integers 0, 1, 2, … Step j
-    swaps the integer at place j with the one at a uniform place in [j, bounds[j]). Only integers that have moved
-    are stored.
-    """
-    first = np.arange(len(bounds))
-    places = (draw_below_each(bounds - first, bits) + first).tolist()
-    moved: dict[int, int] = {}
-    drawn = []
-    for j, place in enumerate(places):
-        drawn.append(moved.get(place, place))
-        moved[place] = moved.get(j, j)
-    return np.array(drawn)
-
-
 class Uniform:
     """A uniform real number in [0, 1), of which only the leading bits have been drawn.
 

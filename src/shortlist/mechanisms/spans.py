@@ -18,7 +18,7 @@ from shortlist.exact.scaled import Scaled, powers
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.profile import EVERY_LEVEL
 
-_BITS_PER_NAT = 1.4426950408889634
+BITS_PER_NAT = 1.4426950408889634
 _CLOSE = 2.0**-40
 
 
@@ -73,7 +73,7 @@ def draw_reaches_each(
 
 def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
     """Return −log₂ q^r for each loss r. Its three roundings change it by far less than one bit."""
-    return np.asarray(losses, dtype=np.float64) * (float(rate) * _BITS_PER_NAT)
+    return np.asarray(losses, dtype=np.float64) * (float(rate) * BITS_PER_NAT)
 
 
 def lengths(rate: Fraction, widths: IntArray) -> Scaled:

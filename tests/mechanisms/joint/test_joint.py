@@ -7,7 +7,7 @@ import pytest
 from contract import MechanismContract
 from flint import arb, ctx
 from laws import exponential, losses, neighbours, random_histograms, sequences
-from mixtures import atoms, mixture_law, rate
+from mixtures import atoms, mixture_law, rate, treat_as_large
 from scipy.special import logsumexp
 
 from shortlist import FastJoint, Joint, SeededBits, top_k
@@ -48,6 +48,14 @@ class TestJointInWideBlocks(TestJoint):
     def few_blocks(self, monkeypatch):
         monkeypatch.setattr(blocks, "_MOST_BLOCKS", 3)
         monkeypatch.setattr(blocks, "_STEEP_BITS", 5)
+
+
+class TestJointAsIfLarge(TestJoint):
+    """The law, with losses cut and sequences counted as for a large k."""
+
+    @pytest.fixture(autouse=True)
+    def as_if_large(self, monkeypatch):
+        treat_as_large(monkeypatch)
 
 
 def log_laws(histograms, k, rate, tau):

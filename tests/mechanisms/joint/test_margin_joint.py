@@ -7,7 +7,7 @@ import pytest
 from contract import RELATIONS, MechanismContract
 from flint import ctx
 from laws import exponential, losses, margin, margin_losses, neighbours, random_histograms, small_histograms
-from mixtures import mixture_law, rate
+from mixtures import mixture_law, rate, treat_as_large
 
 from shortlist import Joint, MarginJoint, SeededBits, top_k
 from shortlist.exact.choice import Table
@@ -38,6 +38,14 @@ class TestMarginJointInWideBlocks(TestMarginJoint):
     def few_blocks(self, monkeypatch):
         monkeypatch.setattr(blocks, "_MOST_BLOCKS", 3)
         monkeypatch.setattr(blocks, "_STEEP_BITS", 5)
+
+
+class TestMarginJointAsIfLarge(TestMarginJoint):
+    """The law, with losses cut and sequences counted as for a large k."""
+
+    @pytest.fixture(autouse=True)
+    def as_if_large(self, monkeypatch):
+        treat_as_large(monkeypatch)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -16,13 +16,15 @@ from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 
 @pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 7, 100), (1000, 8, 16, 4)])
-def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, monkeypatch):
+@pytest.mark.parametrize("sort", [0, 512], ids=["search", "sort"])
+def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, sort, monkeypatch):
     """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
     monkeypatch.setattr(arrays, "_SHORT", short)
     monkeypatch.setattr(arrays, "_LONG", 2 * short)
     monkeypatch.setattr(arrays, "_COLUMNS", columns)
     monkeypatch.setattr(views, "_CHUNK", chunk)
     monkeypatch.setattr(views, "_SMALL", small)
+    monkeypatch.setattr(views, "_CHUNKS_PER_SORT", sort)
     rng = np.random.default_rng(0)
     for _ in range(400):
         d = int(rng.integers(1, 80))

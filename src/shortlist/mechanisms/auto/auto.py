@@ -14,8 +14,8 @@ from flint import arb
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, working_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.shuffles import permute_each
-from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
+from shortlist.exact.shuffles import draw_distinct_below, permute_each
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore, find_noise_rate
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.margin_joint import MarginJoint

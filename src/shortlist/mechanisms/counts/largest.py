@@ -18,7 +18,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
 from shortlist.exact.scaled import Scaled
-from shortlist.exact.uniform import draw_distinct_below
+from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.mechanisms.counts.calibrated import clip_counts
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile

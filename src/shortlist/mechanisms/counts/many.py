@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
-from shortlist.exact.uniform import draw_distinct_below, draw_words
+from shortlist.exact.shuffles import draw_distinct_below
+from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import ManyPicks

@@ -10,10 +10,11 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.scaled import concatenate, powers
+from shortlist.exact.scaled import Scaled, concatenate, powers
 from shortlist.mechanisms.joint.sequences import Sequences
-from shortlist.mechanisms.spans import Span, count_bits, lengths
+from shortlist.mechanisms.spans import BITS_PER_NAT, Span, count_bits, lengths
 from shortlist.mechanisms.weights import Weights
+from shortlist.profile import EVERY_LEVEL
 
 # These constants never change a probability. They trade the time of preparing for the time of drawing.
 _LEFT_OUT_BITS = 46
@@ -21,13 +22,14 @@ _LEFT_OUT_BITS = 46
 arithmetic rarer."""
 _COARSE_BLOCKS = 48
 """The number of blocks in a coarse first pass, which finds the blocks that carry the weight."""
-_FEW_FACTORS, _MANY_FACTORS = 1 << 13, 1 << 20
+_FEW_FACTORS, _MANY_FACTORS, _TOO_MANY_FACTORS = 1 << 13, 1 << 20, 1 << 22
 """Up to the first number of factors C_{r,j}, computing all is faster than a coarse pass; up to the second, than one
-more coarse pass."""
+more coarse pass; up to the third, than rejecting draws from blocks of several losses."""
 _MOST_BLOCKS = 2048
-"""For more losses than this, a block holds several, and a draw from it may be rejected."""
-_STEEP_BITS = 2
-"""N_r grows by less than 2^3 in a block, so a draw is accepted with a probability of at least 1/8."""
+"""For more losses or many factors, a block holds several losses, and a draw from it may be rejected."""
+_STEEP_BITS = 3
+"""N_r grows by less than 2^4 in a block, so a draw is accepted with a probability of at least 1/16. Where the weight is
+greatest, N_r grows as fast as q^r falls. In a block of 3 bits, that gives a probability of about 0.4."""
 
 
 class Blocks:
@@ -42,7 +44,8 @@ class Blocks:
             all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
             left_out = np.append(left_out, all_sequences - count_bits(rate, reach))
         self._left_out = left_out
-        self._starts, self._ends = _divide(sequences, first, last)
+        lasts, self._numbers, self._least = _divide(sequences, rate, first, last)
+        self._starts, self._ends = np.append(first, lasts[:-1] + 1)[: len(lasts)], lasts + 1
 
     def range(self, index: int) -> tuple[int, int | None]:
         """Return the block with an index in the table. The closing block has the end None."""
@@ -61,11 +64,11 @@ class Blocks:
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
     def weights(self, *, lowest: bool = False) -> Weights:
-        """Compute (q^start − q^end) N_{end−1} for every block, or with `lowest` (q^start − q^end) N_start."""
+        """Compute (q^start − q^end) N_{end−1} for every block, or with `lowest` a weight that has N_start or less."""
         parts = []
         if len(self._starts):
             weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)
-            parts.append(self._sequences.numbers(self._starts if lowest else self._ends - 1) * weights)
+            parts.append((self._least if lowest else self._numbers) * weights)
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
         return Weights(concatenate(parts), self._left_out)
@@ -83,7 +86,7 @@ class Blocks:
         """
         if not len(self._starts):
             return 0  # the best sequence alone weighs 1
-        numbers = self._sequences.numbers(self._starts) * powers(self._rate, self._starts)
+        numbers = self._numbers * powers(self._rate, self._ends - 1)
         _, shift = np.frexp(numbers.mantissa)
         return max(0, int((numbers.exponent + shift).max()) - 2)
 
@@ -129,9 +132,11 @@ def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, i
     are enough to compare them. Three bits allow for this, and for the error of `count_bits`.
     """
     first, last, outside = 0, limit, [np.empty(0)]
-    enough = _FEW_FACTORS
+    enough, stride = _FEW_FACTORS, -(-limit // _COARSE_BLOCKS)
+    # The bound of a block this wide is too large by as many bits as may be left out.
+    tight = _count_losses(rate, _LEFT_OUT_BITS)
     while (last - first) * sequences.k > enough:
-        edges = np.append(np.arange(first, last, -(-(last - first) // _COARSE_BLOCKS)), last)
+        edges = np.append(np.arange(first, last, stride), last)
         exponents = sequences.numbers(edges).exponent
         cost = count_bits(rate, edges)
         most = exponents[1:] - cost[:-1] + 3
@@ -139,28 +144,48 @@ def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, i
         begin, end = heavy[0], heavy[-1] + 1
         first, last = int(edges[begin]), int(edges[end])
         outside += [most[:begin], most[end:]]
-        if 2 * (end - begin) > len(most):
-            break
         # A second pass costs as much as the first. It pays only if very many factors are left.
         enough = _MANY_FACTORS
+        if stride <= tight:
+            break
+        stride = -(-(last - first) // _COARSE_BLOCKS) if 2 * (end - begin) <= len(most) else tight
     return first, last, np.concatenate(outside)
 
 
-def _divide(sequences: Sequences, first: int, last: int) -> tuple[IntArray, IntArray]:
-    """Cut [first, last) into blocks: single losses if there are few, otherwise blocks in which N_r grows little."""
-    stride = max(1, -(-(last - first) // _MOST_BLOCKS))
-    starts = np.arange(first, last, stride)
-    ends = np.append(starts[1:], last)[: len(starts)]
+def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tuple[IntArray, Scaled, Scaled]:
+    """Cut [first, last) into blocks: single losses if there are few, otherwise blocks in which N_r grows little.
+
+    Return the last loss of each block, N_r of that loss, and a lower bound of N_r in the block: N_r of the first loss
+    of all, or of the last loss before the block.
+    """
+    if first == last:
+        nothing = powers(rate, np.empty(0, dtype=np.int64))
+        return np.empty(0, dtype=np.int64), nothing, nothing
+    stride = _choose_stride(sequences.k, rate, last - first)
+    lasts = np.append(np.arange(first + stride - 1, last - 1, stride), last - 1)
+    numbers = sequences.numbers(lasts)
     if stride == 1:
-        return starts, ends
-    low, high = sequences.numbers(starts).exponent, sequences.numbers(ends - 1).exponent
-    while (steep := (high - low > _STEEP_BITS) & (ends - starts > 1)).any():
-        middles = (starts[steep] + ends[steep]) // 2
-        order = np.argsort(np.append(starts, middles))
-        low = np.append(low, sequences.numbers(middles).exponent)[order]
-        starts = np.append(starts, middles)[order]
-        # The left half ends in the middle, and the right half where the whole block did.
-        ends, high = np.append(ends, ends[steep]), np.append(high, high[steep])
-        ends[: len(steep)][steep], high[: len(steep)][steep] = middles, sequences.numbers(middles - 1).exponent
-        ends, high = ends[order], high[order]
-    return starts, ends
+        return lasts, numbers, numbers
+    start = sequences.numbers(np.array([first]))
+    while True:
+        least = concatenate([start, numbers.take(slice(-1))])
+        widths = np.diff(lasts, prepend=first - 1)
+        steep = (numbers.exponent - least.exponent > _STEEP_BITS) & (widths > 1)
+        if not steep.any():
+            return lasts, numbers, least
+        middles = lasts[steep] - widths[steep] // 2
+        order = np.argsort(np.append(lasts, middles))
+        numbers = concatenate([numbers, sequences.numbers(middles)]).take(order)
+        lasts = np.append(lasts, middles)[order]
+
+
+def _choose_stride(k: int, rate: Fraction, width: int) -> int:
+    """Choose how many losses a block holds at first."""
+    if width * k <= _TOO_MANY_FACTORS:
+        return -(-width // _MOST_BLOCKS)
+    return _count_losses(rate, _STEEP_BITS)
+
+
+def _count_losses(rate: Fraction, bits: int) -> int:
+    """Return how many losses make q^r fall by so many bits, and at least one."""
+    return max(1, min(EVERY_LEVEL, math.floor(bits / (rate * Fraction(BITS_PER_NAT)))))

@@ -22,8 +22,8 @@ from flint import arb
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
-from shortlist.exact.shuffles import distinct_below_each
-from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
+from shortlist.exact.shuffles import distinct_below_each, draw_distinct_below
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Prepared
@@ -98,7 +98,7 @@ class Mixture(Prepared):
     def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
         """Choose k items by their positions in falling order of count. Return them with the sequences drawn from.
 
-        Rounds  N_r grows by less than 2^3 in a block of several losses, so a list is accepted with probability 1/8.
+        Rounds  N_r grows by less than 2^4 in a block of several losses, so 1 of 16 lists is accepted or more.
         """
         while True:
             if (drawn := self._try_positions(Uniform(bits), bits)) is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -11,8 +13,11 @@ from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.profile import EVERY_LEVEL, Profile
 
 _LARGEST_TABLE = 1 << 22
-_CACHED = 1 << 14
+_FEW = 64
+_CACHED = 1 << 15
 _COLUMNS = 1 << 11
+_MANY_FACTORS = 1 << 16
+"""For more factors than this, those that are the same for all losses are multiplied once."""
 
 
 class Sequences:
@@ -38,6 +43,8 @@ class Sequences:
         self._earlier = np.arange(k, dtype=np.float64)
         self._lookup = _choose_lookup(profile, self.top, min(reach, self.widest))
         self._known: dict[int | None, int] = {}
+        self._safe = 1000 // profile.d.bit_length()
+        """How many factors certainly multiply to less than 2^1000."""
 
     def allowed(self, r: int | None) -> IntArray:
         """Return C_{r,j} for every j. Without r, every item is allowed at every position."""
@@ -56,12 +63,13 @@ class Sequences:
         if r is not None and r < 0:
             return 0
         if r not in self._known:
-            self._known[r] = math.prod((self.allowed(r) - np.arange(self.k)).tolist())
+            self._known[r] = _multiply((self.allowed(r) - np.arange(self.k)).tolist())
         return self._known[r]
 
     def numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
-        free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
+        highest = self._lookup.row(int(losses[-1]))
+        free = np.flatnonzero(highest > self._earlier + 1)
         if not len(free):  # N_r is 1 for all of them
             return product([np.ones((1, len(losses)))])
         parts = [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
@@ -69,9 +77,7 @@ class Sequences:
 
     def all_numbers(self) -> Scaled:
         """Compute N_∞ in the same way, as an array of one."""
-        left = self.profile.d - self._earlier[:, None]
-        group = _count_safe_factors(self.profile.d)
-        return product(left[start : start + group] for start in range(0, self.k, group))
+        return product(_cut(self.profile.d - self._earlier[:, None]), safe=self._safe)
 
     def loss(self, positions: IntArray) -> int:
         """Return L(s) of the sequence with the items at these positions in falling order of count."""
@@ -84,9 +90,16 @@ class Sequences:
         return losses
 
     def _numbers(self, free: IntArray, losses: IntArray) -> Scaled:
+        fixed = np.empty((0, 1))
+        if len(free) * len(losses) > _MANY_FACTORS:
+            lowest, highest = self._lookup.row(int(losses[0]))[free], self._lookup.row(int(losses[-1]))[free]
+            varies = lowest < highest
+            varies[0] = True  # one at least, for the shape of the result
+            fixed, free = (lowest - self._earlier[free])[~varies, None], free[varies]
         # Matrices that fit into the processor's cache.
-        group = max(1, min(_count_safe_factors(self.profile.d), _CACHED // len(losses)))
-        return product(self._factors(free[start : start + group], losses) for start in range(0, len(free), group))
+        rows = min(self._safe * 1000, max(self._safe, _CACHED // len(losses)))
+        varying = (self._factors(free[start : start + rows], losses) for start in range(0, len(free), rows))
+        return product(chain(_cut(fixed), varying), safe=self._safe)
 
     def _factors(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """C_{r,j} − (j − 1), a row for each j and a column for each loss."""
@@ -95,9 +108,21 @@ class Sequences:
         return factors
 
 
-def _count_safe_factors(largest: int) -> int:
-    """Return how many factors of at most `largest` certainly multiply to less than 2^1000."""
-    return 1000 // largest.bit_length()
+def _cut(column: FloatArray) -> Iterator[FloatArray]:
+    """Cut one column into parts that fit into the processor's cache."""
+    return (column[start : start + _CACHED // 2] for start in range(0, len(column), _CACHED // 2))
+
+
+def _multiply(numbers: list[int]) -> int:
+    """Multiply many integers, by halves: products of similar length are fast.
+
+    >>> _multiply([3] * 1000) == 3**1000
+    True
+    """
+    if len(numbers) <= _FEW:
+        return math.prod(numbers)
+    middle = len(numbers) // 2
+    return _multiply(numbers[:middle]) * _multiply(numbers[middle:])
 
 
 def _choose_lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Search:
@@ -140,15 +165,27 @@ class _Table:
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
-        first, width = int(losses[0]), len(losses)
-        if int(losses[-1]) - first != width - 1:
+        width, stride = _find_stride(losses)
+        if width < len(losses) - 1:
             return np.take(self._table, self._starts[positions, None] + losses)
-        # Consecutive losses read consecutive entries: row t of this view is the table from t onwards.
+        # Losses at equal distances read entries at equal distances: row t of this view is the table from t onwards.
         step = self._table.strides[0]
-        shape = (len(self._table) - width + 1, width)
-        windows: FloatArray = np.ndarray(shape, np.float64, self._table, strides=(step, step))
-        rows: FloatArray = windows[self._starts[positions] + first]
-        return rows
+        shape = (len(self._table) - (width - 1) * stride, width)
+        windows: FloatArray = np.ndarray(shape, np.float64, self._table, strides=(step, step * stride))
+        rows: FloatArray = windows[self._starts[positions] + int(losses[0])]
+        if width == len(losses):
+            return rows
+        last = self._table[self._starts[positions] + int(losses[-1])]
+        return np.concatenate([rows, last[:, None]], axis=1)
+
+
+def _find_stride(losses: IntArray) -> tuple[int, int]:
+    """Return how many of the first losses are at equal distances, and that distance."""
+    if len(losses) < 3:
+        return len(losses), int(losses[-1] - losses[0]) or 1
+    steps = losses[1:] - losses[:-1]
+    other = steps != steps[0]
+    return (int(other.argmax()) if other.any() else len(steps)) + 1, int(steps[0])
 
 
 class _Search:

@@ -14,7 +14,8 @@ import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import draw_distinct_below, draw_words
+from shortlist.exact.shuffles import draw_distinct_below
+from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.privacy.zcdp import rho_of_pure

@@ -24,8 +24,8 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
-from shortlist.exact.shuffles import distinct_below_each, permute_each
-from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
+from shortlist.exact.shuffles import distinct_below_each, draw_distinct_below, permute_each
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.spans import count_bits, draw_reaches, draw_reaches_each
 from shortlist.mechanisms.subset.grid import Grid, SetCell

@@ -15,6 +15,7 @@ from shortlist.profile import Picks, Profile
 
 _CHUNK = 1 << 14
 _SMALL = 1 << 12
+_CHUNKS_PER_SORT = 1 << 9
 
 
 class View(Protocol):
@@ -104,8 +105,13 @@ class Chunks:
         large = picks.levels >= self._cap
         if self._large is not None and large.any():
             found[large] = self._large.items(Picks(levels=picks.levels[large], ranks=picks.ranks[large]))
+        small = np.flatnonzero(~large)
+        if len(small) * _CHUNKS_PER_SORT > len(self._counts):
+            # So many picks lie in many chunks. Sorting all counts is faster than searching those.
+            found[small] = Window(self._counts, 0).items(Picks(levels=picks.levels[small], ranks=picks.ranks[small]))
+            return found
         searched: dict[tuple[int, int], IntArray] = {}
-        for pick in np.flatnonzero(~large):
+        for pick in small:
             level, rank = int(picks.levels[pick]), int(picks.ranks[pick])
             passed = np.cumsum(self._tallies[:, level])
             chunk = int(np.searchsorted(passed, rank, side="right"))

@@ -1,0 +1,112 @@
+"""Many items from many: faster ways to count sequences and to cut losses into blocks change no answer."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from mixtures import atoms, treat_as_large
+
+from shortlist import Joint, SeededBits, top_k
+from shortlist.exact.choice import Table
+from shortlist.mechanisms.joint import blocks, sequences
+from shortlist.mechanisms.joint.sequences import Sequences
+from shortlist.profile import Profile
+
+HISTOGRAMS = [
+    np.arange(400) % 41,
+    (3000 / np.arange(1, 300)).astype(int),
+    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
+    np.zeros(30, dtype=int),
+]
+NAMES = ["dense", "zipf", "giant", "zero"]
+
+
+@pytest.fixture
+def as_if_large(monkeypatch):
+    """Cut losses and count sequences as for a large k."""
+    treat_as_large(monkeypatch)
+
+
+@pytest.mark.parametrize("table", [1 << 22, 0], ids=["table", "search"])
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=NAMES)
+@pytest.mark.usefixtures("as_if_large")
+def test_numbers_are_within_their_bound(counts, table, monkeypatch):
+    """Losses at equal distances, at any distances, and at equal distances but the last: each N_r is near enough."""
+    monkeypatch.setattr(sequences, "_LARGEST_TABLE", table)
+    found = Sequences(Profile.of(counts), min(200, len(counts)), reach=10**6)
+    reach = min(found.widest, 60)
+    for losses in (range(0, reach + 1, 3), [0, 1, 5, 6, 60], [*range(0, 50, 7), 51], [4, 9], [8]):
+        asked = np.unique(np.minimum(list(losses), reach))
+        numbers = found.numbers(asked)
+        with ctx.workprec(200):
+            for r, mantissa, exponent in zip(asked.tolist(), numbers.mantissa, numbers.exponent, strict=True):
+                error = arb(float(mantissa)) * arb(2) ** int(exponent) / found.number(r) - 1
+                assert abs(error) <= arb(numbers.error)
+
+
+def test_a_long_list_is_counted_within_the_bound():
+    """The same with thousands of factors and nothing changed, for all sequences, too."""
+    counts = np.random.default_rng(3).integers(0, 50_000, size=5000)
+    found = Sequences(Profile.of(counts), 4000, reach=50_000)
+    asked = np.arange(2000, 3000, 7)
+    numbers, everything = found.numbers(asked), found.all_numbers()
+    with ctx.workprec(200):
+        for numbers_of, place, exact in [
+            *((numbers, place, found.number(int(asked[place]))) for place in (0, 71, len(asked) - 1)),
+            (everything, 0, found.number(None)),
+        ]:
+            value = arb(float(numbers_of.mantissa[place])) * arb(2) ** int(numbers_of.exponent[place])
+            assert abs(value / exact - 1) <= arb(numbers_of.error)
+
+
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=NAMES)
+@pytest.mark.usefixtures("as_if_large")
+def test_borders_are_within_their_bound(counts):
+    """Every border of a wide block lies within the slack, which covers what coarse passes leave out."""
+    prepared = Joint(k=6, epsilon=1).prepare(Profile.of(counts))
+    with ctx.workprec(256):
+        cells = list(atoms(prepared.cells()))
+        weights = [cell.weight() for cell in cells]
+        total = sum(weights, arb(0))
+        assert prepared.total().contains(total) or not all(cell.padded for cell in cells)
+        tabulated = dict(zip(prepared.edges(), prepared._table._borders, strict=False))
+        border = arb(0)
+        for cell, weight in zip(cells, weights, strict=True):
+            if (ours := tabulated.get(cell.span.start)) is not None:
+                share = arb(float(ours)) / arb(float(prepared._table._borders[-1]))
+                assert abs(share - border / total) < arb(prepared._table.slack)
+            border += weight
+
+
+@pytest.mark.parametrize("counts", HISTOGRAMS, ids=NAMES)
+@pytest.mark.parametrize("doubt", [1e-3, 1e9])
+@pytest.mark.usefixtures("as_if_large")
+def test_a_wide_error_bound_changes_no_answer(counts, doubt, monkeypatch):
+    """Balls find the wide block that floats find, for the same bits."""
+
+    def lists():
+        return [top_k(counts, k=6, epsilon=1, mechanism="joint", bits=SeededBits(s)).tolist() for s in range(15)]
+
+    answers = lists()
+    build = Table.__init__
+
+    def doubtful(self, weights, *, error, omitted):
+        build(self, weights, error=error + doubt, omitted=omitted)
+
+    monkeypatch.setattr(Table, "__init__", doubtful)
+    assert lists() == answers
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", "1", "100"])
+def test_a_block_is_not_steep(epsilon):
+    """In a block of several losses, N_r grows by less than a factor that bounds the rejections."""
+    counts = np.random.default_rng(4).integers(0, 100_000, size=3000)
+    prepared = Joint(k=3000, epsilon=epsilon).prepare(Profile.of(counts))
+    ranges = prepared._blocks.ranges()
+    assert ranges
+    for (_, before), (start, end) in pairwise(ranges):
+        assert before == start
+        if end - start > 1 and start % 5 == 0:
+            growth = prepared._sequences.number(end - 1) // prepared._sequences.number(start)
+            assert growth < 1 << (blocks._STEEP_BITS + 1)
