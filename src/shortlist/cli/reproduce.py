@@ -46,7 +46,7 @@ def reproduce(
     trials: Annotated[int | None, typer.Option(metavar="N", help="Lists for each error. [default: 200]")] = None,
     rounds: Annotated[int | None, typer.Option(metavar="N", help="Rounds for each time. [default: 20]")] = None,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 30]")
+        float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 40]")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same errors.")] = 0,
     output: Annotated[

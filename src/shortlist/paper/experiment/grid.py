@@ -59,7 +59,7 @@ class Grid:
     vary: tuple[str, ...] = ("k", "epsilon", "beta")
     trials: int = 200
     rounds: int = 20
-    seconds: float = 30.0
+    seconds: float = 40.0
     seed: int = 0
     coarse: bool = False
     """Whether Joint is timed at five k only on all data, not only on large data."""

@@ -20,7 +20,7 @@ AXES = {"k": "k", "epsilon": "ε", "beta": "β"}
 
 def choose_look(contender: Contender) -> dict[str, Any]:
     """How a program's line looks, and what the legend calls it."""
-    mechanism = MECHANISMS[contender.law]
+    mechanism = MECHANISMS[contender.mechanism]
     ours = contender.maker is Maker.OURS
     return {
         "color": mechanism.colour,

@@ -33,7 +33,7 @@ DEVIATIONS = (
     Deviation(
         point="Repetitions of a time",
         paper="200, all programs in turn at one setting; 5 for Joint without its sequence step",
-        here="by default 20 rounds over all settings, programs and data sets; a cell that takes long stops after 30 s, "
+        here="by default 20 rounds over all settings, programs and data sets; a cell that takes long stops after 40 s, "
         "but not before 4 rounds; the tables give the number",
     ),
     Deviation(
