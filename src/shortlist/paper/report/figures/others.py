@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.mechanisms import MECHANISMS
-from shortlist.paper.data.datasets import Histogram
+from shortlist.paper.data.datasets import TOP, Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.figures.style import (
@@ -25,8 +25,6 @@ from shortlist.paper.report.verdict.compare import compute_ratios
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-TOP = 300
 
 # What is divided by what, and how the line looks; with the released programs first.
 _SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
@@ -104,8 +102,7 @@ def draw_gaps(histograms: Sequence[Histogram]) -> Figure:
 
 def draw_gap(panel: Axes, histogram: Histogram) -> None:
     """Draw the differences between neighbours among the top scores, padded by 1."""
-    top = histogram.counts[: TOP + 1]
-    gaps = top[:-1] - top[1:] + 1
+    gaps = histogram.gaps() + 1
     panel.plot(np.arange(1, len(gaps) + 1), gaps, color=MECHANISMS["cdp-peel"].colour, linewidth=0.9)
     panel.set_yscale("log")
     use_whole_decades(panel)

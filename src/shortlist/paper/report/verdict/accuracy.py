@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shortlist.paper.data.datasets import DATASETS
 from shortlist.paper.experiment.contenders import Setting
 from shortlist.paper.experiment.grid import DEFAULT, SWEEPS
 from shortlist.paper.experiment.results import Results
@@ -40,6 +41,22 @@ def better_than_pnf_peel(results: Results, side: Side) -> Judgement:
 def better_than_cdp_peel(results: Results, side: Side) -> Judgement:
     """CDP-Peel's errors are larger at every k from 100 on."""
     return _larger(results, results.real, side.errors["cdp-peel"], side.errors["fastjoint"], _MODERATE)
+
+
+def good_where_gaps_are_large(results: Results, side: Side) -> Judgement:
+    """The errors of both peels are larger at every k from 100 on, on real data with large gaps."""
+    fast = side.errors["fastjoint"]
+    comparisons: list[Comparison] = []
+    said = []
+    for name in (each for each in results.real if DATASETS[each].wide_gaps):
+        for law in ("pnf-peel", "cdp-peel"):
+            comparisons += compare_errors(results, name, side.errors[law], fast, _MODERATE, "k")
+            values = compare_medians(results, name, fast, side.errors[law], _MODERATE)
+            if values:
+                said.append(f"{name}: median ℓ∞ + 1 over {law}'s {write_spread(values)}")
+    if not comparisons:
+        return Judgement.untested(_NO_DATA)
+    return judge_comparisons(comparisons, "; ".join(said))
 
 
 def good_on_news_and_not_on_games(results: Results, side: Side) -> Judgement:

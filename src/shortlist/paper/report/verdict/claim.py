@@ -19,7 +19,7 @@ class Holding(StrEnum):
     PART = "holds in part"
     NO = "does not hold"
     OPEN = "not decided"
-    """It was measured, but the trials are too few or too equal to say anything."""
+    """It was measured and not contradicted, but the trials are too few or too equal to confirm it."""
     UNTESTED = "not tested here"
 
 
@@ -89,26 +89,26 @@ class Comparison:
 
 
 def judge_comparisons(comparisons: Sequence[Comparison], measured: str, *, absence: bool = False) -> Judgement:
-    """Turn comparisons into a verdict.
+    """Turn comparisons into a verdict. The rule was fixed before the full run, and is in docs/reproduction.
 
-    A claim that is true at every comparison gets another verdict than "holds" or "not decided" with a chance of at
-    most 1 in 1,000. With `absence`, the claim is that there is no difference, and to see none is enough.
+    A claim that is true at every comparison gets the verdict "holds in part" or "does not hold" with a chance of at
+    most 1 in 1,000. With `absence`, the claim is that there is no difference. No test can confirm that, so to see none
+    is enough.
     """
     if not comparisons:
         return Judgement.untested("nothing that bears on it was measured")
+    total = len(comparisons)
     against = reject([each.if_true for each in comparisons])
-    confirmed = reject([each.if_false for each in comparisons])
-    where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
-    if where:
-        part = 2 * len(where) <= len(comparisons) and (absence or any(confirmed))
-        holding = Holding.PART if part else Holding.NO
-        measured += f"; contradicted in {len(where)} of {len(comparisons)} comparisons ({summarise(where)})"
+    contradicted = sum(against)
+    confirmed = total - contradicted if absence else sum(reject([each.if_false for each in comparisons]))
+    if contradicted:
+        holding = Holding.PART if contradicted <= confirmed else Holding.NO
     else:
-        holding = Holding.YES if absence or any(confirmed) else Holding.OPEN
-        measured += f"; contradicted in none of {len(comparisons)} comparisons"
-        if not absence:
-            measured += f", confirmed in {sum(confirmed)}"
-    return Judgement(holding=holding, measured=measured)
+        holding = Holding.YES if 2 * confirmed >= total else Holding.OPEN
+    where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
+    found = f"contradicted in {contradicted} of {total} comparisons ({summarise(where)})" if where else ""
+    measured += f"; {found or f'contradicted in none of {total} comparisons'}"
+    return Judgement(holding=holding, measured=measured if absence else f"{measured}, confirmed in {confirmed}")
 
 
 def summarise(places: Sequence[str], most: int = 4) -> str:
