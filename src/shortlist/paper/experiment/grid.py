@@ -81,6 +81,8 @@ class Grid:
                 raise ParameterError(
                     f"{{{name}}} must be at least {{least}}", "not {number}", least=least, number=number
                 )
+        if not self.seconds >= 0:  # This is also true of NaN.
+            raise ParameterError("{seconds} must be a number of at least 0", "not {number}", number=self.seconds)
 
     def error_cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
         """The cells whose errors are drawn, those of one k beside each other, so that Joint's sizes are found once."""

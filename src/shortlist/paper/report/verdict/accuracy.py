@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shortlist.paper.data.datasets import DATASETS
 from shortlist.paper.experiment.contenders import Setting
@@ -24,7 +25,7 @@ def no_worse_than_joint(results: Results, side: Side) -> Judgement:
         for vary in ("k", "epsilon"):
             # The claim is that nothing is larger, so only the other half of each comparison counts.
             found = compare_errors(results, name, joint, fast, SWEEPS[vary], vary)
-            comparisons += [Comparison(where=each.where, if_false=1.0, if_true=each.if_true) for each in found]
+            comparisons += [replace(each, if_false=1.0) for each in found]
         values = compare_medians(results, name, fast, joint, SWEEPS["k"])
         if values:
             said.append(f"{name} {write_spread(values)}")

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from shortlist.paper.experiment.contenders import PAPER_LAWS
 from shortlist.paper.experiment.results import Results
-from shortlist.paper.report.verdict.statistics import reject
+from shortlist.paper.report.verdict.statistics import ALPHA, reject
 
 
 class Holding(StrEnum):
@@ -86,6 +86,8 @@ class Comparison:
     """Small where the claim is confirmed."""
     if_true: float
     """Small where the claim is contradicted."""
+    smallest: float = 0.0
+    """The smallest chance that so many trials can give. It is large where the trials are too few to say anything."""
 
 
 def judge_comparisons(comparisons: Sequence[Comparison], measured: str, *, absence: bool = False) -> Judgement:
@@ -93,14 +95,17 @@ def judge_comparisons(comparisons: Sequence[Comparison], measured: str, *, absen
 
     A claim that is true at every comparison gets the verdict "holds in part" or "does not hold" with a chance of at
     most 1 in 1,000. With `absence`, the claim is that there is no difference. No test can confirm that, so to see none
-    is enough.
+    is enough, where the trials are enough to see one.
     """
     if not comparisons:
         return Judgement.untested("nothing that bears on it was measured")
     total = len(comparisons)
     against = reject([each.if_true for each in comparisons])
     contradicted = sum(against)
-    confirmed = total - contradicted if absence else sum(reject([each.if_false for each in comparisons]))
+    if absence:
+        confirmed = sum(each.smallest <= ALPHA / total for each in comparisons) - contradicted
+    else:
+        confirmed = sum(reject([each.if_false for each in comparisons]))
     if contradicted:
         holding = Holding.PART if contradicted <= confirmed else Holding.NO
     else:

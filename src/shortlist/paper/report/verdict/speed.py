@@ -13,10 +13,11 @@ from shortlist.paper.report.verdict.compare import (
     compare_times,
     compute_medians,
     compute_ratios,
+    write_range,
     write_short,
     write_spread,
 )
-from shortlist.paper.report.verdict.statistics import rank_test, sign_test
+from shortlist.paper.report.verdict.statistics import rank_test, sign_test, smallest_rank_test
 
 _VERY_LARGE = 100_000
 _STEADY = 1.25
@@ -216,6 +217,7 @@ def _different_errors(results: Results, dataset: str, program: str) -> list[Comp
         cell = results.errors.get(results.key(dataset, program, at))
         if cell is not None and default is not None and at != DEFAULT:
             both = min(rank_test(cell.linf, default.linf), rank_test(default.linf, cell.linf))
-            where = f"{results.title(dataset)} ℓ∞, β = {at.beta:g}"
-            found.append(Comparison(where=where, if_false=1.0, if_true=min(1.0, 2 * both)))
+            where = f"{results.title(dataset)} ℓ∞, {write_range([at], 'beta')}"
+            least = 2 * smallest_rank_test(len(cell.linf), len(default.linf))
+            found.append(Comparison(where=where, if_false=1.0, if_true=min(1.0, 2 * both), smallest=least))
     return found
