@@ -75,9 +75,7 @@ def reproduce(
 
     grid = _grid(quick, datasets, vary, trials, rounds, seconds, seed)
     if report_only and remeasure:
-        raise ParameterError(
-            "{report_only} and {remeasure} must not both be given", hint="{report_only} measures nothing"
-        )
+        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
     if report_only:
         outcome = library.report_only(grid, data=data, output=output)
     else:

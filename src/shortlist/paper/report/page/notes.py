@@ -119,6 +119,12 @@ ERRATA = (
         "later, so the term falls with i; Google's code has d(k − i) + j",
     ),
     Erratum(
+        place="Appendix A, bound of the tie-breaking term for l > i",
+        printed="(i − l)/(2k) − (j − j′)/(2dk) ≤ −1/(2k) − (d − 1)/(2dk)",
+        correct="(i − l)/(2k) − (j − j′)/(2dk) ≤ −1/(2k) + (d − 1)/(2dk)",
+        derivation="−(j − j′) is at most d − 1, not at most −(d − 1); the bound is −1/(2dk), which is still below 0",
+    ),
+    Erratum(
         place="Section 4, simplification after Theorem 4.1",
         printed="the error τ reduces to O(d + k²/ε·ln d)",
         correct="the time O(d + k·τ) reduces to O(d + k²/ε·ln d)",
