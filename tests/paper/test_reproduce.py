@@ -119,6 +119,9 @@ def test_an_empty_folder_can_be_listed(answer, tmp_path):
         (("--vary", "delta"), 2, "vary must be some of k, epsilon, beta"),
         (("--trials", "-1"), 2, "trials must be at least 0"),
         (("--rounds", "-1"), 2, "rounds must be at least 0"),
+        (("--seconds", "nan"), 2, "seconds must be a number of at least 0"),
+        (("--seed", "-1"), 2, "seed must be at least 0"),
+        (("--report-only", "--remeasure"), 2, "remeasure must not be given with --report-only"),
         (("--data", "no/such"), 1, "data must name a folder"),
         (("--released", "no/such"), 1, "released must name a folder"),
     ],
@@ -130,6 +133,15 @@ def test_wrong_words_are_reported_before_any_work(answer, tmp_path, words, code,
     assert found[2].splitlines()[-1].startswith("error: ")
     assert expected in found[2]
     assert not (tmp_path / "results").exists()
+
+
+def test_a_file_is_no_folder_for_results(answer, tmp_path):
+    """It stays as it is."""
+    (tmp_path / "results").write_text("mine")
+    code, _, err = answer(*SMALL, "--output", tmp_path / "results")
+    assert code == 1
+    assert "output must name a folder" in err
+    assert (tmp_path / "results").read_text() == "mine"
 
 
 def test_a_folder_without_data_is_told(answer, tmp_path):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.errors import ParameterError
+
 if TYPE_CHECKING:
     from shortlist.paper.experiment.grid import Grid
     from shortlist.paper.experiment.run import Progress, Watch
@@ -46,7 +48,7 @@ def reproduce(
     trials: Annotated[int | None, typer.Option(metavar="N", help="Lists for each error. [default: 200]")] = None,
     rounds: Annotated[int | None, typer.Option(metavar="N", help="Rounds for each time. [default: 20]")] = None,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 30]")
+        float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 40]")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same errors.")] = 0,
     output: Annotated[
@@ -72,6 +74,8 @@ def reproduce(
     from shortlist.paper import reproduce as library
 
     grid = _grid(quick, datasets, vary, trials, rounds, seconds, seed)
+    if report_only and remeasure:
+        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
     if report_only:
         outcome = library.report_only(grid, data=data, output=output)
     else:
@@ -127,17 +131,17 @@ def _command() -> str:
 def _show_progress(output: Path) -> Iterator[Watch]:
     """Show how far the run is, on stderr; say how to continue after Ctrl-C."""
     from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as Bar
 
     columns = (
         TextColumn("{task.fields[step]}"),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}", markup=False),
     )
-    bar = Bar(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
     print("reading the data", file=sys.stderr, flush=True)
     try:
         if sys.stderr.isatty():
@@ -165,20 +169,16 @@ class _Display:
         if not progress.total:
             return
         if progress.step not in self._tasks:
-            # A bar whose total changes forgets its speed, so it shows the share.
-            self._tasks[progress.step] = self._bar.add_task("", total=1.0, step=progress.step)
+            self._tasks[progress.step] = self._bar.add_task("", total=1.0, step=progress.step, left="")
             self._next = 0.0
-        task = self._tasks[progress.step]
         failed = f"{progress.failures} failed; " if progress.failures else ""
-        text = failed + progress.current
-        self._bar.update(task, completed=progress.done / progress.total, description=text)
+        text, share = failed + progress.current, progress.done / progress.total
+        left = "" if progress.left is None else f"about {_minutes(progress.left)} left"
+        self._bar.update(self._tasks[progress.step], completed=share, description=text, left=left)
         if self._lines and monotonic() >= self._next:
             self._next = monotonic() + _EVERY
-            print(self._line(progress.step, self._bar.tasks[task], text), file=sys.stderr, flush=True)
-
-    def _line(self, step: str, task: Any, text: str) -> str:
-        left = "" if task.time_remaining is None else f", about {_minutes(task.time_remaining)} left"
-        return f"{step}: {task.percentage:.0f} %{left}; {text}"
+            parts = [f"{100 * share:.0f} %", *([left] if left else [])]
+            print(f"{progress.step}: {', '.join(parts)}; {text}", file=sys.stderr, flush=True)
 
 
 def _minutes(seconds: float) -> str:

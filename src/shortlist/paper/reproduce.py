@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+
 from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.machine import describe_machine, find_commit, hash_code
@@ -74,4 +76,5 @@ def report_only(grid: Grid, *, data: Path | None = None, output: Path) -> Outcom
 
 def _report(results: Results, histograms: list[Histogram], output: Path) -> Outcome:
     shown = [each for each in histograms if each.dataset.name in results.tables.data]
+    results.gaps = {each.dataset.name: float(np.median(each.gaps())) for each in shown}
     return Outcome(results=results, findings=publish(results, shown, output))

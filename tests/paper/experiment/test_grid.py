@@ -73,6 +73,8 @@ def test_every_trial_has_a_seed_of_its_own():
     [
         ({"trials": -1}, "trials must be at least 0, not -1"),
         ({"rounds": -1}, "rounds must be at least 0"),
+        ({"seconds": -1.0}, "seconds must be a number of at least 0, not -1.0"),
+        ({"seconds": float("nan")}, "seconds must be a number of at least 0, not nan"),
         ({"seed": -1}, "seed must be at least 0"),
         ({"vary": ("k", "delta")}, "vary must be some of k, epsilon, beta; 'delta'"),
         ({"vary": ()}, "vary must be some of k, epsilon, beta; none"),

@@ -7,7 +7,7 @@ import pytest
 
 from shortlist.errors import MissingExtraError
 from shortlist.mechanisms import MECHANISMS
-from shortlist.paper.experiment.contenders import CONTENDERS
+from shortlist.paper.experiment.contenders import CONTENDERS, TODAY
 from shortlist.paper.report.figures import others, style, sweeps
 from shortlist.paper.report.publish import draw_all
 
@@ -26,16 +26,25 @@ def test_the_papers_methods_come_first_and_ours_below(invented, vary, axis, scal
     figure = sweeps.draw_sweep(invented("games"), "games", vary)
     panels = _panels(figure)
     assert [panel.get_ylabel() for panel in panels] == 2 * MEASURES
-    ours = sum(each.maker == "ours" for each in CONTENDERS.values())
+    ours = sum(each.maker == "ours" and each.law not in TODAY for each in CONTENDERS.values())
     for place, panel in enumerate(panels):
         assert (panel.get_xlabel(), panel.get_xscale()) == (axis, scale)
         lines = panel.get_lines()
         assert len(lines) == len(panel.collections) == (4 if place < 3 else ours)
         assert {line.get_linestyle() for line in lines} == {":" if place < 3 else "-"}
-        assert all((line.get_markerfacecolor() == "white") == (place < 3) for line in lines)
+        assert all((line.get_markerfacecolor() == "none") == (place < 3) for line in lines)
         assert panel.get_ylim() == panels[(place + 3) % 6].get_ylim()
     labels = [line.get_label() for line in panels[0].get_lines()]
     assert labels == ["FastJoint", "Joint", "PNF-Peel", "CDP-Peel"]
+
+
+def test_what_to_use_today_has_a_figure(invented):
+    """Against k, beside our Joint and CDP-Peel; a mechanism with a delta is dashed and hollow."""
+    for panel in _panels(sweeps.draw_today(invented("games"), "games")):
+        lines = {line.get_label(): line for line in panel.get_lines()}
+        assert set(lines) == {f"{name} (ours)" for name in ("joint", "cdp-peel", *TODAY)}
+        with_delta = lines["auto-delta (ours)"]
+        assert (with_delta.get_linestyle(), with_delta.get_markerfacecolor()) == ("--", "none")
 
 
 def test_errors_against_beta_have_a_linear_axis(invented):
@@ -119,7 +128,7 @@ def test_gaps_are_those_of_the_top_300(small):
 
 def test_every_law_has_a_colour_and_a_marker_of_its_own():
     """For readers who do not see all colours."""
-    drawn = {MECHANISMS[each.law] for each in CONTENDERS.values() if each.has_time}
+    drawn = {MECHANISMS[each.mechanism] for each in CONTENDERS.values() if each.has_time}
     assert len({kind.colour for kind in drawn}) == len({kind.marker for kind in drawn}) == len(drawn)
 
 

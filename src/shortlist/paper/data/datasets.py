@@ -14,6 +14,8 @@ from shortlist.paper.data import formats
 from shortlist.paper.data.standins import stand_in
 from shortlist.privacy.numbers import quote
 
+TOP = 300
+"""How many of the top scores the paper's figures of gaps show."""
 VARIABLE = "SHORTLIST_DATA"
 """The variable of the environment that names the folder, where none is given."""
 
@@ -156,6 +158,11 @@ class Histogram:
     def fingerprint(self) -> str:
         """A short name for exactly these counts."""
         return hashlib.sha256(self.counts.tobytes()).hexdigest()[:16]
+
+    def gaps(self) -> IntArray:
+        """The differences between neighbours among the top scores, as the paper's Figure 4 shows them."""
+        top = self.counts[: TOP + 1]
+        return top[:-1] - top[1:]
 
 
 def write_title(name: str, *, stand_in: bool) -> str:

@@ -105,8 +105,17 @@ class Contender:
         """The parameters of the program besides k and epsilon."""
         if self.has_beta:
             return {"beta": setting.beta}
-        wants_delta = self.law == "cdp-peel" or (self.maker is Maker.OURS and _needs_delta(self.law))
+        wants_delta = self.law == "cdp-peel" or (self.maker is Maker.OURS and _needs_delta(self))
         return {"delta": DELTA} if wants_delta else {}
+
+    @property
+    def mechanism(self) -> str:
+        """The name of our mechanism.
+
+        >>> Contender(law="auto-delta", maker=Maker.OURS).mechanism
+        'auto'
+        """
+        return self.law.removesuffix(_WITH_DELTA)
 
     def own(self, setting: Setting) -> Setting:
         """Return a setting without beta, if the program has no beta.
@@ -129,12 +138,16 @@ def write_beta(beta: float) -> str:
     return f"2{'⁻' if exponent < 0 else ''}{digits}" if mantissa == 0.5 else f"{beta:g}"
 
 
-def _needs_delta(law: str) -> bool:
-    return any(each.name == "delta" and each.default is MISSING for each in fields(MECHANISMS[law]))
+def _needs_delta(contender: Contender) -> bool:
+    needed = (each.name == "delta" and each.default is MISSING for each in fields(MECHANISMS[contender.mechanism]))
+    return contender.law.endswith(_WITH_DELTA) or any(needed)
 
 
-TODAY = ("auto", "margin-joint", "subset")
-"""What this package offers beyond the paper's laws; those that are installed get a section of their own."""
+_WITH_DELTA = "-delta"
+"""The end of the name of a mechanism that may use delta and is given one."""
+
+TODAY = ("auto", "auto-delta", "margin-joint", "subset")
+"""What this package offers beyond the paper's laws. They get a section of their own."""
 
 _OURS = ("joint", "fastjoint", "pnf-joint", "pnf-peel", "cdp-peel", *TODAY)
 
@@ -143,6 +156,6 @@ CONTENDERS = {
     for each in (
         *(Contender(law=law, maker=Maker.RELEASED) for law in PAPER_LAWS),
         *(Contender(law=law, maker=Maker.PUBLISHED) for law in (*PAPER_LAWS, "laplace", "gamma")),
-        *(Contender(law=law, maker=Maker.OURS) for law in _OURS if law in MECHANISMS),
+        *(Contender(law=law, maker=Maker.OURS) for law in _OURS),
     )
 }

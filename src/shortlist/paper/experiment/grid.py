@@ -59,7 +59,7 @@ class Grid:
     vary: tuple[str, ...] = ("k", "epsilon", "beta")
     trials: int = 200
     rounds: int = 20
-    seconds: float = 30.0
+    seconds: float = 40.0
     seed: int = 0
     coarse: bool = False
     """Whether Joint is timed at five k only on all data, not only on large data."""
@@ -81,6 +81,8 @@ class Grid:
                 raise ParameterError(
                     f"{{{name}}} must be at least {{least}}", "not {number}", least=least, number=number
                 )
+        if not self.seconds >= 0:  # This is also true of NaN.
+            raise ParameterError("{seconds} must be a number of at least 0", "not {number}", number=self.seconds)
 
     def error_cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
         """The cells whose errors are drawn, those of one k beside each other, so that Joint's sizes are found once."""

@@ -26,6 +26,8 @@ from shortlist.paper.released.process import Released
 from shortlist.selection.from_counts import prepare
 
 _Draw = Callable[[np.random.Generator], IntArray]
+_BLOCK = 64
+"""How many lists of ours are drawn at once. It is a power of 2, so that the seeds of a cell's trials begin a block."""
 _NEGLIGIBLE = 41.0
 """−ln of 10⁻¹⁸: a group that wins with a smaller probability than this is left out."""
 
@@ -44,16 +46,26 @@ def draw_lists(
         return np.array(answer["counts"]), np.array(answer["repeats"])
     falling = histogram.counts
     if contender.maker is Maker.OURS:
-        selector = prepare(
-            falling, setting.k, setting.epsilon, mechanism=contender.law, **contender.parameters(setting)
-        )
-        lists = [np.asarray(selector.draw(SeededBits(seed))) for seed in seeds]
+        lists = _draw_ours(contender, falling, setting, seeds)
     else:
         draw = _LAWS.get(contender.law, _program)(contender, histogram, setting)
         lists = [draw(np.random.Generator(np.random.PCG64(seed))) for seed in seeds]
     # The counts fall, so items in rising order have falling counts.
     lists = [np.sort(items) if contender.is_unordered else items for items in lists]
     return np.array([falling[items] for items in lists]), np.array([len(each) - len(np.unique(each)) for each in lists])
+
+
+def _draw_ours(contender: Contender, falling: IntArray, setting: Setting, seeds: Sequence[int]) -> list[IntArray]:
+    """Draw the lists of one of our mechanisms in blocks.
+
+    A seed names a block and a list in it. So a list does not depend on which other lists are asked for, and a run that
+    grows has the lists of a run that was large from the start.
+    """
+    k, epsilon, parameters = setting.k, setting.epsilon, contender.parameters(setting)
+    selector = prepare(falling, k, epsilon, mechanism=contender.mechanism, **parameters)
+    starts = dict.fromkeys(seed - seed % _BLOCK for seed in seeds)
+    blocks = {start: selector.draw_many(_BLOCK, SeededBits(start)) for start in starts}
+    return [np.asarray(blocks[seed - seed % _BLOCK][seed % _BLOCK]) for seed in seeds]
 
 
 def compute_tail(histogram: Histogram, setting: Setting) -> tuple[int, float]:

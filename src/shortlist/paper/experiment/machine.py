@@ -19,9 +19,11 @@ _MEASURED = (
     "paper/published",
     "paper/released",
     "paper/experiment",
-    "selector.py",
+    "paper/data",
+    "selection",
     "profile.py",
 )
+"""The files and folders of the package that decide what a trial is."""
 
 
 def describe_machine() -> str:

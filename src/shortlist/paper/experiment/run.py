@@ -32,6 +32,8 @@ class Progress:
     total: float
     current: str
     failures: int
+    left: float | None = None
+    """The estimated seconds that the step still takes. It is None before anything is known."""
 
 
 Watch = Callable[[Progress], None]
@@ -77,8 +79,10 @@ class Run:
         cells = self._grid.error_cells(self._contenders)
         missing = [(cell, range(held.get(_key(cell), 0), self._grid.trials)) for cell in cells]
         missing = [(cell, trials) for cell, trials in missing if trials]
+        started = monotonic()
         for done, (cell, trials) in enumerate(missing):
-            self._show("errors", done, len(missing), str(cell))
+            left = (monotonic() - started) / done * (len(missing) - done) if done else None
+            self._show("errors", done, len(missing), str(cell), left)
             with self._record_failure(cell):
                 histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
                 seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
@@ -94,8 +98,10 @@ class Run:
         held = read_results(self._store).tables.memory
         cells = self._grid.memory_cells(self._contenders, self._sizes) if self._grid.rounds else []
         missing = [cell for cell in cells if _key(cell) not in held]
+        started = monotonic()
         for done, cell in enumerate(missing):
-            self._show("memory", done, len(missing), str(cell))
+            left = (monotonic() - started) / done * (len(missing) - done) if done else None
+            self._show("memory", done, len(missing), str(cell), left)
             with self._record_failure(cell):
                 at, histogram = CONTENDERS[cell.contender], self._histograms[cell.dataset]
                 peak = measure_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
@@ -114,7 +120,9 @@ class Run:
         for round_number in range(self._grid.rounds):
             for cell in cells:
                 if plan.rounds(cell) == round_number and plan.wants(cell) and cell not in self._failed:
-                    self._show("times", plan.spent, plan.spent + plan.left, f"round {round_number + 1}, {cell}")
+                    left = plan.left
+                    total = plan.spent + (left or 1.0)
+                    self._show("times", plan.spent, total, f"round {round_number + 1}, {cell}", left)
                     with self._record_failure(cell):
                         plan.add(cell, self._time(cell, round_number))
         self._show("times", plan.spent, plan.spent, "")
@@ -148,8 +156,8 @@ class Run:
             self._failed.add(cell)
             self._store.add("failures", cell, [(0, f"{type(error).__name__}: {error}")])
 
-    def _show(self, step: str, done: float, total: float, current: str) -> None:
-        self._watch(Progress(step=step, done=done, total=total, current=current, failures=self._failures))
+    def _show(self, step: str, done: float, total: float, current: str, left: float | None = None) -> None:
+        self._watch(Progress(step=step, done=done, total=total, current=current, failures=self._failures, left=left))
 
 
 class Plan:
@@ -158,7 +166,8 @@ class Plan:
     def __init__(self, grid: Grid, sizes: Mapping[str, int]) -> None:
         self._grid, self._sizes = grid, sizes
         self._walls: dict[Cell, list[float]] = {}
-        self._estimate, self._estimated = 0.0, -math.inf
+        self._estimate: float | None = None
+        self._estimated = -math.inf
         self.spent = 0.0
 
     def start(self, cell: Cell, walls: list[float]) -> None:
@@ -180,27 +189,29 @@ class Plan:
         return self._grid.wants_round(len(walls), sum(walls))
 
     @property
-    def left(self) -> float:
-        """The estimated seconds of rounds that are left, updated every second."""
+    def left(self) -> float | None:
+        """The estimated seconds of rounds that are left, updated every second. It is None before the first round."""
         if monotonic() - self._estimated > 1:
             self._estimate, self._estimated = self._estimate_left(), monotonic()
         return self._estimate
 
-    def _estimate_left(self) -> float:
+    def _estimate_left(self) -> float | None:
         """Estimate the seconds that are left.
 
         A cell goes on as it began. One without a round is expected to take as long, for each item and place, as the
-        cells of the same program.
+        quickest cell of its program, or of all programs if its program has none yet.
         """
-        places: dict[str, list[float]] = {}
+        rates: dict[str, float] = {}
         for cell, walls in self._walls.items():
             if walls:
-                size = self._sizes[cell.dataset] * cell.setting.k
-                places.setdefault(cell.contender, []).append(walls[0] / size)
+                rate = walls[0] / (self._sizes[cell.dataset] * cell.setting.k)
+                rates[cell.contender] = min(rate, rates.get(cell.contender, rate))
+        if not rates:
+            return None
+        other = min(rates.values())
         left = 0.0
         for cell, walls in self._walls.items():
-            rate = places.get(cell.contender, [0.0])
-            guess = float(np.mean(rate)) * self._sizes[cell.dataset] * cell.setting.k
+            guess = rates.get(cell.contender, other) * self._sizes[cell.dataset] * cell.setting.k
             left += self._left(walls, float(np.mean(walls)) if walls else guess)
         return left
 

@@ -134,15 +134,7 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
             hint="run without {report_only}",
             folder=folder,
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            "{output} must name a folder",
-            "{folder} cannot be one ({reason})",
-            folder=folder,
-            reason=type(error).__name__,
-        ) from None
+    _make_folder(folder)
     store = Store(folder)
     try:
         yield store
@@ -153,7 +145,7 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
     """Lock a folder against a second run, on systems with file locks."""
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_folder(folder)
     with (folder / ".lock").open("w") as lock:
         try:
             import fcntl
@@ -178,6 +170,18 @@ def count_trials(folder: Path) -> int:
 def write_released(hashes: dict[str, str], versions: dict[str, str]) -> str:
     """Write which released programs ran, for `RunInfo`."""
     return json.dumps({**versions, **hashes}, sort_keys=True)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            "{output} must name a folder",
+            "{folder} cannot be one ({reason})",
+            folder=folder,
+            reason=type(error).__name__,
+        ) from None
 
 
 def _not_ours(path: Path, reason: str) -> OutputError:

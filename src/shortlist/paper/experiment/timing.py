@@ -88,7 +88,7 @@ def _draw(contender: Contender, counts: IntArray, setting: Setting, seed: int) -
             counts,
             setting.k,
             setting.epsilon,
-            mechanism=contender.law,
+            mechanism=contender.mechanism,
             bits=SeededBits(seed),
             **contender.parameters(setting),
         )

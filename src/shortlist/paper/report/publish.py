@@ -13,7 +13,7 @@ from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.figures.others import draw_gaps, draw_speed_ups, draw_without_step
 from shortlist.paper.report.figures.style import AXES, save
-from shortlist.paper.report.figures.sweeps import draw_sweep
+from shortlist.paper.report.figures.sweeps import draw_sweep, draw_today
 from shortlist.paper.report.page import write_page
 from shortlist.paper.report.verdict import SIDES, Finding, count_verdicts, judge_claims
 
@@ -45,6 +45,9 @@ def draw_all(results: Results, histograms: Sequence[Histogram]) -> Iterator[tupl
         if results.has_sweep(vary):
             for dataset in results.datasets:
                 yield f"{dataset}-against-{vary}", draw_sweep(results, dataset, vary)
+    if results.has_sweep("k"):
+        for dataset in results.datasets:
+            yield f"{dataset}-today", draw_today(results, dataset)
     if results.times:
         yield "speed-ups", draw_speed_ups(results)
         for dataset in results.datasets:

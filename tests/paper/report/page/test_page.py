@@ -26,8 +26,9 @@ def test_every_figure_is_visible(opened):
         "{natural: each.naturalWidth, width: each.getBoundingClientRect().width,"
         " right: each.getBoundingClientRect().right, alt: each.alt, complete: each.complete}))"
     )
-    # Three sweeps of six panels, speed-ups, three panels without the sequence step, and the gaps: for two data sets.
-    assert len(pictures) == 2 * (18 + 1 + 3 + 1)
+    # Three sweeps of six panels, speed-ups, three panels without the sequence step, three of what to use today, and the
+    # gaps: for two data sets.
+    assert len(pictures) == 2 * (18 + 1 + 3 + 3 + 1)
     width = opened.value("innerWidth")
     for each in pictures:
         assert each["complete"]

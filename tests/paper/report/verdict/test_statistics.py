@@ -62,7 +62,9 @@ def _comparison(claim):
     [
         ("confirmed", Holding.YES),
         ("confirmed open", Holding.YES),
+        ("confirmed open open", Holding.OPEN),
         ("open open", Holding.OPEN),
+        ("confirmed contradicted open open", Holding.PART),
         ("confirmed contradicted", Holding.PART),
         ("confirmed contradicted contradicted", Holding.NO),
         ("open contradicted", Holding.NO),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.mechanisms import MECHANISMS
-from shortlist.paper.data.datasets import Histogram
+from shortlist.paper.data.datasets import TOP, Histogram
 from shortlist.paper.experiment.contenders import CONTENDERS
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.report.figures.style import (
@@ -20,13 +20,12 @@ from shortlist.paper.report.figures.style import (
     make_panels,
     use_whole_decades,
 )
+from shortlist.paper.report.figures.sweeps import count_rounds
 from shortlist.paper.report.verdict.compare import compute_ratios
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-TOP = 300
 
 # What is divided by what, and how the line looks; with the released programs first.
 _SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
@@ -40,7 +39,9 @@ _SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
 def draw_speed_ups(results: Results) -> Figure:
     """How many times as fast FastJoint is as Joint, against k, a panel for each data set."""
     columns = min(3, len(results.datasets))
-    title = "Joint's time over FastJoint's, against k (Figure 1 of the paper, first column)"
+    title = "Joint's time over FastJoint's (Figure 1 of the paper)"
+    if columns > 1:
+        title += f", against k; {count_rounds(results, *results.datasets)}"
     figure, panels = make_panels(
         -(-len(results.datasets) // columns), columns, title=title, legend=0.6 if columns > 2 else 1.0
     )
@@ -55,9 +56,9 @@ def draw_speed_up(panel: Axes, results: Results, dataset: str) -> None:
     for one, other, before_sequence, style in _SPEED_UPS:
         found = compute_ratios(results, dataset, one, other, before_sequence=before_sequence)
         if found:
-            step = " without its sequence step" if before_sequence else ""
-            label = f"{CONTENDERS[one].label}{step} over {CONTENDERS[other].label}"
-            line = {**style, "label": label, "markerfacecolor": "white", "linewidth": 1.3, "markersize": 6}
+            step = " without its step" if before_sequence else ""
+            label = f"{CONTENDERS[one].label}{step} / {CONTENDERS[other].label}"
+            line = {**style, "label": label, "markerfacecolor": "none", "linewidth": 1.3, "markersize": 6}
             draw_line(panel, [at.k for at, _ in found], [values for _, values in found], **line)
     for factor in (10, 100):
         panel.axhline(factor, color="#555555", linewidth=0.9)
@@ -69,7 +70,8 @@ def draw_speed_up(panel: Axes, results: Results, dataset: str) -> None:
 
 def draw_without_step(results: Results, dataset: str) -> Figure:
     """The time of Joint without its sequence step, and of FastJoint with it, along each sweep."""
-    title = f"{results.title(dataset)}: Joint without its sequence step (Figure 7 of the paper)"
+    name = f"{results.title(dataset)}: Joint without its sequence step (Figure 7 of the paper)"
+    title = f"{name}; {count_rounds(results, dataset)}"
     figure, panels = make_panels(1, 3, title=title, legend=0.6)
     for panel, vary in zip(panels, AXES, strict=True):
         draw_without_step_panel(panel, results, dataset, vary)
@@ -104,8 +106,7 @@ def draw_gaps(histograms: Sequence[Histogram]) -> Figure:
 
 def draw_gap(panel: Axes, histogram: Histogram) -> None:
     """Draw the differences between neighbours among the top scores, padded by 1."""
-    top = histogram.counts[: TOP + 1]
-    gaps = top[:-1] - top[1:] + 1
+    gaps = histogram.gaps() + 1
     panel.plot(np.arange(1, len(gaps) + 1), gaps, color=MECHANISMS["cdp-peel"].colour, linewidth=0.9)
     panel.set_yscale("log")
     use_whole_decades(panel)

@@ -20,16 +20,17 @@ AXES = {"k": "k", "epsilon": "ε", "beta": "β"}
 
 def choose_look(contender: Contender) -> dict[str, Any]:
     """How a program's line looks, and what the legend calls it."""
-    mechanism = MECHANISMS[contender.law]
+    mechanism = MECHANISMS[contender.mechanism]
     ours = contender.maker is Maker.OURS
+    solid = ours and contender.law == contender.mechanism
     return {
         "color": mechanism.colour,
         "label": contender.label,
-        "linestyle": "-" if ours else ":",
+        "linestyle": "-" if solid else "--" if ours else ":",
         "linewidth": 1.3,
         "marker": mechanism.marker,
         "markersize": 4 if ours else 6.5,
-        "markerfacecolor": mechanism.colour if ours else "white",
+        "markerfacecolor": mechanism.colour if solid else "none",
         "markeredgewidth": 1.1,
     }
 

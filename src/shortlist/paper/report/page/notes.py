@@ -33,7 +33,7 @@ DEVIATIONS = (
     Deviation(
         point="Repetitions of a time",
         paper="200, all programs in turn at one setting; 5 for Joint without its sequence step",
-        here="by default 20 rounds over all settings, programs and data sets; a cell that takes long stops after 30 s, "
+        here="by default 20 rounds over all settings, programs and data sets; a cell that takes long stops after 40 s, "
         "but not before 4 rounds; the tables give the number",
     ),
     Deviation(
@@ -117,6 +117,12 @@ ERRATA = (
         correct="sort by loss_{i,j} − i/(2k) + j/(2dk)",
         derivation="before i the loss must be smaller: h[s] > h[l] − loss for l < i needs ties of an earlier l to come "
         "later, so the term falls with i; Google's code has d(k − i) + j",
+    ),
+    Erratum(
+        place="Appendix A, bound of the tie-breaking term for l > i",
+        printed="(i − l)/(2k) − (j − j′)/(2dk) ≤ −1/(2k) − (d − 1)/(2dk)",
+        correct="(i − l)/(2k) − (j − j′)/(2dk) ≤ −1/(2k) + (d − 1)/(2dk)",
+        derivation="−(j − j′) is at most d − 1, not at most −(d − 1); the bound is −1/(2dk), which is still below 0",
     ),
     Erratum(
         place="Section 4, simplification after Theorem 4.1",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from shortlist.paper.data.datasets import DATASETS
 from shortlist.paper.experiment.contenders import Setting
 from shortlist.paper.experiment.grid import DEFAULT, SWEEPS
 from shortlist.paper.experiment.results import Results
@@ -23,7 +25,7 @@ def no_worse_than_joint(results: Results, side: Side) -> Judgement:
         for vary in ("k", "epsilon"):
             # The claim is that nothing is larger, so only the other half of each comparison counts.
             found = compare_errors(results, name, joint, fast, SWEEPS[vary], vary)
-            comparisons += [Comparison(where=each.where, if_false=1.0, if_true=each.if_true) for each in found]
+            comparisons += [replace(each, if_false=1.0) for each in found]
         values = compare_medians(results, name, fast, joint, SWEEPS["k"])
         if values:
             said.append(f"{name} {write_spread(values)}")
@@ -40,6 +42,22 @@ def better_than_pnf_peel(results: Results, side: Side) -> Judgement:
 def better_than_cdp_peel(results: Results, side: Side) -> Judgement:
     """CDP-Peel's errors are larger at every k from 100 on."""
     return _larger(results, results.real, side.errors["cdp-peel"], side.errors["fastjoint"], _MODERATE)
+
+
+def good_where_gaps_are_large(results: Results, side: Side) -> Judgement:
+    """The errors of both peels are larger at every k from 100 on, on real data with large gaps."""
+    fast = side.errors["fastjoint"]
+    comparisons: list[Comparison] = []
+    said = []
+    for name in (each for each in results.real if DATASETS[each].wide_gaps):
+        for law in ("pnf-peel", "cdp-peel"):
+            comparisons += compare_errors(results, name, side.errors[law], fast, _MODERATE, "k")
+            values = compare_medians(results, name, fast, side.errors[law], _MODERATE)
+            if values:
+                said.append(f"{name}: median ℓ∞ + 1 over {law}'s {write_spread(values)}")
+    if not comparisons:
+        return Judgement.untested(_NO_DATA)
+    return judge_comparisons(comparisons, "; ".join(said))
 
 
 def good_on_news_and_not_on_games(results: Results, side: Side) -> Judgement:

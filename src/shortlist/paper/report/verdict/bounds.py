@@ -6,13 +6,15 @@ import math
 
 import numpy as np
 
-from shortlist.paper.experiment.contenders import Setting
+from shortlist.paper.experiment.contenders import Setting, write_beta
+from shortlist.paper.experiment.grid import BETAS, DEFAULT
 from shortlist.paper.experiment.results import Results
 from shortlist.paper.published.fastjoint import compute_truncation
 from shortlist.paper.report.verdict.claim import Holding, Judgement, Side
 from shortlist.paper.report.verdict.compare import write_short
 
 _SLOPE = 1.1
+_SLIGHT = 0.05
 
 
 def pruning_is_improbable(results: Results, side: Side) -> Judgement:
@@ -33,6 +35,30 @@ def pruning_is_improbable(results: Results, side: Side) -> Judgement:
         f"{reached:,} of {drawn:,} drawn lists have an ℓ∞ error of τ or more"
     )
     return Judgement(holding=Holding.YES if largest <= 1 else Holding.NO, measured=measured)
+
+
+def threshold_hardly_changes(results: Results, side: Side) -> Judgement:
+    """τ at every β is within 5 % of τ at the default."""
+    changes = {}
+    for name in results.datasets:
+        at_default = compute_truncation(results.d(name), DEFAULT.k, DEFAULT.epsilon, BETAS[len(BETAS) // 2])
+        for beta in BETAS:
+            tau = compute_truncation(results.d(name), DEFAULT.k, DEFAULT.epsilon, beta)
+            changes[name, beta] = abs(tau / at_default - 1)
+    if not changes:
+        return Judgement.untested("nothing was measured")
+    (name, beta), largest = max(changes.items(), key=lambda pair: pair[1])
+    measured = f"the largest change is {100 * largest:.1f} % ({name}, β = {write_beta(beta)})"
+    return Judgement(holding=Holding.YES if largest <= _SLIGHT else Holding.NO, measured=measured)
+
+
+def gaps_are_larger_on_news(results: Results, side: Side) -> Judgement:
+    """The median gap between neighbours of the top scores is at least 10 times as large on news as on games."""
+    gaps = {name: results.gaps[name] for name in ("news", "games") if name in results.gaps and name in results.real}
+    if len(gaps) < 2:
+        return Judgement.untested("news and games were not both there as real data")
+    measured = f"median gap: news {gaps['news']:,.0f}, games {gaps['games']:,.0f}"
+    return Judgement(holding=Holding.YES if gaps["news"] >= 10 * gaps["games"] else Holding.NO, measured=measured)
 
 
 def time_grows_as_stated(results: Results, side: Side) -> Judgement:

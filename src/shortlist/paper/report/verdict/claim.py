@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from shortlist.paper.experiment.contenders import PAPER_LAWS
 from shortlist.paper.experiment.results import Results
-from shortlist.paper.report.verdict.statistics import reject
+from shortlist.paper.report.verdict.statistics import ALPHA, reject
 
 
 class Holding(StrEnum):
@@ -19,7 +19,7 @@ class Holding(StrEnum):
     PART = "holds in part"
     NO = "does not hold"
     OPEN = "not decided"
-    """It was measured, but the trials are too few or too equal to say anything."""
+    """It was measured and not contradicted, but the trials are too few or too equal to confirm it."""
     UNTESTED = "not tested here"
 
 
@@ -86,29 +86,34 @@ class Comparison:
     """Small where the claim is confirmed."""
     if_true: float
     """Small where the claim is contradicted."""
+    smallest: float = 0.0
+    """The smallest chance that so many trials can give. It is large where the trials are too few to say anything."""
 
 
 def judge_comparisons(comparisons: Sequence[Comparison], measured: str, *, absence: bool = False) -> Judgement:
-    """Turn comparisons into a verdict.
+    """Turn comparisons into a verdict. The rule was fixed before the full run, and is in docs/reproduction.
 
-    A claim that is true at every comparison gets another verdict than "holds" or "not decided" with a chance of at
-    most 1 in 1,000. With `absence`, the claim is that there is no difference, and to see none is enough.
+    A claim that is true at every comparison gets the verdict "holds in part" or "does not hold" with a chance of at
+    most 1 in 1,000. With `absence`, the claim is that there is no difference. No test can confirm that, so to see none
+    is enough, where the trials are enough to see one.
     """
     if not comparisons:
         return Judgement.untested("nothing that bears on it was measured")
+    total = len(comparisons)
     against = reject([each.if_true for each in comparisons])
-    confirmed = reject([each.if_false for each in comparisons])
-    where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
-    if where:
-        part = 2 * len(where) <= len(comparisons) and (absence or any(confirmed))
-        holding = Holding.PART if part else Holding.NO
-        measured += f"; contradicted in {len(where)} of {len(comparisons)} comparisons ({summarise(where)})"
+    contradicted = sum(against)
+    if absence:
+        confirmed = sum(each.smallest <= ALPHA / total for each in comparisons) - contradicted
     else:
-        holding = Holding.YES if absence or any(confirmed) else Holding.OPEN
-        measured += f"; contradicted in none of {len(comparisons)} comparisons"
-        if not absence:
-            measured += f", confirmed in {sum(confirmed)}"
-    return Judgement(holding=holding, measured=measured)
+        confirmed = sum(reject([each.if_false for each in comparisons]))
+    if contradicted:
+        holding = Holding.PART if contradicted <= confirmed else Holding.NO
+    else:
+        holding = Holding.YES if 2 * confirmed >= total else Holding.OPEN
+    where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
+    found = f"contradicted in {contradicted} of {total} comparisons ({summarise(where)})" if where else ""
+    measured += f"; {found or f'contradicted in none of {total} comparisons'}"
+    return Judgement(holding=holding, measured=measured if absence else f"{measured}, confirmed in {confirmed}")
 
 
 def summarise(places: Sequence[str], most: int = 4) -> str:

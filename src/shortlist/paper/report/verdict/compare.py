@@ -12,7 +12,7 @@ from shortlist.paper.experiment.contenders import Setting, write_beta
 from shortlist.paper.experiment.grid import SWEEPS
 from shortlist.paper.experiment.results import Results, Times
 from shortlist.paper.report.verdict.claim import Comparison
-from shortlist.paper.report.verdict.statistics import rank_test, sign_test
+from shortlist.paper.report.verdict.statistics import rank_test, sign_test, smallest_rank_test
 
 _ENOUGH = 16
 """Neighbouring settings are pooled until they have this many rounds: with fewer, no sign test can decide."""
@@ -44,9 +44,10 @@ def compare_times(results: Results, dataset: str, found: Ratios, vary: str, leas
     for settings, values in _pool(found):
         above, rounds = int((values > least).sum()), len(values)
         yield Comparison(
-            where=f"{results.title(dataset)}, {_range(settings, vary)}",
+            where=f"{results.title(dataset)}, {write_range(settings, vary)}",
             if_false=sign_test(above, rounds),
             if_true=sign_test(rounds - above, rounds),
+            smallest=sign_test(rounds, rounds),
         )
 
 
@@ -60,9 +61,10 @@ def compare_errors(
             for measure, symbol in MEASURES.items():
                 first, second = getattr(one, measure), getattr(other, measure)
                 yield Comparison(
-                    where=f"{results.title(dataset)} {symbol}, {_range([at], vary)}",
+                    where=f"{results.title(dataset)} {symbol}, {write_range([at], vary)}",
                     if_false=rank_test(first, second),
                     if_true=rank_test(second, first),
+                    smallest=smallest_rank_test(len(first), len(second)),
                 )
 
 
@@ -94,6 +96,17 @@ def write_short(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
+def write_range(settings: Sequence[Setting], vary: str) -> str:
+    """Write the first and the last of some neighbouring settings.
+
+    >>> write_range(SWEEPS["k"], "k"), write_range(SWEEPS["beta"][:1], "beta")
+    ('k = 10 … 200', 'β = 2⁻⁶')
+    """
+    values = [getattr(at, vary) for at in settings]
+    written = [write_beta(value) if vary == "beta" else f"{value:g}" for value in (values[0], values[-1])]
+    return f"{AXES[vary]} = " + (written[0] if len(values) == 1 else " … ".join(written))
+
+
 def compute_medians(found: Ratios) -> list[float]:
     """The median over rounds at each setting."""
     return [float(np.median(values)) for _, values in found]
@@ -119,9 +132,3 @@ def _pool(found: Ratios) -> Iterator[tuple[list[Setting], FloatArray]]:
         pools[-1][0].extend(settings)
         pools[-1][1].extend(values_left)
     return ((settings, np.concatenate(values)) for settings, values in pools)
-
-
-def _range(settings: Sequence[Setting], vary: str) -> str:
-    values = [getattr(at, vary) for at in settings]
-    written = [write_beta(value) if vary == "beta" else f"{value:g}" for value in (values[0], values[-1])]
-    return f"{AXES[vary]} = " + (written[0] if len(values) == 1 else " … ".join(written))

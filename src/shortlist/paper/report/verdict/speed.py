@@ -13,10 +13,11 @@ from shortlist.paper.report.verdict.compare import (
     compare_times,
     compute_medians,
     compute_ratios,
+    write_range,
     write_short,
     write_spread,
 )
-from shortlist.paper.report.verdict.statistics import rank_test, sign_test
+from shortlist.paper.report.verdict.statistics import rank_test, sign_test, smallest_rank_test
 
 _VERY_LARGE = 100_000
 _STEADY = 1.25
@@ -36,6 +37,23 @@ def slower_than_cdp_peel(results: Results, side: Side) -> Judgement:
 def slower_without_the_step(results: Results, side: Side) -> Judgement:
     """Joint before its sequence step over FastJoint, at least 10 at every k."""
     return _at_least(results, side, "joint", "fastjoint", 10.0, before_sequence=True)
+
+
+def step_is_no_bottleneck(results: Results, side: Side) -> Judgement:
+    """The sequence step takes less than half of Joint's time, at every k."""
+    comparisons: list[Comparison] = []
+    said = []
+    for name in results.datasets:
+        cells = results.times_along(name, side.times["joint"], "k")
+        # The time before the step is above half of the whole where the step takes less than half.
+        found = [(at, cell.before_cpu / np.maximum(cell.cpu, 1e-9)) for at, cell in cells]
+        comparisons += compare_times(results, name, found, "k", 0.5)
+        shares = [100 * (1 - each) for each in compute_medians(found)]
+        if shares:
+            said.append(f"{results.title(name)} {min(shares):.0f} to {max(shares):.0f} %")
+    if not comparisons:
+        return Judgement.untested("the sweep over k was not timed")
+    return judge_comparisons(comparisons, "share of the step: " + ", ".join(said))
 
 
 def jumps_come_from_the_step(results: Results, side: Side) -> Judgement:
@@ -83,6 +101,23 @@ def slower_than_pnf_peel_on_small_data_only(results: Results, side: Side) -> Jud
     if not large and judged.holding is Holding.YES:
         return Judgement(holding=Holding.OPEN, measured=f"{judged.measured}; no data here are as large as food")
     return judged
+
+
+def order_is_the_same_along_epsilon(results: Results, side: Side) -> Judgement:
+    """At every ε, Joint is slower than FastJoint, and FastJoint slower than CDP-Peel."""
+    comparisons: list[Comparison] = []
+    said = []
+    for slow, fast in (("joint", "fastjoint"), ("fastjoint", "cdp-peel")):
+        medians = []
+        for name in results.datasets:
+            for pair in compute_ratios(results, name, side.times[slow], side.times[fast], "epsilon"):
+                comparisons += compare_times(results, name, [pair], "epsilon", 1.0)
+                medians += compute_medians([pair])
+        if medians:
+            said.append(f"{slow} over {fast} {write_spread(medians)}")
+    if not comparisons:
+        return Judgement.untested("the sweep over ε was not timed")
+    return judge_comparisons(comparisons, ", ".join(said))
 
 
 def time_falls_with_epsilon(results: Results, side: Side) -> Judgement:
@@ -182,6 +217,7 @@ def _different_errors(results: Results, dataset: str, program: str) -> list[Comp
         cell = results.errors.get(results.key(dataset, program, at))
         if cell is not None and default is not None and at != DEFAULT:
             both = min(rank_test(cell.linf, default.linf), rank_test(default.linf, cell.linf))
-            where = f"{results.title(dataset)} ℓ∞, β = {at.beta:g}"
-            found.append(Comparison(where=where, if_false=1.0, if_true=min(1.0, 2 * both)))
+            where = f"{results.title(dataset)} ℓ∞, {write_range([at], 'beta')}"
+            least = 2 * smallest_rank_test(len(cell.linf), len(default.linf))
+            found.append(Comparison(where=where, if_false=1.0, if_true=min(1.0, 2 * both), smallest=least))
     return found
