@@ -89,11 +89,11 @@ def write_share(share: float) -> str:
     """Write a share as a percentage that never rounds up to all or down to none.
 
     >>> write_share(0.9996), write_share(1), write_share(0.367), write_share(0.0001)
-    ('99.9 %', '100 %', '37 %', '< 0.1 %')
+    ('> 99.9 %', '100 %', '37 %', '< 0.1 %')
     """
     if share in (0, 1):
         return f"{share:.0%}".replace("%", " %")
-    if share < 0.001:
-        return "< 0.1 %"
+    if share < 0.001 or share > 0.999:
+        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
     digits = 1 if share < 0.0995 or share > 0.985 else 0
-    return f"{min(share, 0.999):.{digits}%}".replace("%", " %")
+    return f"{share:.{digits}%}".replace("%", " %")
