@@ -202,7 +202,8 @@ def plan(
         histogram = read_histogram(counts)
     constraints = Constraints(delta=delta, votes_per_person=votes_per_person, ordered=ordered, neighbours=neighbours)
     size, limit = read_whole(k, name="k"), read_positive(epsilon, name="epsilon")
-    _check_options(sort, draws)
+    _check_sort(sort)
+    lists = _read_draws(draws)
     if size > histogram.d:
         raise DataError(
             "{k} must be at most the number of items",
@@ -216,7 +217,7 @@ def plan(
         histogram=histogram,
         constraints=constraints,
         budget=Budget.plan(epsilon=budget_epsilon, delta=budget_delta, neighbours=constraints.neighbours),
-        draws=draws,
+        draws=lists,
         seed=seed,
         sort=sort,
         item=item,
@@ -279,8 +280,13 @@ def _say_nothing(step: str) -> None:
     """Report no step."""
 
 
-def _check_options(sort: str, draws: int) -> None:
+def _check_sort(sort: str) -> None:
     if sort not in SORTS:
         raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))
-    if read_whole(draws, name="draws") > _MOST_DRAWS:
+
+
+def _read_draws(draws: int) -> int:
+    number = read_whole(draws, name="draws")
+    if number > _MOST_DRAWS:
         raise ParameterError("{draws} must be at most {most}", most=f"{_MOST_DRAWS:,}")
+    return number
