@@ -5,11 +5,12 @@
 
 import os
 
+import numpy as np
 import pandas as pd
 import pytest
 from attack import Attack
 
-from shortlist import Guarantee, Ledger, Release, Subset, check, top_k
+from shortlist import Guarantee, Ledger, Release, Subset, audit, check, plan, select, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 
@@ -88,3 +89,19 @@ def test_numbers_that_cannot_be_written_are_refused(options):
     """Python writes no integer of thousands of digits, and a float holds none."""
     with pytest.raises(ParameterError, match="must be at most"):
         top_k([3, 2, 1], k=2, epsilon=1, **{"mechanism": "noisy-counts", **options})
+
+
+def test_a_mechanism_that_is_a_list_is_refused():
+    """It was a TypeError."""
+    with pytest.raises(ParameterError, match="mechanism must be one of"):
+        audit([])
+    with pytest.raises(ParameterError, match="mechanism must be one of"):
+        select({"u": [1], "i": ["a"]}, person="u", item="i", k=1, epsilon=1, delta="0.1", mechanism=[])
+
+
+def test_a_plan_reads_numbers_as_other_functions_do():
+    """A text as a cap was an error of NumPy, and a number of draws in an array a TypeError."""
+    asked = {"like": "zipf", "items": 50, "people": 100, "k": 2, "epsilon": 1}
+    with pytest.raises(ParameterError, match="votes_per_person must be a whole number"):
+        plan(**asked, votes_per_person="many")
+    assert plan(**asked, draws=np.array(2)).best.name

@@ -18,6 +18,7 @@ from shortlist.audits.stated import Law, Output, state_law
 from shortlist.audits.statistics import LEAST_EXPECTED, bound_p_value
 from shortlist.exact.balls import working_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms import Threshold
 
 ALARM = 1e-9
 """A p-value that is not larger rejects a law."""
@@ -95,7 +96,7 @@ def find_plan(case: Case, trials: int, *, relation: str = "add-remove", k: int =
     """Find counts for which few draws tell the stated law from those with an epsilon that is 30 % off."""
     fitting = 1 if case.noisy else min(k, case.largest_k or k)
     with working_precision(_PRECISION):
-        plans = [_plan(case, each, fitting, relation, trials) for each in _list_histograms(case)]
+        plans = [_plan(case, each, fitting, relation, trials) for each in _list_histograms(case, relation)]
     return min(plans, key=lambda plan: plan.needed)
 
 
@@ -110,8 +111,12 @@ def find_p_value(seen: Sequence[Output], law: Law) -> float:
     return bound_p_value([*found, others], [*chances, max(rest, 0.0)])
 
 
-def _list_histograms(case: Case) -> list[Histogram]:
-    """List histograms whose gaps suit epsilon."""
+def _list_histograms(case: Case, relation: str) -> list[Histogram]:
+    """List histograms whose gaps suit epsilon. With a threshold, counts are at the threshold, so that it shows."""
+    mechanism = case.build(1, relation)
+    if isinstance(mechanism, Threshold):
+        least = mechanism.threshold
+        return [(least, least), (least + math.ceil(1 / case.epsilon), least, least)]
     shapes = _NOISE_SHAPES if case.noisy else _SHAPES
     scales = _SCALES if case.needs_domain else (*_SCALES, *_LARGE_SCALES)
     units = [max(Fraction(1), scale / case.epsilon) for scale in scales]

@@ -12,7 +12,7 @@ from typing import Any
 from shortlist.errors import BudgetError, ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import store
-from shortlist.ledger.budget import Accounting, Amount, Budget, add_up, write_rounded
+from shortlist.ledger.budget import Amount, Budget, add_up, write_rounded
 from shortlist.ledger.rows import (
     Charge,
     check_text,
@@ -240,9 +240,9 @@ class Ledger:
             return _SMALLER
         if not self.budget.guarantee.delta:
             return _NO_DELTA
-        # All of delta would have been enough, but a share of it is kept for zCDP accounting.
-        both = self.budget.accounting is Accounting.BOTH and strongest_rho(guarantee) is None
-        return _SMALLER_SHARE if both and spent.delta + guarantee.delta > self.budget.basic_delta else _SMALLER_PAIR
+        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
+        share = None if strongest_rho(guarantee) is not None or self.budget.rho is None else self.budget.basic_delta
+        return _SMALLER_PAIR if share is None or spent.delta + guarantee.delta <= share else _SMALLER_SHARE
 
 
 def hash_record(release: Release) -> str:

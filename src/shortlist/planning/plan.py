@@ -166,13 +166,14 @@ def plan(
         neighbours=neighbours,
         without_domain=without_domain,
     )
-    _check_options(sort, draws)
+    _check_sort(sort)
+    lists = _read_draws(draws)
     wish = None if want is None else Wish.read(want)
     planner = Planner(
         histogram=_take_histogram(counts, size, constraints, like, items, people, exponent),
         constraints=constraints,
         budget=_read_budget(budget_epsilon, budget_delta, constraints.neighbours),
-        draws=draws,
+        draws=lists,
         seed=seed,
         sort=sort,
         item=item,
@@ -285,8 +286,13 @@ def _read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
     return Budget.plan(epsilon=limit, delta=failure, neighbours=neighbours)
 
 
-def _check_options(sort: str, draws: int) -> None:
+def _check_sort(sort: str) -> None:
     if sort not in SORTS:
         raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))
-    if read_whole(draws, name="draws") > _MOST_DRAWS:
+
+
+def _read_draws(draws: int) -> int:
+    number = read_whole(draws, name="draws")
+    if number > _MOST_DRAWS:
         raise ParameterError("{draws} must be at most {most}", most=f"{_MOST_DRAWS:,}")
+    return number

@@ -20,7 +20,9 @@ def build_without_domain(mechanism: str | Mechanism, *, votes_per_person: int | 
     >>> [build_without_domain("auto", votes_per_person=cap, **common).name for cap in (None, 20)]
     ['limited-domain', 'threshold']
     """
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else MECHANISMS.get(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else None
+    if isinstance(mechanism, str):
+        kind = MECHANISMS.get(mechanism)
     if kind is Auto:
         given = dict(mechanism.parameters) if isinstance(mechanism, Mechanism) else {}
         terms = {**parameters, "votes_per_person": votes_per_person}
