@@ -105,6 +105,16 @@ AnyOrder = Annotated[
     bool, typer.Option("--any-order", help="Release the items without their order. The list is more accurate.")
 ]
 Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure probability of fastjoint.")]
+KBar = Annotated[
+    int | None, typer.Option(metavar="N", help="Among how many of the most-voted items limited-domain chooses.")
+]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar="<gaussian|laplace>",
+        help="The law of the noise of threshold. [default: the one with the lower threshold]",
+    ),
+]
 Delta = Annotated[
     str | None,
     typer.Option(

@@ -87,8 +87,8 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
-    if kind is Subset and "ordered" in given:
-        _refuse_order(given.pop("ordered"))
+    if kind in (Subset, Stable) and "ordered" in given:
+        _refuse_order(given.pop("ordered"), kind.name)
     own = mechanism.parameters if isinstance(mechanism, Mechanism) else {}
     check_names(kind, own | given, meant=_MEANT, elsewhere=_PARAMETERS)
     if isinstance(mechanism, Mechanism):
@@ -107,10 +107,14 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     return any(field.name == "votes_per_person" for field in fields(kind))
 
 
-def _refuse_order(ordered: object) -> None:
+def _refuse_order(ordered: object, name: str) -> None:
     if ordered is not False:
         raise ParameterError(
-            "{ordered} must be False for subset: it gives no order", "not {value}", hint=_ORDERED, value=quote(ordered)
+            "{ordered} must be False for {name}: it gives no order",
+            "not {value}",
+            hint=_ORDERED,
+            name=name,
+            value=quote(ordered),
         )
 
 

@@ -56,10 +56,16 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(rho_from(Fraction(1), Fraction(1, 10**6)))
     0.0243559703
     """
-    log_delta, spent = log_of(delta), float(min(epsilon, _LARGE))
-    order = _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
+    order = find_order(epsilon, delta)
     with working_precision(_PRECISION):
         return round_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
+
+
+@lru_cache(maxsize=256)
+def find_order(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Find the α − 1 with which `rho_from` proves its rho."""
+    log_delta, spent = log_of(delta), float(min(epsilon, _LARGE))
+    return _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
 
 
 def round_up(number: arb) -> Fraction:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import DataError, MissingExtraError
@@ -55,8 +56,20 @@ def make_arrow(release: Release) -> Any:
     from shortlist.votes.items.arrow_values import arrow_column
 
     columns: dict[str, Any] = make_columns(release)
-    columns["item"] = arrow_column(release.items, what="the items")
+    text = pa.array([], pa.string())
+    columns["item"] = arrow_column(release.items, what="the items") if release.items else text
+    for name in columns.keys() - {"item"}:
+        columns[name] = pa.array(columns[name], pa.bool_() if name == "secure" else pa.int64())
     return pa.table(columns).replace_schema_metadata({METADATA: record.write(release)})
+
+
+def make_pandas(release: Release) -> Any:
+    """Make a pandas frame of the columns. Without items, the types are those of items that are text."""
+    pandas, columns = import_module("pandas"), make_columns(release)
+    if release.items:
+        return pandas.DataFrame(columns)
+    types = {"item": "str", "secure": "bool"}
+    return pandas.DataFrame({name: pandas.Series([], dtype=types.get(name, "int64")) for name in columns})
 
 
 def read_parquet_record(path: str | os.PathLike[str], *, name: str) -> str:

@@ -126,8 +126,9 @@ def _compare(record: Mapping[str, Any], implied: Mapping[str, Any]) -> str | Non
     current = record["version"] == __version__
     if current and record["error_bound"] is not None and record["guarantee"] != implied["guarantee"]:
         return "the guarantee differs from what the parameters imply"
-    for name in ("unordered", "counts", "error_bound", "assessment"):
-        left_out = name == "error_bound" and record[name] is None
+    for name in ("unordered", "up_to", "counts", "error_bound", "assessment"):
+        # Earlier versions stated neither.
+        left_out = name in ("error_bound", "up_to") and record[name] is None
         differs = record[name] != implied[name] if current else type(record[name]) is not type(implied[name])
         if differs and not left_out:
             return f"{name} differs from what the parameters imply"

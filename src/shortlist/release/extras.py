@@ -50,6 +50,7 @@ class Extras:
             raise ParameterError(
                 "{counts_epsilon} must go with another {mechanism}",
                 "{name} releases its counts already",
+                hint="leave {counts_epsilon} out",
                 name=mechanism.name,
             )
         if counts_delta is not None and sensitivity > 1:

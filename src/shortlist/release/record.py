@@ -53,6 +53,7 @@ def encode(release: Release) -> dict[str, Any]:
     optional: dict[str, Any] = {
         "domain_size": release.d,
         "unordered": True if release.unordered else None,
+        "up_to": release.up_to,
         "counts": counts and _encode_counts(counts),
         "error_bound": bound and _encode_bound(bound),
         "population": release.population,
@@ -163,7 +164,8 @@ def _decode(stored: dict[str, Any]) -> dict[str, Any]:
     _check(isinstance(stored["secure"], bool) and isinstance(stored.get("unordered", False), bool))
     _check(_is_name(stored["mechanism"]) and _is_name(stored["version"]))
     _check(size is None or (type(size) is int and len(items) <= size))
-    population = stored.get("population")
+    population, up_to = stored.get("population"), stored.get("up_to")
+    _check(up_to is None or (type(up_to) is int and up_to >= 1))
     _check(population is None or _is_name(population))
     return {
         "items": tuple(_decode_item(item) for item in items),
@@ -174,6 +176,7 @@ def _decode(stored: dict[str, Any]) -> dict[str, Any]:
         "secure": stored["secure"],
         "version": stored["version"],
         "unordered": stored.get("unordered", False),
+        "up_to": up_to,
         "counts": _decode_counts(stored.get("counts"), len(items)),
         "error_bound": _decode_bound(stored.get("error_bound")),
         "population": population,

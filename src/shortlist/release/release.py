@@ -22,7 +22,7 @@ from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
 from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.release import explanation, record
-from shortlist.release.columns import METADATA, make_arrow, make_columns, read_parquet_record, write_csv
+from shortlist.release.columns import METADATA, make_arrow, make_columns, make_pandas, read_parquet_record, write_csv
 from shortlist.release.consistency import check_consistent
 from shortlist.safe_text import escape
 from shortlist.version import __version__
@@ -40,7 +40,8 @@ class Release(Sequence[Any]):
 
     A release is a sequence of its items. `parameters` are the public parameters of the mechanism. `d` is the number of
     items in the public domain, or None without one. `secure` is true if the randomness came from the operating
-    system. The guarantee holds only then. `unordered` is true if the order of the items means nothing.
+    system. The guarantee holds only then. `unordered` is true if the order of the items means nothing. `up_to` is
+    how many items there are at most, where the mechanism may choose fewer or none, and None where the number is fixed.
 
     >>> from shortlist import prepare
     >>> release = prepare({"apple": 310, "pear": 190, "plum": 12}, k=2, epsilon=1).release()
@@ -56,6 +57,7 @@ class Release(Sequence[Any]):
     secure: bool
     version: str = __version__
     unordered: bool = False
+    up_to: int | None = None
     counts: ReleasedCounts | None = None
     error_bound: ErrorBound | None = None
     population: str | None = None
@@ -198,7 +200,7 @@ class Release(Sequence[Any]):
 
     def to_pandas(self) -> Any:
         """Make a `pandas.DataFrame` of ranks and items, with the whole record as JSON in its `attrs`."""
-        frame = import_module("pandas").DataFrame(make_columns(self))
+        frame = make_pandas(self)
         frame.attrs[METADATA] = record.write(self)
         return frame
 

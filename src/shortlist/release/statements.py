@@ -47,6 +47,7 @@ def state(
         "parameters": parameters,
         "guarantee": extras.add_to(mechanism.guarantee).scale(sensitivity, unit=unit),
         "unordered": unordered,
+        "up_to": None if mechanism.needs_domain else mechanism.k,
         "counts": _state_counts(ran, extras, noisy, d),
         "error_bound": None if bound is None else _write_bound(ran, bound, unordered=unordered),
         "assessment": _assess(ran, extras, spread, unordered=unordered),

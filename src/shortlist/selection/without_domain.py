@@ -6,7 +6,17 @@ from fractions import Fraction
 from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.mechanisms import MECHANISMS, Auto, LimitedDomain, Mechanism, Threshold, build_mechanism, takes_cap
+from shortlist.mechanisms import (
+    MECHANISMS,
+    Auto,
+    LimitedDomain,
+    Mechanism,
+    Stable,
+    Threshold,
+    build_mechanism,
+    takes_cap,
+)
+from shortlist.privacy.numbers import quote, read_rational
 
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
@@ -23,6 +33,7 @@ def build_without_domain(mechanism: str | Mechanism, *, votes_per_person: int | 
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else None
     if isinstance(mechanism, str):
         kind = MECHANISMS.get(mechanism)
+    _check_parameters(kind, parameters)
     if kind is Auto:
         given = dict(mechanism.parameters) if isinstance(mechanism, Mechanism) else {}
         terms = {**parameters, "votes_per_person": votes_per_person}
@@ -38,6 +49,46 @@ def build_without_domain(mechanism: str | Mechanism, *, votes_per_person: int | 
     if kind is not None and takes_cap(mechanism):
         parameters["votes_per_person"] = votes_per_person
     return build_mechanism(mechanism, **parameters)
+
+
+def check_extras(*, sensitivity: int, assess: object) -> None:
+    """Refuse what is proven for a public list of items only."""
+    if sensitivity > 1:
+        raise ParameterError(
+            "{sensitivity} must be 1 where there is no {domain}: {delta} cannot be divided by it",
+            "not {number}",
+            hint=_LIST + "; or count each person once for an item",
+            number=sensitivity,
+        )
+    if assess is not None:
+        raise ParameterError("{assess} must go with {domain}", hint="leave {assess} out; or " + _LIST)
+
+
+def _check_parameters(kind: type[Mechanism] | None, parameters: dict[str, Any]) -> None:
+    """Refuse values that make sense with a domain only, with a hint for those who have none."""
+    delta, k = parameters.get("delta"), parameters.get("k")
+    if delta is not None and read_rational(delta, name="delta") == 0:
+        raise ParameterError(
+            "{delta} must be above 0 where there is no {domain}",
+            "not {value}",
+            hint="try {delta=1e-6}; or " + _LIST,
+            value=quote(delta),
+        )
+    if kind is None or (kind.needs_domain and kind is not Auto):
+        return
+    if isinstance(k, tuple | list) and kind is not Stable:
+        raise ParameterError(
+            "{k} must be one number where there is no {domain}, but for stable",
+            "not {value}",
+            hint="up to so many items are released anyway; {mechanism='stable'} chooses a size from a range",
+            value=quote(k),
+        )
+    if parameters.get("ordered") is not None and kind in (LimitedDomain, Threshold):
+        raise ParameterError(
+            "{name} has no {ordered}: the order of its list costs nothing",
+            hint="leave {ordered} out; {mechanism='stable'} gives a set",
+            name=kind.name,
+        )
 
 
 def _choose(parameters: dict[str, Any]) -> Mechanism:

@@ -1,6 +1,7 @@
 """Threshold: noisy counts of the observed items that reach a threshold."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from shortlist import SeededBits, Threshold
 from shortlist.audits.unknown_domain_laws import threshold_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
+from shortlist.privacy.zcdp import find_order
 from shortlist.profile import Profile
 
 
@@ -82,10 +84,16 @@ def test_one_less_or_more_than_instead_of_at_least_is_seen(noise, relation):
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("0.1", "0.3"), ("20", "1e-9"), ("0.001", "0.9")])
 def test_the_threshold_hides_items_of_one_person(noise, relation, epsilon, delta):
-    """m items with one vote show with probability δ₂ at most, and one with less than 1 − e^(−x)."""
+    """m items with one vote show with probability δ₂ at most, and one with less than 1 − e^(−x).
+
+    For Gaussian noise δ₂ is found here from ρ-zCDP of all but m of the counts that one person moves, in floats.
+    """
     mechanism = Threshold(k=2, epsilon=epsilon, delta=delta, votes_per_person=5, noise=noise, neighbours=relation)
     law, moved = mechanism.law, 5 * mechanism.neighbours.sensitivity
-    hidden = mechanism.delta / (2 if noise == "gaussian" else 1)
+    hidden = mechanism.delta
+    if noise == "gaussian":
+        rho, order = moved / (2 * law.variance), find_order(mechanism.epsilon, mechanism.delta)
+        hidden -= Fraction(float(mechanism.delta) * math.exp(-order * (order + 1) * rho * 5 / moved))
     loss = mechanism.epsilon / moved if noise == "laplace" else 1 / (2 * law.variance)
     with ctx.workprec(160):
         chances = [law.enclose_tail(mechanism.threshold - 1 - step) for step in (0, 1)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import shortfall, working_precision
+from shortlist.exact.balls import ball, shortfall, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.mechanisms.counts.calibrated import choose_noise
@@ -22,7 +22,7 @@ from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, quote, read_whole
-from shortlist.privacy.zcdp import rho_from, round_down
+from shortlist.privacy.zcdp import find_order, rho_from, round_down
 from shortlist.profile import ManyPicks, Picks, Profile
 
 _PRECISION = 128
@@ -48,7 +48,7 @@ class Threshold(UnknownDomain):
 
     >>> mechanism = Threshold(k=100, epsilon=1, delta="1e-6", votes_per_person=20)
     >>> mechanism.law, mechanism.threshold
-    (DiscreteGaussian(variance=...), 116)
+    (DiscreteGaussian(variance=...), 110)
     """
 
     name: ClassVar[str] = "threshold"
@@ -104,12 +104,22 @@ class Threshold(UnknownDomain):
             ) from None
 
     def _find(self, noise: NoiseLaw | None) -> tuple[DiscreteGaussian | DiscreteLaplace, int]:
-        gaussian = noise is NoiseLaw.GAUSSIAN
-        # Laplace noise needs no delta, so that all of delta hides items.
-        rho = rho_from(self.epsilon, self.delta / 2) if gaussian else None
-        law = choose_noise(self.votes_per_person * self.neighbours.sensitivity, self.epsilon, rho)
-        hidden = self.delta / 2 if gaussian else self.delta
+        moved = self.votes_per_person * self.neighbours.sensitivity
+        if noise is NoiseLaw.LAPLACE:
+            law, hidden = choose_noise(moved, self.epsilon, None), self.delta
+        else:
+            rho = rho_from(self.epsilon, self.delta)
+            law, hidden = choose_noise(moved, self.epsilon, rho), self._hide(rho)
         return law, find_threshold(law, self.votes_per_person, hidden)
+
+    def _hide(self, rho: Fraction) -> Fraction:
+        """Find how likely the items of one person may show under Gaussian noise: δ (1 − e^(−α(α−1)ρ/Δ)), rounded down.
+
+        Who brings an item moves one count less. So delta pays for the noise and for the items, and is not halved.
+        """
+        order = find_order(self.epsilon, self.delta)
+        with working_precision(_PRECISION):
+            return round_down(ball(self.delta) * shortfall((order + 1) * order * rho / self.neighbours.sensitivity))
 
     def _prepare_observed(self, observed: Profile) -> ItemsAboveThreshold:
         return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
