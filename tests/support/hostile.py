@@ -118,6 +118,22 @@ EXTREMES = {
 """Types with values that few engines and files can hold."""
 KINDS |= EXTREMES
 COMMON = sorted(set(KINDS) - set(EXTREMES))
+SQLITE_KINDS = ["text", "int64", "float64", "bytes"]
+POSTGRES_KINDS = [
+    *("text", "int16", "int32", "int64", "float32", "float64", "decimal 5,2", "decimal 38,0"),
+    *("boolean", "date", "time", "timestamp us", "instant us", "bytes"),
+]
+SPARK_KINDS = [
+    *("text", "int8", "int32", "int64", "float64", "decimal 20,5", "boolean", "date"),
+    *("timestamp us", "instant us", "bytes"),
+]
+QUICK_SPARK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""To compile the many small plans would take longer than to run them."""
 ODDITIES = [float("nan"), -0.0, 7.0, Decimal("1.5"), Decimal("sNaN"), [7], {"a": 1}, object(), 7 + 0j, np.int8(7),
             np.datetime64("2024-02-29T12:30"), datetime(1, 1, 1, tzinfo=UTC), "\ud800", 10**400, Decimal("1e999999"),
             bytearray(b"a"), np.float64(1.5), timedelta(1), True, MOMENT, date(2024, 2, 29)]  # fmt: skip
@@ -155,7 +171,11 @@ class Case:
 
     def columns(self, size):
         """The columns of the first people, as Arrow arrays or as Python lists."""
-        rows = [(person, item) for person, items in self.people[:size] for item in items]
+        return self.columns_of(self.people[:size])
+
+    def columns_of(self, people):
+        """The columns of some people."""
+        rows = [(person, item) for person, items in people for item in items]
         users, items = [person for person, _ in rows], [item for _, item in rows]
         if self.kind is None:
             return {"user": users, "track": items}
@@ -224,6 +244,26 @@ def check_chain(case, hold, workspace, *, first=1, exact=True):
             assert [count for _, count in after] == expected(domain, data), "the rule of matching"
         before = after
     return len(sizes) - 1
+
+
+def check_cube(case, hold, workspace, *, free=4, exact=True):
+    """Count the table with each subset of the last `free` people, and compare all neighbours; return their number.
+
+    Each of n people is added to every table without it: 2ⁿ tables are n · 2ⁿ⁻¹ pairs.
+    """
+    domain = number_items(arrow_column(DOMAINS[case.domain], what="the domain"))
+    columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
+    always, sometimes = case.people[:-free], case.people[-free:]
+    found, pairs = {}, 0
+    for chosen in itertools.product([False, True], repeat=free):
+        data = case.columns_of(always + list(itertools.compress(sometimes, chosen)))
+        found[chosen] = outcome(workspace, hold(data), domain, columns)
+        if exact and isinstance(found[chosen], list) and case.cap is None:
+            assert [count for _, count in found[chosen]] == expected(domain, data), "the rule of matching"
+        for place in itertools.compress(range(free), chosen):
+            compare(found[(*chosen[:place], False, *chosen[place + 1 :])], found[chosen], case.cap)
+            pairs += 1
+    return pairs
 
 
 def check_spark_chain(case, session, workspace):

@@ -212,20 +212,20 @@ MUTATIONS = (
     ),
     Mutation(  # a person counts as often as they voted
         "votes/engines/counting.py",
-        "system.main.count(DISTINCT person) AS votes",
-        "system.main.count(person) AS votes",
+        "system.main.count(DISTINCT other) AS votes",
+        "system.main.count(other) AS votes",
         "tests/votes/engines/test_engines.py::test_counts_each_person_once[parquet]",
     ),
     Mutation(  # one vote fewer than the cap allows
         "votes/engines/counting.py",
-        'filter(f"turn <= {cap}")',
-        'filter(f"turn < {cap}")',
+        'filter(f"turn <= {voters.cap}")',
+        'filter(f"turn < {voters.cap}")',
         "tests/votes/engines/test_engines.py::test_a_cap_keeps_so_many_votes_of_each_person[parquet]",
     ),
     Mutation(  # the same on PostgreSQL
         "votes/engines/postgres.py",
-        "count(DISTINCT {person}) AS votes {matched}",
-        "count({person}) AS votes {matched}",
+        "count(DISTINCT {other.person}) AS votes {voted}",
+        "count({other.person}) AS votes {voted}",
         "tests/votes/engines/test_engines.py::test_counts_each_person_once[postgres]",
     ),
     Mutation(  # of several steps that took a place, the first counts
@@ -280,7 +280,7 @@ MUTATIONS = (
         "tests/mechanisms/unknown_domain/test_stable.py::test_one_less_is_seen[1-add-remove]",
     ),
     Mutation(  # without a domain, a person who votes twice counts twice
-        "votes/engines/observed.py",
+        "votes/engines/counting.py",
         "system.main.count(DISTINCT other) AS votes",
         "system.main.count(other) AS votes",
         "tests/votes/engines/test_observed.py::test_groups_by_exact_value[pyarrow-text]",

@@ -52,7 +52,8 @@ def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: 
     if found is None:
         table = open_table(workspace, domain, name=NAME)
         if table is not None:
-            found = table.read_items(_make_chooser(column, item))
+            with table.explain_failures():
+                found = table.read_items(_make_chooser(column, item))
         elif isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
             found = arrow_column(domain, what=NAME)
     if found is None:

@@ -15,7 +15,8 @@ from shortlist.votes.libraries import find_library
 from shortlist.votes.sql import list_tables, list_words
 
 READABLE = "is the database complete, and every table or file that the query reads?"
-_ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
+_ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]+:")
 _SECRET = re.compile(r"pass\w*\s*=", re.IGNORECASE)
 _TYPES = {"BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INTEGER", "TIME", "TIMESTAMP", "VARCHAR"}
 _QUOTED = re.compile(r"""(["'`]).*?\1|[“«„].*?[”»“]""")
@@ -38,12 +39,13 @@ class Query:
     sql: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.sql, str) or not self.sql.strip():
+        if not isinstance(self.sql, str):
             raise ParameterError("{sql} must be a query, as text", "not {kind}", kind=type(self.sql).__name__)
-        if len(list_words(self.sql)) == 1:
+        words = len(list_words(self.sql))
+        if words < 2:
             raise ParameterError(
                 "{sql} must be a query",
-                "not a single word",
+                "not a single word" if words else "it is empty",
                 hint="a query looks like this: SELECT user, track FROM plays",
             )
         known = isinstance(self.database, str | os.PathLike | sqlite3.Connection)
@@ -75,6 +77,8 @@ def hide_password(database: Any) -> str:
 
     >>> hide_password("postgresql://bob:a@b/c?d@db/plays?x=1"), hide_password("host=db password=x")
     ("'postgresql://...@db/plays'", "'...'")
+    >>> hide_password("postgresql:/bob:secret@db/plays"), hide_password("a@b.db")
+    ("'postgresql:...@db/plays'", "'a@b.db'")
     """
     if not isinstance(database, str | os.PathLike):
         return f"<{type(database).__name__}>"
@@ -83,8 +87,11 @@ def hide_password(database: Any) -> str:
     if _SECRET.search(text):
         return repr(f"{scheme}://..." if mark else "...")
     # A password may hold any character, so the last @ ends it.
-    _, at, place = rest.rpartition("@")
-    return repr(f"{scheme}://{'...@' if at else ''}{place.partition('?')[0]}" if mark else text)
+    _, at, place = (rest if mark else text).rpartition("@")
+    if not mark:
+        misspelt = _SCHEME.match(text) if at else None
+        return repr(f"{misspelt[0]}...@{place}" if misspelt else text)
+    return repr(f"{scheme}://{'...@' if at else ''}{place.partition('?')[0]}")
 
 
 def reads_from(domain: Query, votes: Query) -> bool:

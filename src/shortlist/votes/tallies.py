@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.votes.columns import VOTES, VoteColumns, read_columns
 from shortlist.votes.domains import check_domain, open_domain
-from shortlist.votes.engines.observed import ObservedTally
+from shortlist.votes.engines.counted import ObservedTally
 from shortlist.votes.engines.registry import ACCEPTED, open_table
 from shortlist.votes.engines.table import Table, Tally
 from shortlist.votes.items.domain import Domain
@@ -58,7 +58,8 @@ def tally(
     )
     progress("Counting the votes")
     begin = cache(lambda: start(numbered.d))
-    counted = table.count(numbered, columns, begin)
+    with table.explain_failures():
+        counted = table.count(numbered, columns, begin)
     begin()  # for votes that an engine did not have to read
     return counted
 
@@ -91,7 +92,8 @@ def observe(
     table = open_votes(Workspace(memory_limit=memory_limit), unwrap(votes))
     progress("Counting the votes")
     begin = cache(lambda: start(0))
-    counted = table.count_observed(columns, begin)
+    with table.explain_failures():
+        counted = table.count_observed(columns, begin)
     begin()  # for votes that an engine did not have to read
     return counted
 

@@ -1,6 +1,7 @@
 """Attacks that gave one person more weight than a cap allows, or took persons for others."""
 
 import sqlite3
+from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -131,7 +132,7 @@ def test_lists_and_structures_are_no_persons(rows):
         Query(second, "SELECT {'a': u} AS u, item FROM plays"),
     ]
     for votes in nested:
-        with pytest.raises(DataError, match="persons as plain values; it holds lists, structures or intervals"):
+        with pytest.raises(DataError, match="persons as plain values; it holds lists, structures, intervals"):
             tally(votes, person="u", item="item", domain=["a"])
 
 
@@ -217,7 +218,7 @@ def test_intervals_are_no_persons():
     """An interval equals others that are written differently."""
     connection = duckdb.connect()
     votes = Query(connection, "SELECT INTERVAL 1 MONTH AS u, 'a' AS item")
-    with pytest.raises(DataError, match="lists, structures or intervals"):
+    with pytest.raises(DataError, match="lists, structures, intervals"):
         tally(votes, person="u", item="item", domain=["a"])
 
 
@@ -285,7 +286,34 @@ def test_names_of_columns_choose_no_converter(all_items):
         "postgresql://bob:SECRET/?@db/x?password=SECRET",
         "host=db password=SECRET",
         "postgresql://bob@db/x?password=a@SECRET",
+        "POSTGRESQL://bob:SECRET@db/x",
+        "postgresql:/bob:SECRET@db/x",
+        "postgresql:\\\\bob:SECRET@db/x",
     ],
 )
 def test_no_part_of_a_password_is_shown(database):
     assert "SECRET" not in repr(Query(database, "SELECT 1"))
+
+
+@pytest.mark.parametrize("cap", [None, 1])
+@pytest.mark.parametrize(
+    ("kind", "values", "votes"),
+    [
+        (pa.decimal32(5, 2), [Decimal("1.5"), Decimal("1.50"), Decimal("2")], 2),
+        (pa.month_day_nano_interval(), [None, (1, 2, 3), (1, 2, 3)], 0),
+        (pa.decimal256(50, 3), [Decimal(10**40), Decimal(10**40), Decimal(1)], 2),
+        (pa.dictionary(pa.int8(), pa.list_(pa.int8())), [None, None, None], 0),
+    ],
+)
+def test_persons_of_rare_arrow_types_in_a_dict(all_items, kind, values, votes, cap):
+    """A column of a rare type is read value by value; what is no person is ignored."""
+    array = pa.nulls(3, kind) if pa.types.is_dictionary(kind) else pa.array(values, kind)
+    counted = tally({"u": array, "t": ["a"] * 3}, person="u", item="t", domain=["a"], votes_per_person=cap)
+    assert all_items(counted) == [(votes, "a")]
+
+
+def test_wide_decimals_are_refused_by_their_type():
+    """DuckDB has no numbers of more than 38 digits, so a typed column of them is refused before a vote is read."""
+    votes = pa.table({"u": pa.array([1], pa.decimal256(50, 3)), "t": ["a"]})
+    with pytest.raises(DataError, match="numbers of more than 38 digits"):
+        tally(votes, person="u", item="t", domain=["a"])

@@ -6,6 +6,7 @@ import hostile
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from shortlist.votes.columns import PersonColumn
 from shortlist.votes.engines import counting
 
 ENGINES = ("arrow", "dict", "pandas", "polars", "parquet", "duckdb", "ibis", "sqlite")
@@ -16,15 +17,6 @@ MIXED = {
     "sqlite": hostile.hold_sqlite,
 }
 ANYTHING = ("arrow", "dict")
-SQLITE_KINDS = ["text", "int64", "float64", "bytes"]
-POSTGRES_KINDS = [
-    *("text", "int16", "int32", "int64", "float32", "float64", "decimal 5,2", "decimal 38,0"),
-    *("boolean", "date", "time", "timestamp us", "instant us", "bytes"),
-]
-SPARK_KINDS = [
-    *("text", "int8", "int32", "int64", "float64", "decimal 20,5", "boolean", "date"),
-    *("timestamp us", "instant us", "bytes"),
-]
 PEOPLE = 12
 CHECKS = settings(
     max_examples=36, deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=[Phase.generate]
@@ -34,7 +26,7 @@ CHECKS = settings(
 def draw_cases(engine):
     if engine in ANYTHING:
         return hostile.cases(sorted(hostile.KINDS), people=PEOPLE, named=sorted(hostile.PERSONS))
-    kinds = SQLITE_KINDS if engine == "sqlite" else hostile.COMMON
+    kinds = hostile.SQLITE_KINDS if engine == "sqlite" else hostile.COMMON
     return hostile.cases(kinds, people=PEOPLE, named=hostile.EVERYWHERE if engine == "sqlite" else hostile.USUAL)
 
 
@@ -71,7 +63,7 @@ def test_mixed_columns(engine, workspace, case):
 
 @seed(11)
 @settings(CHECKS, max_examples=12)
-@given(case=hostile.cases(POSTGRES_KINDS, people=PEOPLE))
+@given(case=hostile.cases(hostile.POSTGRES_KINDS, people=PEOPLE))
 def test_postgres_columns(workspace, postgres, case):
     """A real server, with a collation that takes A for a."""
     hostile.check_chain(case, partial(hostile.hold_postgres, address=postgres), workspace)
@@ -79,15 +71,12 @@ def test_postgres_columns(workspace, postgres, case):
 
 @seed(12)
 @settings(CHECKS, max_examples=10)
-@given(case=hostile.cases(SPARK_KINDS, people=11, named=hostile.EVERYWHERE))
+@given(case=hostile.cases(hostile.SPARK_KINDS, people=11, named=hostile.EVERYWHERE))
 def test_spark_columns(workspace, spark, case):
     """The tables of a chain are counted in one job of Spark, each by the plan of a release."""
-    # To compile the many small plans would take longer than to run them.
-    quick = {"spark.sql.codegen.wholeStage": "false", "spark.sql.adaptive.enabled": "false"}
-    quick |= {"spark.sql.shuffle.partitions": "1", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    before = {name: spark.conf.get(name) for name in quick}
+    before = {name: spark.conf.get(name) for name in hostile.QUICK_SPARK}
     try:
-        for name, value in quick.items():
+        for name, value in hostile.QUICK_SPARK.items():
             spark.conf.set(name, value)
         hostile.check_spark_chain(case, spark, workspace)
     finally:
@@ -95,33 +84,31 @@ def test_spark_columns(workspace, spark, case):
             spark.conf.set(name, value)
 
 
-def count_rows_of_persons(pairs, *, d, cap):
+def count_rows_of_persons(pairs, voters):
     """A broken counter: a person counts as often as it votes."""
-    counted = pairs.aggregate('"row", count(person) AS votes', '"row"')
-    return counting.scatter_counts(counted.fetchnumpy(), d=d)
+    return pairs.aggregate("item, count(other) AS votes", "item")
 
 
-def fold_persons(pairs, *, d, cap):
+def fold_persons(pairs, voters):
     """A broken counter: persons that differ in case share one cap."""
-    folded = pairs.project('"row", lower(CAST(person AS VARCHAR)) AS person')
-    return COUNT_PAIRS(folded, d=d, cap=1)
+    folded = pairs.project("item, lower(CAST(other AS VARCHAR)) AS other")
+    return COUNT_GROUPS(folded, PersonColumn(name="user", cap=1))
 
 
-def hash_by_place(pairs, *, d, cap):
+def hash_by_place(pairs, voters):
     """A broken counter: what a cap keeps depends on the other persons."""
-    turn = 'row_number() OVER (PARTITION BY person ORDER BY hash("row", (SELECT count(*) FROM pairs)), "row") AS turn'
-    kept = pairs.distinct().query("pairs", f'SELECT "row", {turn} FROM pairs').filter("turn <= 1")
-    counted = kept.aggregate('"row", count(*) AS votes', '"row"')
-    return counting.scatter_counts(counted.fetchnumpy(), d=d)
+    turn = "row_number() OVER (PARTITION BY other ORDER BY hash(item, (SELECT count(*) FROM pairs)), item) AS turn"
+    kept = pairs.distinct().query("pairs", f"SELECT item, {turn} FROM pairs").filter("turn <= 1")
+    return kept.aggregate("item, count(*) AS votes", "item")
 
 
-COUNT_PAIRS = counting.count_pairs
+COUNT_GROUPS = counting.count_groups
 
 
 @pytest.mark.parametrize("broken", [count_rows_of_persons, fold_persons, hash_by_place])
 def test_a_broken_counter_is_caught(broken, workspace, monkeypatch):
     """The property has the power to find what it is for."""
-    monkeypatch.setattr(counting, "count_pairs", broken)
+    monkeypatch.setattr(counting, "count_groups", broken)
 
     @seed(13)
     @CHECKS

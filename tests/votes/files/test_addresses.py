@@ -12,8 +12,9 @@ import range_server
 from pyarrow import parquet
 
 from shortlist import Files
-from shortlist.errors import DataError
+from shortlist.errors import DataError, ParameterError
 from shortlist.votes import tally
+from shortlist.votes.files.paths import find_files
 
 TEXT = "user,track\n1,a\n2,a\n2,b\n"
 
@@ -60,3 +61,13 @@ def test_errors_hide_the_query_string(address, name, message):
         tally(f"{address}/{name}?token=hunter2", person="user", item="track", domain=["a"])
     assert "hunter2" not in str(caught.value)
     assert "diagnosis" not in str(caught.value)
+
+
+def test_a_container_of_azure_is_no_user():
+    """abfss:// has a container before the @, and a password only after a colon."""
+    address = "abfss://plays@account.dfs.core.windows.net/votes.parquet"
+    (place,) = find_files([address], any_format=False, name="the votes")
+    assert place.target == address
+    with pytest.raises(ParameterError, match="no user and no password") as caught:
+        find_files([address.replace("plays", "bob:SECRET")], any_format=False, name="the votes")
+    assert "SECRET" not in str(caught.value)

@@ -70,7 +70,7 @@ def check(
     workspace.connection.execute(
         f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR)'
     )
-    with register_engine(workspace.connection.interrupt):
+    with opened.explain_failures(), register_engine(workspace.connection.interrupt):
         family = _fill(workspace, table, opened.read_rows(columns.choose), numbered, columns.voters)
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")

@@ -2,52 +2,85 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.votes.columns import VOTES, CountColumn, PersonColumn, VoteColumns
-from shortlist.votes.engines.counted import LocalTally
-from shortlist.votes.engines.counting import count_matches
+from shortlist.votes.engines.counted import LocalTally, ObservedTally
+from shortlist.votes.engines.counting import count_groups, count_matches
 from shortlist.votes.engines.duckdb_columns import take_plain_columns
-from shortlist.votes.engines.observed import ObservedTally, count_groups, keep_groups
+from shortlist.votes.engines.observed import keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, TypedRows, check_comparable, check_persons
 from shortlist.votes.files.source import Source
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
-from shortlist.votes.items.item_types import Family, choose_exact_type, find_family
+from shortlist.votes.items.item_types import choose_exact_type, find_family, is_plain
 from shortlist.votes.items.keys import key_table
 from shortlist.votes.libraries import find_library, import_optional
-from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.running import register_engine
 from shortlist.votes.workspace.workspace import Workspace
 
 
-class ArrowTable(Table):
-    """A table, batch, reader or dataset of Arrow, or anything that exports an Arrow stream."""
+class StreamTable(Table):
+    """A table that hands its rows to the workspace. Define `open_reader`."""
+
+    @abstractmethod
+    def open_reader(self, choose: Choose) -> Any:
+        """The chosen columns as a reader of Arrow batches."""
 
     def read_items(self, choose: Choose) -> Any:
         """The items of the chosen column."""
-        with translate_errors(self._name):
-            return _open_reader(self._given, choose).read_all().column(0)
+        return self.open_reader(choose).read_all().column(0)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         """Count in the workspace."""
-        with translate_errors(self._name):
-            reader = _open_reader(self._given, columns.choose)
-            return LocalTally(domain, count_reader(self._workspace, reader, domain, columns, start))
+        reader = self.open_reader(columns.choose)
+        item, other = reader.schema.types
+        if import_optional("pyarrow").types.is_null(item):
+            return LocalTally(domain, np.zeros(domain.d, dtype=np.int64))
+        check_comparable(find_family(item), domain, columns)
+        check_persons(is_plain(other), columns)
+        start()
+        keys = key_table(domain, choose_exact_type(item), find_family(item))
+        return LocalTally(domain, count_batches(self._workspace, reader, keys, columns.voters, d=domain.d))
 
     def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
         """Group in the workspace."""
-        with translate_errors(self._name):
-            return observe_reader(self._workspace, _open_reader(self._given, columns.choose), columns, start)
+        reader = self.open_reader(columns.choose)
+        item, other = reader.schema.types
+        if import_optional("pyarrow").types.is_null(item):
+            return ObservedTally([], lambda counts, ranks: [])
+        check_observable(find_family(item), columns)
+        check_persons(is_plain(other), columns)
+        start()
+        grouped = count_groups(open_batches(self._workspace, reader), columns.voters)
+        return keep_groups(self._workspace, grouped, find_family(item))
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns."""
-        with translate_errors(self._name):
-            return type_reader(self._workspace, _open_reader(self._given, choose))
+        return type_reader(self._workspace, self.open_reader(choose))
+
+
+class ArrowTable(StreamTable):
+    """A table, batch, reader or dataset of Arrow, or anything that exports an Arrow stream."""
+
+    def open_reader(self, choose: Choose) -> Any:
+        """The chosen columns; nothing is read yet."""
+        pa, table = import_optional("pyarrow"), self._given
+        if find_library(table) == "pyarrow" and hasattr(table, "scanner"):  # a dataset
+            return table.scanner(columns=choose(Header(columns=table.schema.names))).to_reader()
+        if isinstance(table, pa.RecordBatch):
+            table = pa.Table.from_batches([table])
+        if isinstance(table, pa.Table):
+            return table.select(choose(Header(columns=table.column_names))).to_reader()
+        reader = pa.RecordBatchReader.from_stream(table)
+        chosen = choose(Header(columns=reader.schema.names))
+        schema = pa.schema([reader.schema.field(name) for name in chosen])
+        return pa.RecordBatchReader.from_batches(schema, (batch.select(chosen) for batch in reader))
 
 
 def exports_arrow(value: Any) -> bool:
@@ -58,31 +91,12 @@ def exports_arrow(value: Any) -> bool:
     )
 
 
-def count_reader(workspace: Workspace, reader: Any, domain: Domain, columns: VoteColumns, start: Start) -> IntArray:
-    """Count the votes of batches with two columns."""
-    pa = import_optional("pyarrow")
-    declared = reader.schema.field(0).type
-    if pa.types.is_null(declared):
-        return np.zeros(domain.d, dtype=np.int64)
-    check_comparable(find_family(declared), domain, columns)
-    check_persons(_is_plain(reader.schema.field(1).type), columns)
-    start()
-    keys = key_table(domain, choose_exact_type(declared), find_family(declared))
-    return count_batches(workspace, reader, keys, columns.voters, d=domain.d)
-
-
-def _is_plain(kind: Any) -> bool:
-    types = import_optional("pyarrow.types")
-    exact = choose_exact_type(kind)
-    return not (types.is_nested(exact) or types.is_interval(exact))
-
-
 def count_batches(
     workspace: Workspace, reader: Any, keys: Any, voters: PersonColumn | CountColumn, *, d: int
 ) -> IntArray:
     """Count the votes of batches whose items equal keys."""
     connection = workspace.connection
-    relation = take_plain_columns(connection.from_arrow(cast_exactly(reader)))
+    relation = open_batches(workspace, reader)
     with register_engine(connection.interrupt):
         # DuckDB takes a stream for one row, and would keep all votes in memory in place of the keys.
         connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
@@ -92,56 +106,19 @@ def count_batches(
             connection.execute("RESET disabled_optimizers")
 
 
-def observe_reader(workspace: Workspace, reader: Any, columns: VoteColumns, start: Start) -> ObservedTally:
-    """Group the votes of batches with two columns by item."""
-    pa = import_optional("pyarrow")
-    declared = reader.schema.field(0).type
-    if pa.types.is_null(declared):
-        return ObservedTally([], lambda counts, ranks: [])
-    check_observable(find_family(declared), columns)
-    check_persons(_is_plain(reader.schema.field(1).type), columns)
-    start()
-    return observe_batches(workspace, reader, find_family(declared), columns.voters)
-
-
-def observe_batches(
-    workspace: Workspace, reader: Any, family: Family, voters: PersonColumn | CountColumn
-) -> ObservedTally:
-    """Group the votes of batches whose items are of one family."""
-    relation = take_plain_columns(workspace.connection.from_arrow(cast_exactly(reader)))
-    return keep_groups(workspace, count_groups(relation, voters), family, moved=False)
-
-
-def keep_counted(workspace: Workspace, reader: Any, family: Family) -> ObservedTally:
-    """Keep groups that another engine counted: batches of an item and its votes."""
-    relation = take_plain_columns(workspace.connection.from_arrow(cast_exactly(reader)))
-    return keep_groups(workspace, relation.project("item, other AS votes"), family, moved=False)
+def open_batches(workspace: Workspace, reader: Any) -> Any:
+    """Batches with two columns as a relation of `item` and `other` in the workspace."""
+    return take_plain_columns(workspace.connection.from_arrow(_cast_exactly(reader)))
 
 
 def type_reader(workspace: Workspace, reader: Any) -> TypedRows:
     """The rows of batches, in the workspace."""
     declared = reader.schema.field(0).type
-    relation = take_plain_columns(workspace.connection.from_arrow(cast_exactly(reader)))
-    source = Source(relation=relation, name=VOTES)
+    source = Source(relation=open_batches(workspace, reader), name=VOTES)
     return TypedRows(source=source, kept=choose_exact_type(declared), family=find_family(declared))
 
 
-def _open_reader(table: Any, choose: Choose) -> Any:
-    """Open the chosen columns as a reader of batches."""
-    pa = import_optional("pyarrow")
-    if find_library(table) == "pyarrow" and hasattr(table, "scanner"):  # a dataset
-        return table.scanner(columns=choose(Header(columns=table.schema.names))).to_reader()
-    if isinstance(table, pa.RecordBatch):
-        table = pa.Table.from_batches([table])
-    if isinstance(table, pa.Table):
-        return table.select(choose(Header(columns=table.column_names))).to_reader()
-    reader = pa.RecordBatchReader.from_stream(table)
-    chosen = choose(Header(columns=reader.schema.names))
-    schema = pa.schema([reader.schema.field(name) for name in chosen])
-    return pa.RecordBatchReader.from_batches(schema, (batch.select(chosen) for batch in reader))
-
-
-def cast_exactly(reader: Any) -> Any:
+def _cast_exactly(reader: Any) -> Any:
     """Bring batches to types that DuckDB holds without loss."""
     pa = import_optional("pyarrow")
     item, other = (field.type for field in reader.schema)

@@ -7,36 +7,32 @@ looked up and each person is written as bytes, value by value.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
-from shortlist.votes.engines.arrow import count_batches, observe_batches, type_reader
-from shortlist.votes.engines.counted import LocalTally
-from shortlist.votes.engines.counting import number_rows
-from shortlist.votes.engines.observed import ObservedTally
+from shortlist.votes.engines.arrow import count_batches, open_batches, type_reader
+from shortlist.votes.engines.counted import LocalTally, ObservedTally
+from shortlist.votes.engines.counting import NO_COUNT, count_groups, number_rows
+from shortlist.votes.engines.observed import keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.arrow_values import arrow_column
 from shortlist.votes.items.domain import NAME, Domain
 from shortlist.votes.items.item_keys import write_item, write_items
-from shortlist.votes.items.item_types import Family, choose_exact_type, find_family
-from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
+from shortlist.votes.items.item_types import Family, choose_exact_type, find_family, is_plain
+from shortlist.votes.items.keys import Lookup, key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.persons import write_person, write_persons
-from shortlist.votes.workspace.failures import translate_errors
-from shortlist.votes.workspace.workspace import Workspace
 
 _BATCH = 1 << 16
-_NO_COUNT = -1
 
 
 class ColumnsTable(Table):
@@ -44,32 +40,50 @@ class ColumnsTable(Table):
 
     def read_items(self, choose: Choose) -> Any:
         """The items of the chosen column."""
-        with translate_errors(self._name):
-            (column,) = self._take(choose)
-            return read_series(column) if hasattr(column, "isna") else arrow_column(column, what=self._name)
+        (column,) = self._take(choose)
+        return read_series(column) if hasattr(column, "isna") else arrow_column(column, what=self._name)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
-        """Count in the workspace."""
-        with translate_errors(self._name):
-            items, others = self._take(columns.choose)
-            start()
-            return LocalTally(domain, count_columns(self._workspace, items, others, domain, columns.voters))
+        """Count in the workspace.
+
+        The type of a column may come from its values, so no type is refused: what cannot match is ignored.
+        """
+        item, other = open_pair(*self._take(columns.choose))
+        start()
+        item = _type_text(item)
+        keys, kind = number_rows(domain.d), import_optional("pyarrow").int64()
+        if item.typed is not None:
+            kind = item.typed.type
+            family = find_family(kind)
+            if not can_match(domain.family, family):
+                return LocalTally(domain, np.zeros(domain.d, dtype=np.int64))
+            keys = key_table(domain, choose_exact_type(kind), family)
+        reader = _open_batches(_write_batches(item, Lookup(domain).number), kind, other, columns.voters)
+        return LocalTally(domain, count_batches(self._workspace, reader, keys, columns.voters, d=domain.d))
 
     def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
-        """Group in the workspace."""
-        with translate_errors(self._name):
-            items, others = self._take(columns.choose)
-            start()
-            return observe_columns(self._workspace, items, others, columns.voters)
+        """Group in the workspace.
+
+        No type is refused: what is no item is ignored, and a gap that makes floats of whole numbers changes nothing.
+        """
+        item, other = open_pair(*self._take(columns.choose))
+        start()
+        item = _type_text(item)
+        family = Family.OTHER if item.typed is None else find_family(item.typed.type)
+        # A cap keeps votes by a hash of the item, too, and one value may decide the type of the column.
+        if item.typed is not None and (family == Family.FLOAT or _has_cap(columns.voters)):
+            item, family = Column(typed=write_items(item.typed)), Family.OTHER
+        kind = import_optional("pyarrow").binary() if item.typed is None else item.typed.type
+        reader = _open_batches(_write_batches(item, write_values), kind, other, columns.voters)
+        return keep_groups(self._workspace, count_groups(open_batches(self._workspace, reader), columns.voters), family)
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows: with types if both columns have one, else in a batch of Python values."""
-        with translate_errors(self._name):
-            pair = open_pair(*self._take(choose))
-            if any(column.typed is None for column in pair):
-                return [tuple(column.to_list() for column in pair)]
-            table = import_optional("pyarrow").table([column.typed for column in pair], names=["item", "other"])
-            return type_reader(self._workspace, table.to_reader())
+        pair = open_pair(*self._take(choose))
+        if any(column.typed is None for column in pair):
+            return [tuple(column.to_list() for column in pair)]
+        table = import_optional("pyarrow").table([column.typed for column in pair], names=["item", "other"])
+        return type_reader(self._workspace, table.to_reader())
 
     def _take(self, choose: Choose) -> list[Any]:
         names = list(self._given if isinstance(self._given, Mapping) else self._given.columns)
@@ -124,45 +138,6 @@ def open_pair(items: Any, others: Any) -> tuple[Column, Column]:
     return item, other
 
 
-def count_columns(
-    workspace: Workspace, items: Any, others: Any, domain: Domain, voters: PersonColumn | CountColumn
-) -> IntArray:
-    """Count the votes of two columns.
-
-    The type of such a column may come from its values, so no type is refused: what cannot match is ignored.
-    """
-    pa = import_optional("pyarrow")
-    item, other = open_pair(items, others)
-    item = _type_text(item)
-    if item.typed is None:
-        keys = number_rows(domain.d)
-    else:
-        family = find_family(item.typed.type)
-        if pa.types.is_null(item.typed.type) or not can_match(domain.family, family):
-            return np.zeros(domain.d, dtype=np.int64)
-        keys = key_table(domain, choose_exact_type(item.typed.type), family)
-    kind = pa.int64() if item.typed is None else item.typed.type
-    reader = _open_batches(_number_items(item, domain), kind, other, voters)
-    return count_batches(workspace, reader, keys, voters, d=domain.d)
-
-
-def observe_columns(workspace: Workspace, items: Any, others: Any, voters: PersonColumn | CountColumn) -> ObservedTally:
-    """Group the votes of two columns by item.
-
-    The type of such a column may come from its values, so no type is refused: what is no item is ignored, and a gap
-    that makes floats of whole numbers changes nothing.
-    """
-    pa = import_optional("pyarrow")
-    item, other = open_pair(items, others)
-    item = _type_text(item)
-    family = Family.OTHER if item.typed is None else find_family(item.typed.type)
-    # A cap keeps votes by a hash of the item, too, and one value may decide the type of the column.
-    if item.typed is not None and (family == Family.FLOAT or _has_cap(voters)):
-        item, family = Column(typed=write_items(item.typed)), Family.OTHER
-    kind = pa.binary() if item.typed is None else item.typed.type
-    return observe_batches(workspace, _open_batches(_write_items(item), kind, other, voters), family, voters)
-
-
 def _has_cap(voters: PersonColumn | CountColumn) -> bool:
     return isinstance(voters, PersonColumn) and voters.cap is not None
 
@@ -175,15 +150,9 @@ def _open_batches(items: Iterator[Any], kind: Any, other: Column, voters: Person
         other = Column(typed=write_persons(other.typed))
     untyped = pa.int64() if counted else pa.large_binary()
     schema = pa.schema([("item", kind), ("other", untyped if other.typed is None else other.typed.type)])
-    pairs = zip(items, _write_others(other, counted=counted), strict=True)
+    pairs = zip(items, _write_batches(other, partial(write_others, counted=counted)), strict=True)
     batches = (pa.RecordBatch.from_arrays(list(pair), schema=schema) for pair in pairs)
     return pa.RecordBatchReader.from_batches(schema, batches)
-
-
-def _write_items(column: Column) -> Iterator[Any]:
-    """Items in batches: as they are if they have a type, else as bytes."""
-    pa = import_optional("pyarrow")
-    return _write_batches(column, lambda values: pa.array([write_item(each) for each in values], pa.binary()))
 
 
 def _write_batches(column: Column, write: Callable[[Any], Any]) -> Iterator[Any]:
@@ -229,12 +198,12 @@ def _convert(given: Any) -> Column:
 
 def _open_arrow(made: Any) -> Column:
     pa = import_optional("pyarrow")
-    kind = made.type
-    if pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType) or pa.types.is_decimal256(kind):
+    kind = choose_exact_type(made.type)
+    if not is_plain(kind) or isinstance(kind, pa.BaseExtensionType):
         return Column(values=made.to_pylist())
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         # One text in a column of pandas makes Python floats of all others, which have 64 bits.
-        made = made.cast(pa.float64())
+        made = made.cast(pa.float64() if pa.types.is_floating(kind) else kind)
     return Column(typed=made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made]))
 
 
@@ -259,32 +228,18 @@ def _as_text(values: Any) -> Any:
         return None
 
 
-def _number_items(column: Column, domain: Domain) -> Iterator[Any]:
-    """Items in batches: as they are if they have a type, else the rows that they mean."""
+def write_values(items: Iterable[Any]) -> Any:
+    """Items as an Arrow array of bytes."""
     pa = import_optional("pyarrow")
-    lookup = Lookup(domain)
-    coded = None if column.codes is None else lookup.rows(column.values)
-    for start in range(0, len(column), _BATCH):
-        part = slice(start, start + _BATCH)
-        if column.typed is not None:
-            yield _combine(column.typed[part])
-        else:
-            rows = lookup.rows(column.values[part]) if coded is None else coded[column.codes[part]]
-            yield pa.array(rows, mask=rows == NO_ROW)
+    return pa.array([write_item(each) for each in items], pa.binary())
 
 
-def _write_others(column: Column, *, counted: bool) -> Iterator[Any]:
-    """Persons or counts in batches."""
-    return _write_batches(column, partial(_write, counted=counted))
-
-
-def _write(values: Any, *, counted: bool) -> Any:
-    """Persons as bytes, or counts; what is no count is −1, which no count is."""
+def write_others(values: Any, *, counted: bool) -> Any:
+    """Persons as an Arrow array of bytes, or counts; what is no count is −1, which no count is."""
     pa = import_optional("pyarrow")
     if counted:
-        found = [None if is_missing(each) else read_count(each) for each in values]
-        wrong = [each is None and not is_missing(value) for each, value in zip(found, values, strict=True)]
-        return pa.array([_NO_COUNT if bad else each for each, bad in zip(found, wrong, strict=True)], pa.int64())
+        read = [None if is_missing(each) else NO_COUNT if (n := read_count(each)) is None else n for each in values]
+        return pa.array(read, pa.int64())
     text = _as_text(values)
     if text is not None:  # faster, and the same bytes
         return write_persons(_combine(text))

@@ -1,12 +1,13 @@
-"""Count different persons for each row of the domain, in DuckDB.
+"""Count different persons for each group of votes, in DuckDB.
 
-A vote is matched to a row first, and persons are counted per row. So one person adds at most 1 to each count, whatever
-equality an engine applies to items.
+With a domain, a vote is matched to a row first, and the groups are the rows. So one person adds at most 1 to each
+count, whatever equality an engine applies to items. Without a domain, the groups are the items.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,43 +17,56 @@ from shortlist.errors import ChangedError, DataError
 from shortlist.votes.columns import CountColumn, PersonColumn
 from shortlist.votes.libraries import import_optional
 
+NO_COUNT, SEVERAL_COUNTS = -1, -2
+"""What stands for the votes of a group whose count is none, or that has several."""
 _TEXT = re.compile(r"VARCHAR|JSON|ENUM\(.*", re.DOTALL)
 _WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
 
 
 def count_matches(connection: Any, plain: Any, keys: Any, voters: PersonColumn | CountColumn, *, d: int) -> IntArray:
-    """Match a relation of `item` and `other` to keys, and count persons for each row or take counts as they are.
+    """Match a relation of `item` and `other` to keys, and count the votes of each row.
 
     Relations are composed as objects, so no table is made and no name is written into a statement.
     """
+    matched = plain.set_alias("v").join(connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
+    return count_rows(matched.project('"row" AS item, other'), voters, d=d)
+
+
+def count_rows(numbered: Any, voters: PersonColumn | CountColumn, *, d: int) -> IntArray:
+    """Count the votes of each row, given a relation of row numbers (`item`) and `other`."""
+    found = count_groups(numbered, voters).fetchnumpy()
+    check_counts(found["votes"].tolist())
+    return scatter_counts({"row": found["item"], "votes": found["votes"]}, d=d)
+
+
+def count_groups(plain: Any, voters: PersonColumn | CountColumn) -> Any:
+    """Group a relation of `item` and `other` by item; the answer has the columns `item` and `votes`.
+
+    Persons are counted; counts are taken as they are. With a cap, of each person only so many items are kept, by a
+    hash that depends on the person and the item alone. So text is hashed as bytes: the code of a category depends on
+    the other persons, and DuckDB's windows misread text that is no UTF-8. Functions are named in full, because a macro
+    may have the name alone.
+    """
     kind = str(plain.types[1])
     nothing = " AND NOT system.main.isnan(other)" if kind in ("FLOAT", "DOUBLE") else ""
-    voted = plain.filter(f"other IS NOT NULL{nothing}").set_alias("v")
-    matched = voted.join(connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
+    voted = plain.filter(f"item IS NOT NULL AND other IS NOT NULL{nothing}")
     if isinstance(voters, CountColumn):
-        return take_counts(matched.project(f'"row", {write_count_reader(kind)} AS votes'), d=d)
-    return count_pairs(matched.project('"row", other AS person'), d=d, cap=voters.cap)
-
-
-def count_pairs(pairs: Any, *, d: int, cap: int | None) -> IntArray:
-    """Count the different persons of each row, given a relation of `row` and `person` without gaps.
-
-    With a cap, of each person only so many rows are kept, by a hash that depends on the person and the row alone.
-    So text is hashed as bytes: the code of a category depends on the other persons, and DuckDB's windows misread text
-    that is no UTF-8. Functions are named in full, because a macro may have the name alone.
-    """
-    if cap is None:
-        counted = pairs.aggregate('"row", system.main.count(DISTINCT person) AS votes', '"row"')
-    else:
-        if _TEXT.fullmatch(str(pairs.types[1])):
-            pairs = pairs.project('"row", system.main.encode(CAST(person AS VARCHAR)) AS person')
-        # Hashed twice: one hash of a pair of small numbers prefers some rows.
-        order = 'system.main.hash(system.main.hash(person, "row")), "row"'
-        turn = f"system.main.row_number() OVER (PARTITION BY person ORDER BY {order}) AS turn"
-        kept = pairs.distinct().project(f'"row", {turn}').filter(f"turn <= {cap}")
-        counted = kept.aggregate('"row", system.main.count(*) AS votes', '"row"')
-    return scatter_counts(counted.fetchnumpy(), d=d)
+        read, count = voted.project(f"item, {write_count_reader(kind)} AS votes"), "system.main.count"
+        none = f"WHEN {count}(votes) < {count}(*) THEN {NO_COUNT}"
+        several = f"WHEN {count}(*) > 1 THEN {SEVERAL_COUNTS}"
+        return read.aggregate(f"item, CASE {none} {several} ELSE system.main.max(votes) END AS votes", "item")
+    if voters.cap is None:
+        return voted.aggregate("item, system.main.count(DISTINCT other) AS votes", "item")
+    columns = [
+        f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if _TEXT.fullmatch(str(type_)) else name
+        for name, type_ in zip(("item", "other"), plain.types, strict=True)
+    ]
+    # Hashed twice: one hash of a pair of small numbers prefers some items.
+    order = "system.main.hash(system.main.hash(other, item)), item"
+    turn = f"system.main.row_number() OVER (PARTITION BY other ORDER BY {order}) AS turn"
+    kept = voted.project(", ".join(columns)).distinct().project(f"item, {turn}").filter(f"turn <= {voters.cap}")
+    return kept.aggregate("item, system.main.count(*) AS votes", "item")
 
 
 def number_rows(d: int) -> Any:
@@ -61,23 +75,27 @@ def number_rows(d: int) -> Any:
     return import_optional("pyarrow").table({"key": every, "row": every})
 
 
-def take_counts(given: Any, *, d: int) -> IntArray:
-    """Take counts as they are, given a relation of `row` and `votes`, where votes are NULL if they are no count."""
-    sizes = "system.main.count(*) AS n, system.main.count(votes) AS read, system.main.max(votes) AS votes"
-    found = given.aggregate(f'"row", {sizes}', '"row"').fetchnumpy()
-    if (found["read"] != found["n"]).any():
+def check_counts(votes: Iterable[int]) -> None:
+    """Refuse a table of counts in which a group has no count, or several.
+
+    >>> check_counts([3, 0, -2])
+    Traceback (most recent call last):
+    shortlist.errors.DataError: counts must name each item once; some items have several rows.
+    Hint: add the rows up first, and let sensitivity say what one person can add to the sum
+    """
+    found = set(votes)
+    if NO_COUNT in found:
         raise DataError(
             "counts must be whole numbers from 0 to 2^63 − 1",
             "others were found",
             hint="is it the right column? In a file of text, write 1000, not 1,000 or 1000.0; leave a gap for no count",
         )
-    if (found["n"] > 1).any():
+    if SEVERAL_COUNTS in found:
         raise DataError(
             "counts must name each item once",
             "some items have several rows",
             hint="add the rows up first, and let {sensitivity} say what one person can add to the sum",
         )
-    return scatter_counts(found, d=d)
 
 
 def scatter_counts(found: Any, *, d: int) -> IntArray:
@@ -90,7 +108,7 @@ def scatter_counts(found: Any, *, d: int) -> IntArray:
     counts = np.zeros(d, dtype=np.int64)
     rows = np.asarray(found["row"], dtype=np.int64)
     outside = bool(((rows < 0) | (rows >= d)).any())
-    if missing or outside or len(np.unique(rows)) < len(rows):
+    if missing or outside or np.bincount(rows, minlength=d).max() > 1:
         raise ChangedError("each row of the domain must be counted once")
     counts[rows] = np.asarray(found["votes"], dtype=np.int64)
     return counts

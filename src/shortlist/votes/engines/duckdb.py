@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from shortlist.votes.columns import VoteColumns
-from shortlist.votes.engines.arrow import count_reader, observe_reader, type_reader
-from shortlist.votes.engines.counted import LocalTally
-from shortlist.votes.engines.counting import count_matches
+from shortlist.votes.engines.arrow import StreamTable, type_reader
+from shortlist.votes.engines.counted import LocalTally, ObservedTally
+from shortlist.votes.engines.counting import count_groups, count_matches
 from shortlist.votes.engines.duckdb_columns import has_plain_persons, take_plain_columns
-from shortlist.votes.engines.observed import ObservedTally, count_groups, keep_groups
+from shortlist.votes.engines.observed import keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, TypedRows, check_comparable, check_persons
 from shortlist.votes.files.files import open_files
 from shortlist.votes.files.source import Source, translate_errors_of
@@ -34,78 +34,71 @@ _COMPLETE = "is every file complete, and are all its rows alike?"
 
 
 class DuckDBTable(Table):
-    """A relation of the workspace, of a connection of the user, or (None) of an unknown connection."""
+    """A relation of the workspace or of a connection of the user."""
 
-    def __init__(self, workspace: Workspace, connection: Any, open_source: Callable[[Choose], Source]) -> None:
-        self._workspace = workspace
-        self._connection = connection
+    def __init__(
+        self, workspace: Workspace, connection: Any, name: str, open_source: Callable[[Choose], Source]
+    ) -> None:
+        super().__init__(workspace, connection, name)
         self._open = open_source
 
     def read_items(self, choose: Choose) -> Any:
         """The different items of the chosen column, as an Arrow array."""
-        source = self._open(choose)
-        with translate_errors_of(source), self._register():
-            plain = take_plain_columns(source.relation)
+        with self._read(choose, hint=None) as source:
             # A table may repeat an item often. A file of items hardly does, and duplicates are dropped later anyway.
-            column = (plain if source.files else plain.distinct()).to_arrow_table().column(0)
-        source.check_unchanged()
-        return column
+            plain = source.relation if source.files else source.relation.distinct()
+            return plain.to_arrow_table().column(0)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
-        """Count where the relation is; a relation of an unknown connection hands its rows over."""
-        source = self._open(columns.choose)
-        with translate_errors_of(source, hint=_COMPLETE), self._register():
-            plain = take_plain_columns(source.relation)
-            if self._connection is None:
-                return LocalTally(domain, count_reader(self._workspace, open_stream(plain), domain, columns, start))
-            kept = _find_item_type(plain)
+        """Count where the relation is."""
+        with self._read(columns.choose) as source:
+            kept = _find_item_type(source.relation)
             check_comparable(find_family(kept), domain, columns)
-            check_persons(has_plain_persons(plain), columns)
+            check_persons(has_plain_persons(source.relation), columns)
             start()
-            counts = count_matches(self._connection, plain, key_table(domain, kept), columns.voters, d=domain.d)
-        source.check_unchanged()
-        return LocalTally(domain, counts)
+            keys = key_table(domain, kept)
+            return LocalTally(domain, count_matches(self._given, source.relation, keys, columns.voters, d=domain.d))
 
     def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
         """Group where the relation is; the workspace keeps the groups."""
-        source = self._open(columns.choose)
-        with translate_errors_of(source, hint=_COMPLETE), self._register():
-            plain = take_plain_columns(source.relation)
-            if self._connection is None:
-                return observe_reader(self._workspace, open_stream(plain), columns, start)
-            family = find_family(_find_item_type(plain))
+        with self._read(columns.choose) as source:
+            family = find_family(_find_item_type(source.relation))
             check_observable(family, columns)
-            check_persons(has_plain_persons(plain), columns)
+            check_persons(has_plain_persons(source.relation), columns)
             start()
-            moved = self._connection is not self._workspace.connection
-            tally = keep_groups(self._workspace, count_groups(plain, columns.voters), family, moved=moved)
-        source.check_unchanged()
-        return tally
+            counted, ours = count_groups(source.relation, columns.voters), self._workspace.connection
+            here = counted if self._given is ours else ours.from_arrow(_open_stream(counted))
+            return keep_groups(self._workspace, here, family)
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns, in the workspace."""
-        source = self._open(choose)
-        with translate_errors_of(source):
-            plain = take_plain_columns(source.relation)
-            if self._connection is not self._workspace.connection:
-                return type_reader(self._workspace, open_stream(plain))
-            kept = _find_item_type(plain)
-        return TypedRows(source=replace(source, relation=plain), kept=kept, family=find_family(kept))
+        with self._read(choose, hint=None) as source:
+            if self._given is not self._workspace.connection:
+                return type_reader(self._workspace, _open_stream(source.relation))
+            kept = _find_item_type(source.relation)
+            return TypedRows(source=source, kept=kept, family=find_family(kept))
 
-    def _register(self) -> Any:
-        return nullcontext() if self._connection is None else register_engine(self._connection.interrupt)
+    @contextmanager
+    def _read(self, choose: Choose, *, hint: str | None = _COMPLETE) -> Iterator[Source]:
+        """Open the chosen columns as `item` and `other`; whoever reads them finds files that have not changed."""
+        source = self._open(choose)
+        with translate_errors_of(source, hint=hint), register_engine(self._given.interrupt):
+            yield replace(source, relation=take_plain_columns(source.relation))
+        source.check_unchanged()
+
+
+class RelationTable(StreamTable):
+    """A relation of the user, whose connection we do not know."""
+
+    def open_reader(self, choose: Choose) -> Any:
+        """The chosen columns."""
+        source = _take_columns(self._given, choose, name=self._name, origin=Origin.FRAME)
+        return _open_stream(take_plain_columns(source.relation))
 
 
 def open_file_table(workspace: Workspace, files: Any, name: str) -> DuckDBTable:
     """Files of one table."""
-    return DuckDBTable(
-        workspace, workspace.connection, lambda choose: open_files(workspace, files, choose=choose, name=name)
-    )
-
-
-def open_relation(workspace: Workspace, relation: Any, name: str) -> DuckDBTable:
-    """A relation of the user."""
-    return DuckDBTable(workspace, None, partial(_take_columns, relation, name=name, origin=Origin.FRAME))
+    return DuckDBTable(workspace, workspace.connection, name, partial(open_files, workspace, files, name=name))
 
 
 def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: Origin = Origin.ANSWER) -> DuckDBTable:
@@ -118,10 +111,10 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: 
             connection.execute(f"ATTACH {quote_text(str(path))} AS {attached} (READ_ONLY)")
             connection.execute(f"USE {attached}")
     relation = _ask(connection, query.sql)
-    return DuckDBTable(workspace, connection, partial(_take_columns, relation, name=name, origin=origin))
+    return DuckDBTable(workspace, connection, name, partial(_take_columns, relation, name=name, origin=origin))
 
 
-def open_stream(relation: Any) -> Any:
+def _open_stream(relation: Any) -> Any:
     """Read a relation of any DuckDB batch by batch."""
     reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # its name in DuckDB 1
     return reader()

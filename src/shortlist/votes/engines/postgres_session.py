@@ -18,8 +18,8 @@ from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.running import register_engine
 
 _BATCH = 1 << 14
-_WRONG_SQL = "42"
-"""The class of errors in the text of a query: https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+_WRONG_SQL = ("42", "0A")
+"""The classes of errors in the text of a query: https://www.postgresql.org/docs/current/errcodes-appendix.html"""
 
 
 class Session:

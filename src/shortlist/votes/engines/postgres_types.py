@@ -6,6 +6,7 @@ import io
 from dataclasses import dataclass
 from typing import Any
 
+from shortlist.profile import EVERY_LEVEL
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import Family
 from shortlist.votes.items.keys import find_keys, key_table
@@ -71,12 +72,18 @@ class Column:
         return self.name if self.kind in _FAMILIES else f'({self.name}::text COLLATE "C")'
 
     @property
+    def is_plain(self) -> bool:
+        """Whether its values can be persons; the name of an array's type begins with a stroke."""
+        return self.kind != "interval" and not self.kind.startswith("_")
+
+    @property
     def count(self) -> str:
-        """The SQL of its values as numbers, NULL where they are none."""
-        if self.family in (Family.INTEGER, Family.DECIMAL, Family.FLOAT):
-            return f"{self.name}::numeric"
-        digits = f"CASE WHEN {self.value} ~ '^[+]?[0-9]{{1,19}}$' THEN {self.value}::numeric END"
-        return digits if self.kind == "text" else "NULL::numeric"
+        """The SQL of its values as counts, NULL where they are none."""
+        number = f"{self.name}::numeric"
+        if self.family not in (Family.INTEGER, Family.DECIMAL, Family.FLOAT):
+            digits = f"CASE WHEN {self.value} ~ '^[+]?[0-9]{{1,19}}$' THEN {self.value}::numeric END"
+            number = f"({digits if self.kind == 'text' else 'NULL::numeric'})"
+        return f"(CASE WHEN {number} BETWEEN 0 AND {EVERY_LEVEL} AND {number} % 1 = 0 THEN {number}::bigint END)"
 
     @property
     def is_present(self) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from shortlist.votes.engines.arrow import ArrowTable, exports_arrow
 from shortlist.votes.engines.columns import ColumnsTable
-from shortlist.votes.engines.duckdb import open_duckdb_query, open_file_table, open_relation
+from shortlist.votes.engines.duckdb import RelationTable, open_duckdb_query, open_file_table
 from shortlist.votes.engines.ibis import open_ibis
-from shortlist.votes.engines.polars import PolarsTable
+from shortlist.votes.engines.polars import open_polars
 from shortlist.votes.engines.postgres import PostgresTable
 from shortlist.votes.engines.spark import SparkTable
 from shortlist.votes.engines.sqlalchemy import SqlalchemyTable
@@ -30,8 +30,8 @@ ACCEPTED = (
 
 _FRAMES: dict[str, Callable[[Workspace, Any, str], Table]] = {
     "pandas": ColumnsTable,
-    "polars": PolarsTable,
-    "duckdb": open_relation,
+    "polars": open_polars,
+    "duckdb": RelationTable,
     "ibis": open_ibis,
     "pyspark": SparkTable,
 }

@@ -11,10 +11,10 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
-from shortlist.votes.engines.arrow import count_reader, observe_reader, type_reader
-from shortlist.votes.engines.counted import LocalTally, RemoteTally
-from shortlist.votes.engines.observed import ObservedTally, convert_items
-from shortlist.votes.engines.table import Rows, Start, Table, Tally, check_comparable, check_persons
+from shortlist.votes.engines.arrow import StreamTable
+from shortlist.votes.engines.counted import ObservedTally, RemoteTally
+from shortlist.votes.engines.observed import convert_items
+from shortlist.votes.engines.table import Start, Tally, check_comparable, check_persons
 from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
@@ -23,7 +23,6 @@ from shortlist.votes.items.keys import key_table
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.workspace.failures import translate_errors
 
-_HINT = "is the Spark session still running, and does the table read without an error there?"
 _NEVER_PERSONS = ("array", "map", "struct", "variant", "interval", "geo")
 _PRESENT = {
     Family.TEXT: "IS NOT NULL AND is_valid_utf8(item)",
@@ -35,66 +34,60 @@ _PRESENT = {
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
-class SparkTable(Table):
+class SparkTable(StreamTable):
     """A data frame."""
+
+    hint = "is the Spark session still running, and does the table read without an error there?"
+
+    @contextmanager
+    def explain_failures(self) -> Iterator[None]:
+        """Say in our words that Spark failed, and keep Spark from saying it."""
+        with super().explain_failures(), keep_quiet(self._given.sparkSession):
+            yield
+
+    def open_reader(self, choose: Choose) -> Any:
+        """The chosen columns."""
+        return self._select(choose).toArrow().to_reader()
 
     def read_items(self, choose: Choose) -> Any:
         """The different items of the chosen column."""
-        with self._work():
-            return self._select(choose, "item").distinct().toArrow().column(0)
+        return self._select(choose).distinct().toArrow().column(0)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
-        """Count in Spark."""
-        with self._work():
-            if isinstance(columns.voters, CountColumn):
-                start()
-                reader = self._select(columns.choose, "item", "other").toArrow().to_reader()
-                return LocalTally(domain, count_reader(self._workspace, reader, domain, columns, start))
-            counted = self.plan_counts(domain, columns)
-            start()
-            # Cut from where it came from: if a part is lost, Spark fails instead of counting again.
-            tallied = counted.localCheckpoint()
-            levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
+        """Count in Spark; the workspace takes columns of counts."""
+        if isinstance(columns.voters, CountColumn):
+            return super().count(domain, columns, start)
+        counted = self.plan_counts(domain, columns)
+        start()
+        tallied, levels = _keep_counts(counted)
         return RemoteTally(domain, levels, lambda counts, ranks: _find_rows(tallied, counts, ranks))
 
     def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
-        """Group in Spark."""
-        with self._work():
-            plain = self._select(columns.choose, "item", "other")
-            family = find_family(_find_arrow_type(plain))
-            check_observable(family, columns)
-            check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
-            start()
-            if isinstance(columns.voters, CountColumn):
-                return observe_reader(self._workspace, plain.toArrow().to_reader(), columns, start)
-            voted = _drop_gaps(plain).where(f"item {_PRESENT.get(family, 'IS NOT NULL')}")
-            tallied = _count_persons(voted, columns.voters.cap, by="item").select("item", "votes").localCheckpoint()
-            levels = [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
+        """Group in Spark; the workspace takes columns of counts."""
+        if isinstance(columns.voters, CountColumn):
+            return super().count_observed(columns, start)
+        plain = self._select(columns.choose)
+        family = find_family(_find_arrow_type(plain))
+        check_observable(family, columns)
+        check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
+        start()
+        voted = _drop_gaps(plain).where(f"item {_PRESENT.get(family, 'IS NOT NULL')}")
+        tallied, levels = _keep_counts(_count_persons(voted, columns.voters.cap, by="item").select("item", "votes"))
         return ObservedTally(levels, lambda counts, ranks: _find_items(tallied, family, counts, ranks))
 
     def plan_counts(self, domain: Domain, columns: VoteColumns) -> Any:
         """The data frame of rows and their votes, which Spark computes when it is asked for."""
         functions = import_optional("pyspark.sql.functions", extra="spark", purpose="reading Spark tables")
-        plain = self._select(columns.choose, "item", "other")
+        plain = self._select(columns.choose)
         keys = _make_keys(plain, domain, columns)
         check_persons(not dict(plain.dtypes)["other"].startswith(_NEVER_PERSONS), columns)
         matched = _drop_gaps(plain).join(keys, functions.col("item") == functions.col("key")).select("row", "other")
         rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
         cap = columns.voters.cap if isinstance(columns.voters, PersonColumn) else None
-        counted = rows.join(_count_persons(matched, cap), on="row", how="left").fillna(0, "votes")
+        counted = rows.join(_count_persons(matched, cap, by="row"), on="row", how="left").fillna(0, "votes")
         return counted.select("row", "votes")
 
-    def read_rows(self, choose: Choose) -> Rows:
-        """All rows of the two chosen columns."""
-        with self._work():
-            return type_reader(self._workspace, self._select(choose, "item", "other").toArrow().to_reader())
-
-    @contextmanager
-    def _work(self) -> Iterator[None]:
-        with translate_errors(self._name, hint=_HINT), keep_quiet(self._given.sparkSession):
-            yield
-
-    def _select(self, choose: Choose, *names: str) -> Any:
+    def _select(self, choose: Choose) -> Any:
         """Take columns by position, because names may differ in case only. Text is compared by its bytes."""
         found = list(self._given.columns)
         chosen = choose(Header(columns=found))
@@ -105,7 +98,7 @@ class SparkTable(Table):
         return numbered.selectExpr(
             *(
                 f"`{place}` COLLATE UTF8_BINARY AS {name}" if text else f"`{place}` AS {name}"
-                for place, text, name in zip(places, texts, names, strict=True)
+                for place, text, name in zip(places, texts, ("item", "other"), strict=False)
             )
         )
 
@@ -130,6 +123,13 @@ def keep_quiet(session: Any) -> Iterator[None]:
             each.disabled = disabled
         if level is not None:
             session.sparkContext.setLogLevel(level.toString())
+
+
+def _keep_counts(counted: Any) -> tuple[Any, list[tuple[int, int]]]:
+    """Compute counts once, and tell how many groups have each count."""
+    # Cut from where it came from: if a part is lost, Spark fails instead of counting again.
+    tallied = counted.localCheckpoint()
+    return tallied, [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
 
 
 def _make_keys(plain: Any, domain: Domain, columns: VoteColumns) -> Any:
@@ -165,7 +165,7 @@ def _drop_gaps(plain: Any) -> Any:
     return voted.where("NOT isnan(other)").withColumn("other", functions.col("other") + 0)
 
 
-def _count_persons(matched: Any, cap: int | None, *, by: str = "row") -> Any:
+def _count_persons(matched: Any, cap: int | None, *, by: str) -> Any:
     functions = import_optional("pyspark.sql.functions")
     if cap is None:
         return matched.groupBy(by).agg(functions.count_distinct("other").alias("votes"))
@@ -176,13 +176,13 @@ def _count_persons(matched: Any, cap: int | None, *, by: str = "row") -> Any:
 
 
 def _find_rows(tallied: Any, counts: IntArray, ranks: IntArray) -> list[tuple[int, int, int]]:
-    with translate_errors("the chosen items", hint=_HINT), keep_quiet(tallied.sparkSession):
+    with translate_errors("the chosen items", hint=SparkTable.hint), keep_quiet(tallied.sparkSession):
         found = _find_ranked(tallied, counts, ranks, by="row").collect()
     return [(row["votes"], row["rank"], row["row"]) for row in found]
 
 
 def _find_items(tallied: Any, family: Family, counts: IntArray, ranks: IntArray) -> Iterable[tuple[int, int, Any]]:
-    with translate_errors("the chosen items", hint=_HINT), keep_quiet(tallied.sparkSession):
+    with translate_errors("the chosen items", hint=SparkTable.hint), keep_quiet(tallied.sparkSession):
         found = _find_ranked(tallied, counts, ranks, by="item").toArrow()
     items = convert_items(found.column("item").combine_chunks(), family)
     return zip(found.column("votes").to_pylist(), found.column("rank").to_pylist(), items, strict=True)

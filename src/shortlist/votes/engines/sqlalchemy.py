@@ -7,9 +7,7 @@ from collections.abc import Generator
 from shortlist.votes.engines.rows import RowsTable
 from shortlist.votes.engines.table import Batch
 from shortlist.votes.header import Choose, Header, Origin
-from shortlist.votes.queries import READABLE
 from shortlist.votes.sql import strip_query
-from shortlist.votes.workspace.failures import translate_errors
 
 _BATCH = 1 << 14
 
@@ -19,7 +17,7 @@ class SqlalchemyTable(RowsTable):
 
     def read_batches(self, choose: Choose) -> Generator[Batch, None, None]:
         """The chosen columns in batches of Python values."""
-        with translate_errors(self._name, hint=READABLE), self._given.database.connect() as connection:
+        with self._given.database.connect() as connection:
             streaming = connection.execution_options(stream_results=True)
             result = streaming.exec_driver_sql(strip_query(self._given.sql))
             names = list(result.keys())

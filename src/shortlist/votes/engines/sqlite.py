@@ -43,7 +43,7 @@ class SqliteTable(RowsTable):
         # A plus sign makes an expression of a column: no converter of the connection is applied.
         columns = ", ".join(f"+c{names.index(column)} AS c{place}" for place, column in enumerate(chosen))
         before = connection.text_factory
-        with translate_errors(self._name, hint=READABLE), register_engine(connection.interrupt):
+        with register_engine(connection.interrupt):
             cursor = connection.cursor()
             cursor.row_factory = None
             try:

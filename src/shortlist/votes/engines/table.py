@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,12 +12,13 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import Picks, Profile
 from shortlist.votes.columns import CountColumn, VoteColumns
-from shortlist.votes.engines.observed import ObservedTally
+from shortlist.votes.engines.counted import ObservedTally
 from shortlist.votes.files.source import Source
 from shortlist.votes.header import Choose
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import Family
 from shortlist.votes.items.matching import can_match
+from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.workspace import Workspace
 
 Start = Callable[[], None]
@@ -61,12 +63,21 @@ Rows = TypedRows | Iterable[Batch]
 
 
 class Table(ABC):
-    """A table in the engine that holds it. Errors call it by its name."""
+    """A table in the engine that holds it. Errors call it by its name, and add a hint if the engine has one.
+
+    Methods may fail with the engine's own errors. Whoever calls them wraps the call in `explain_failures`.
+    """
+
+    hint: str | None = None
 
     def __init__(self, workspace: Workspace, given: Any, name: str) -> None:
         self._workspace = workspace
         self._given = given
         self._name = name
+
+    def explain_failures(self) -> AbstractContextManager[None]:
+        """Say in our words that the engine failed."""
+        return translate_errors(self._name, hint=self.hint)
 
     @abstractmethod
     def read_items(self, choose: Choose) -> Any:
@@ -103,7 +114,7 @@ def check_persons(plain: bool, columns: VoteColumns) -> None:
     if not plain and not isinstance(columns.voters, CountColumn):
         raise DataError(
             "column {column!r} of the votes must hold persons as plain values",
-            "it holds lists, structures or intervals",
+            "it holds lists, structures, intervals or numbers of more than 38 digits",
             hint="make one text of their parts",
             column=columns.voters.name,
         )

@@ -77,7 +77,7 @@ def is_path(value: object) -> bool:
     return isinstance(value, Files | str | os.PathLike)
 
 
-def open_files(workspace: Workspace, given: Any, *, choose: Choose, name: str) -> Source:
+def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -> Source:
     """Open files of one format as one table with the chosen columns.
 
     The columns of a CSV or JSON file are all read as text, so that an item '007' stays what it is. In a CSV file,

@@ -190,7 +190,9 @@ def _check_address(text: str, address: re.Match[str], name: str) -> Place:
             schemes=", ".join(f"{each}://" for each in ("file", "https", "s3", "gs", "az")),
             scheme=scheme,
         )
-    if "@" in re.split(r"[/?#]", rest, maxsplit=1)[0]:
+    user, at, _ = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")
+    # Azure writes a container before the @: abfss://container@account.dfs.core.windows.net/plays.parquet.
+    if at and (":" in user or not scheme.startswith("abfs")):
         raise ParameterError(
             "an address of files must hold no user and no password",
             "{address!r} does, without what is hidden here",

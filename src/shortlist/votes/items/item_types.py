@@ -79,3 +79,9 @@ def choose_exact_type(arrow_type: Any) -> Any:
     if types.is_date(arrow_type):
         return pa.date32()
     return arrow_type
+
+
+def is_plain(arrow_type: Any) -> bool:
+    """Whether the values of an Arrow type can be persons that every engine compares and hashes alike."""
+    types, exact = import_optional("pyarrow").types, choose_exact_type(arrow_type)
+    return not (types.is_nested(exact) or types.is_interval(exact) or types.is_decimal256(exact))

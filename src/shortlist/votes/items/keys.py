@@ -83,6 +83,11 @@ class Lookup:
         """The row of each value, −1 where it means none."""
         return np.fromiter(map(self._row, values), dtype=np.int64)
 
+    def number(self, values: Iterable[Any]) -> Any:
+        """The row of each value as an Arrow array, with gaps where it means none."""
+        rows = self.rows(values)
+        return import_optional("pyarrow").array(rows, mask=rows == NO_ROW)
+
     def _row(self, value: Any) -> int:
         try:
             family, key = classify(value)

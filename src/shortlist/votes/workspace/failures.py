@@ -21,6 +21,10 @@ _R = TypeVar("_R")
 _MORE_MEMORY = "raise {memory_limit}, or free space in the folder for temporary files"
 _ADVICE = {
     "HTTPException": "is the address right, and may you read it? Credentials come from DuckDB's secrets",
+    "ConnectionException": "is the connection still open?",
+    "ProgrammingError": "is the connection still open, and does this thread own it?",
+    "ReadOnlySqlTransaction": "the query must only read: leave FOR UPDATE and functions that write out",
+    "ResourceInUseException": "fetch the rest of the last result of this connection first, or use connection.cursor()",
     "IOException": "is the file complete, readable, and in the format that its name says?",
 }
 _LINE = re.compile(r"Invalid Input Error: CSV Error on Line: (\d+)\n")
