@@ -225,24 +225,20 @@ class Ledger:
     def _check_covered(self, spent: Amount, guarantee: Guarantee) -> None:
         if self.budget.afford(spent, guarantee):
             return
+        delta, share = self.budget.guarantee.delta, self.budget.basic_delta or Fraction(0)
+        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
+        shared = self.budget.rho is not None and strongest_rho(guarantee) is None
+        pair = _SMALLER_SHARE if shared and spent.delta + guarantee.delta > share else _SMALLER_PAIR
+        hint = _SMALLER if not guarantee.delta else pair if delta else _NO_DELTA
         raise BudgetError(
             "the budget is {budget}",
             "{left} is left; this release needs {guarantee}",
-            hint=self._find_hint(spent, guarantee),
+            hint=hint,
             guarantee=guarantee,
             budget=self.budget.guarantee,
             left=self.budget.write_left(spent),
-            share=write_rounded(self.budget.basic_delta or Fraction(0), up=False),
+            share=write_rounded(share, up=False),
         )
-
-    def _find_hint(self, spent: Amount, guarantee: Guarantee) -> str:
-        if not guarantee.delta:
-            return _SMALLER
-        if not self.budget.guarantee.delta:
-            return _NO_DELTA
-        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
-        share = None if strongest_rho(guarantee) is not None or self.budget.rho is None else self.budget.basic_delta
-        return _SMALLER_PAIR if share is None or spent.delta + guarantee.delta <= share else _SMALLER_SHARE
 
 
 def hash_record(release: Release) -> str:
