@@ -25,8 +25,10 @@ check: .venv/.ready ## Lint, check the format and the types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: .venv/.ready ## Measure the speed of selection, as ratios inside one run
+bench: .venv/.ready ## Measure the speed of selection, as ratios inside one run, and how its cost grows
 	@$(BIN)/python benchmarks/selection.py
+	@$(BIN)/python benchmarks/growth.py
+	@$(BIN)/python benchmarks/memory.py
 
 mutations: .venv/.ready ## Break decisive lines one at a time, and see that a test fails each time
 	@$(BIN)/python tests/support/mutations.py

@@ -24,7 +24,7 @@ class Series(Protocol):
 
 def read_labelled(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
     """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
-    array, labels = read_counts(counts)
+    array, labels = read_counts(counts, widen=False)
     if mechanism.needs_domain or labels is None:
         return array, labels
     keys = [write_item(label) for label in labels]

@@ -1,5 +1,6 @@
 """Counts in arrays: read without loss, shown level by level, and found again."""
 
+import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
 
@@ -21,17 +22,20 @@ def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, sort, mo
     """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
     monkeypatch.setattr(arrays, "_SHORT", short)
     monkeypatch.setattr(arrays, "_LONG", 2 * short)
-    monkeypatch.setattr(arrays, "_COLUMNS", columns)
+    monkeypatch.setattr(views, "_COLUMNS", columns)
+    monkeypatch.setattr(views, "_ROWS", 2)
+    monkeypatch.setattr(views, "_BANDS_AT_ONCE", 2)
     monkeypatch.setattr(views, "_CHUNK", chunk)
     monkeypatch.setattr(views, "_SMALL", small)
     monkeypatch.setattr(views, "_CHUNKS_PER_SORT", sort)
     rng = np.random.default_rng(0)
     for _ in range(400):
         d = int(rng.integers(1, 80))
-        counts = rng.integers(0, rng.choice([1, 3, 8, 50, 1000]), d)
+        kind = rng.choice(["int64", "int32", "uint16", "uint32"])
+        counts = rng.integers(0, rng.choice([1, 3, 8, 50, 1000]), d).astype(kind)
         k = int(rng.integers(1, d + 1))
         depth = int(rng.choice([0, 1, 5, 100, EVERY_LEVEL]))
-        tally, whole = ArrayTally(counts), Profile.of(counts)
+        tally, whole = ArrayTally(counts), Profile.of(counts.astype(np.int64))
         shown = tally.above(k, depth)
         assert (shown.values == whole.values[: len(shown.values)]).all()
         assert (shown.sizes == whole.sizes[: len(shown.values)]).all()
@@ -39,7 +43,9 @@ def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, sort, mo
             whole.values[len(shown.values)] < whole.top(k)[-1] - depth
         )
         positions = rng.permutation(d)[:k]
-        assert (tally.items(whole.picks(positions)) == np.argsort(-counts, kind="stable")[positions]).all()
+        assert (
+            tally.items(whole.picks(positions)) == np.argsort(-counts.astype(np.int64), kind="stable")[positions]
+        ).all()
 
 
 @pytest.mark.parametrize(
@@ -80,6 +86,41 @@ def test_large_counts_are_read_to_the_last_digit():
 def test_a_mapping_returns_its_keys():
     """A mapping names the items, in any type."""
     assert top_k({("a", 1): 9000, "b": 0, 3: 5000}, k=2, epsilon=9) == [("a", 1), 3]
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "uint64", ">i4", "float64"])
+@pytest.mark.parametrize("d", [50, 20_000, 200_000])
+@pytest.mark.parametrize("mechanism", ["joint", "pnf-peel", "subset", "auto"])
+def test_every_type_of_counts_gives_the_same_list(kind, d, mechanism):
+    """The same counts in another type of numbers, or every second one of an array, give the same items."""
+    rng = np.random.default_rng(d)
+    counts = np.minimum(rng.integers(0, 100, d), rng.poisson(60, d))
+    counts[rng.integers(0, d, 20)] = np.arange(100, 120)
+    ours = top_k(counts, k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist()
+    assert top_k(counts.astype(kind), k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist() == ours
+    strided = np.repeat(counts.astype(kind), 2)[::2]
+    assert top_k(strided, k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist() == ours
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("d", [50, 20_000, 200_000])
+def test_a_negative_count_of_any_type_is_refused(kind, d):
+    """Wherever it stands."""
+    for place in (0, d // 2, d - 1):
+        counts = np.full(d, 3, dtype=kind)
+        counts[place] = -1
+        with pytest.raises(DataError, match="some are negative"):
+            top_k(counts, k=2, epsilon=1)
+
+
+def test_long_counts_of_a_short_type_are_not_copied():
+    """The extra memory is far below that of the counts as int64."""
+    counts = np.random.default_rng(1).integers(0, 10**9, 3_000_000).astype(np.int32)
+    tracemalloc.start()
+    top_k(counts, k=50, epsilon=1, mechanism="joint")
+    extra = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert extra < 1.25 * len(counts)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "Int64", "float64", "uint8"])

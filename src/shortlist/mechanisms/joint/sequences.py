@@ -68,8 +68,7 @@ class Sequences:
 
     def numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
-        highest = self._lookup.row(int(losses[-1]))
-        free = np.flatnonzero(highest > self._earlier + 1)
+        free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
         if not len(free):  # N_r is 1 for all of them
             return product([np.ones((1, len(losses)))])
         parts = [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
@@ -109,8 +108,8 @@ class Sequences:
 
 
 def _cut(column: FloatArray) -> Iterator[FloatArray]:
-    """Cut one column into parts that fit into the processor's cache."""
-    return (column[start : start + _CACHED // 2] for start in range(0, len(column), _CACHED // 2))
+    """Cut one column into parts that fit into the processor's cache. Their rows are fewer than 1000 groups."""
+    return (column[start : start + _CACHED // 4] for start in range(0, len(column), _CACHED // 4))
 
 
 def _multiply(numbers: list[int]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
@@ -12,21 +13,20 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
-from shortlist.votes.memory.views import Chunks, View, Window
+from shortlist.votes.memory.views import Chunks, Peaks, View, Window
 
 _EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
 _KINDS = "{counts} must be a mapping, a Series, or a list or array of numbers"
 _SHORT = 1 << 13
 _LONG = 1 << 17
-_COLUMNS = 1 << 11
 
 
 class ArrayTally:
     """Counts in an array; the items are their indices.
 
-    A long array shows only the levels it is asked for. One pass takes the largest count of each of some thousands
-    of columns of the array; the k-th largest of those is a lower bound for the k-th largest count, so that a second
-    pass finds all counts that can matter.
+    A long array shows only the levels it is asked for. One pass takes the largest counts of some thousands of columns
+    of the array, and of bands. The k-th largest of the columns is a lower bound for the k-th largest count. So a second
+    pass over some of the bands finds all counts that can matter. Counts of any integer type are read where they are.
 
     >>> tally = ArrayTally(np.array([3, 9, 3, 0]))
     >>> tally.items(Picks(levels=np.array([9, 3]), ranks=np.array([0, 1])))
@@ -37,10 +37,10 @@ class ArrayTally:
         self._counts = counts
         self._view: View | None = None
         # Seen as unsigned, a negative count is larger than every valid one: one pass tells the largest and the sign.
-        unsigned = counts.view(np.uint64)
-        self._peaks = _column_maxima(unsigned, _COLUMNS) if self.d > _SHORT else unsigned
-        self._largest = int(self._peaks.max())
-        if self._largest > EVERY_LEVEL:
+        unsigned = counts.view(f"u{counts.itemsize}")
+        self._peaks = Peaks(unsigned) if self.d > _SHORT else None
+        self._largest = int((unsigned if self._peaks is None else self._peaks.columns).max())
+        if self._largest > np.iinfo(counts.dtype).max:
             raise DataError(_EXPECTED, "some are negative")
 
     @property
@@ -64,17 +64,19 @@ class ArrayTally:
 
     def _look(self, k: int, depth: int) -> View:
         """Copy the counts that can matter if they are few, else tally all of them."""
-        if self.d <= _SHORT:
+        if self._peaks is None:
             return Window(self._counts, 0)
-        if k <= len(self._peaks):
-            kth = int(np.partition(self._peaks, len(self._peaks) - k)[-k])
-            if kth > depth and len(window := Window(self._counts, kth - depth)) <= self.d // 8:
-                return window
+        if (kth := self._peaks.bound_kth(k)) > depth:
+            indices = self._peaks.find(self._counts, kth - depth, most=self.d // 8)
+            if indices is not None:
+                return Window(self._counts, kth - depth, indices)
         return Chunks(self._counts, self._largest) if self.d > _LONG else Window(self._counts, 0)
 
 
-def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:
+def read_counts(counts: Any, *, widen: bool = True) -> tuple[IntArray, list[Any] | None]:
     """Read counts as an int64 array, with the labels of the items if a mapping or a pandas Series was given.
+
+    Without `widen`, an array of another integer type is not copied. It may have negative numbers.
 
     A count is a whole number of any numeric type: 3, 3.0 and Decimal("3") are 3, and 1.5 is refused. Booleans and
     missing values are refused.
@@ -90,8 +92,8 @@ def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:
         )
     labels: Any = getattr(counts, "index", None)
     if callable(labels) or not hasattr(labels, "is_unique"):
-        return _read_whole_numbers(counts), None
-    array, names = _read_whole_numbers(counts), labels.tolist()
+        return _read_whole_numbers(counts, widen=widen), None
+    array, names = _read_whole_numbers(counts, widen=widen), labels.tolist()
     if not labels.is_unique:
         raise DataError(
             "the labels of {counts} must be different", "some are repeated", hint="add up the counts of equal labels"
@@ -99,8 +101,9 @@ def read_counts(counts: Any) -> tuple[IntArray, list[Any] | None]:
     return array, names
 
 
-def _read_whole_numbers(counts: Any) -> IntArray:
-    if isinstance(counts, np.ma.MaskedArray) and counts.mask.any():
+def _read_whole_numbers(counts: Any, *, widen: bool = True) -> IntArray:
+    masks = sys.modules.get("numpy.ma")  # importing it takes time, and without it nothing is masked
+    if masks is not None and isinstance(counts, masks.MaskedArray) and counts.mask.any():
         raise DataError(_EXPECTED, "some are masked")
     try:
         # NumPy would make one type of a list of several, and lose digits or take booleans for numbers.
@@ -120,9 +123,12 @@ def _read_whole_numbers(counts: Any) -> IntArray:
     if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
         raise DataError(_EXPECTED, "some are fractional or missing")
     # As integers: a comparison as floats would round 2^63 − 1.
-    if array.dtype.kind in "uf" and (int(array.min()) < 0 or int(array.max()) > EVERY_LEVEL):
+    short = array.dtype.kind in "iu" and array.dtype.itemsize < np.dtype(np.int64).itemsize
+    if array.dtype.kind in "uf" and not short and (int(array.min()) < 0 or int(array.max()) > EVERY_LEVEL):
         raise DataError(_EXPECTED, "some are negative or larger")
-    return array.astype(np.int64, copy=False)
+    if array.dtype == np.uint64:
+        return array.view(np.int64)
+    return array if short and array.dtype.isnative and not widen else array.astype(np.int64, copy=False)
 
 
 def _read_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
@@ -141,15 +147,3 @@ def _read_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
     if min(values) < 0 or max(values) > EVERY_LEVEL:
         raise DataError(_EXPECTED, "some are negative or larger")
     return np.array(values, dtype=np.int64)
-
-
-def _column_maxima(values: np.ndarray[Any, Any], columns: int) -> np.ndarray[Any, Any]:
-    """The largest value of each column, when the array is written row by row into that many columns.
-
-    Columns, not rows: then the largest counts of a sorted array lie in different ones.
-    """
-    whole = len(values) // columns * columns
-    maxima: np.ndarray[Any, Any] = values[:whole].reshape(-1, columns).max(axis=0)
-    rest = values[whole:]
-    maxima[: len(rest)] = np.maximum(maxima[: len(rest)], rest)
-    return maxima

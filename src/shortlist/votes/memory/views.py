@@ -6,13 +6,17 @@ items are ranked by index.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.profile import Picks, Profile
 
+_ROWS = 1 << 5
+_COLUMNS = 1 << 11
+_BANDS_AT_ONCE = 1 << 4
 _CHUNK = 1 << 14
 _SMALL = 1 << 12
 _CHUNKS_PER_SORT = 1 << 9
@@ -32,18 +36,55 @@ class View(Protocol):
         """The indices of the items with these levels and ranks."""
 
 
+class Peaks:
+    """The largest counts of parts of a long array, written row by row into columns.
+
+    A band is some rows. The largest counts of a sorted array lie in few bands, and in different columns.
+    """
+
+    def __init__(self, counts: NDArray[np.unsignedinteger[Any]]) -> None:
+        self._size = _ROWS * _COLUMNS
+        whole = len(counts) // self._size * self._size
+        rest = np.zeros(self._size, dtype=counts.dtype)
+        rest[: len(counts) - whole] = counts[whole:]
+        peaks = np.empty((whole // self._size + 1, _COLUMNS), dtype=counts.dtype)
+        counts[:whole].reshape(-1, _ROWS, _COLUMNS).max(axis=1, out=peaks[:-1])
+        rest.reshape(_ROWS, _COLUMNS).max(axis=0, out=peaks[-1])
+        self.columns = peaks.max(axis=0)
+        self._bands = peaks.max(axis=1)
+
+    def bound_kth(self, k: int) -> int:
+        """Return a lower bound of the k-th largest count."""
+        return int(np.partition(self.columns, len(self.columns) - k)[-k]) if k <= len(self.columns) else 0
+
+    def find(self, counts: IntArray, floor: int, most: int) -> IntArray | None:
+        """Find the indices of all counts from a floor upwards, in bands that have any; None if they are too many."""
+        bands = np.flatnonzero(self._bands >= floor)
+        found: list[IntArray] = []
+        for start in range(0, len(bands), _BANDS_AT_ONCE):
+            if sum(map(len, found)) > most:
+                return None
+            chosen = bands[start : start + _BANDS_AT_ONCE]
+            # Bands that lie together are searched together.
+            near = int(chosen[-1] - chosen[0]) < 2 * _BANDS_AT_ONCE
+            ranges = [(chosen[0], chosen[-1] + 1)] if near else [(band, band + 1) for band in chosen]
+            for first, after in (map(int, each) for each in ranges):
+                part = counts[first * self._size : after * self._size]
+                found.append(first * self._size + np.flatnonzero(part >= floor))
+        indices = np.concatenate(found)
+        return indices if len(indices) <= most else None
+
+
 class Window:
     """The counts from a floor upwards, copied out of the array."""
 
-    def __init__(self, counts: IntArray, floor: int) -> None:
+    def __init__(self, counts: IntArray, floor: int, indices: IntArray | None = None) -> None:
+        """Copy the counts. `indices` tells where they are, if that is known."""
         self.floor = floor
         self._d = len(counts)
-        self._indices = np.flatnonzero(counts >= floor) if floor > 0 else None
-        self._values = counts if self._indices is None else counts[self._indices]
+        self._indices = np.flatnonzero(counts >= floor) if indices is None and floor > 0 else indices
+        self._values = (counts if self._indices is None else counts[self._indices]).astype(np.int64, copy=False)
         self._order: tuple[int, IntArray, IntArray] | None = None
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def profile(self) -> Profile:
         """The levels from the floor upwards."""

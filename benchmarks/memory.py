@@ -1,0 +1,55 @@
+"""How long does `joint` take beside `max()`, and how much memory, for counts of several integer types?
+
+    python benchmarks/memory.py                    10^7 items
+    python benchmarks/memory.py 100000000 int32    another number of items, and only some types
+
+Times are processor time. A ratio is the median of the ratios of several turns. Memory is what `tracemalloc` counts
+besides the counts themselves, in bytes per item.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+
+from shortlist import top_k
+
+
+def main(d: int, kinds: list[str]) -> None:
+    print("| type | counts | joint, ms | joint / max | extra bytes per item |")
+    print("|---|---|---|---|---|")
+    for kind in kinds or ["int64", "int32", "uint16"]:
+        for name in ("Zipf", "dense", "low"):
+            counts = make_counts(name, d, np.iinfo(kind).max).astype(kind)
+            pairs = [(seconds(lambda: run(counts)), seconds(counts.max)) for _ in range(5)]  # noqa: B023
+            tracemalloc.start()
+            run(counts)
+            extra = tracemalloc.get_traced_memory()[1] / d
+            tracemalloc.stop()
+            ours, ratio = np.median([a for a, _ in pairs]), np.median([a / b for a, b in pairs])
+            print(f"| {kind} | {name} | {ours * 1e3:.3g} | {ratio:.1f} | {extra:.2f} |", flush=True)
+
+
+def make_counts(name: str, d: int, largest: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    rng = np.random.default_rng(d)
+    if name == "Zipf":
+        return rng.permutation(np.minimum(100 * d / np.arange(10, d + 10), largest).astype(np.int64))
+    return rng.integers(0, min(10 * d, largest), size=d) if name == "dense" else rng.poisson(2.0, size=d)
+
+
+def run(counts: object) -> None:
+    top_k(counts, k=100, epsilon=1, mechanism="joint")
+
+
+def seconds(call: Callable[[], object]) -> float:
+    begin = time.process_time()
+    call()
+    return time.process_time() - begin
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10**7, sys.argv[2:])
