@@ -204,7 +204,7 @@ def _write_provenance(results: Results) -> str:
 
 def _write_waiting(results: Results) -> str:
     """How far wall-clock time exceeds CPU time, over all timed lists of at least a millisecond."""
-    ratios = [(cell.wall / cell.cpu)[cell.cpu >= 1e-3] for cell in results.times.values()]
+    ratios = [(cell.wall / np.maximum(cell.cpu, 1e-9))[cell.cpu >= 1e-3] for cell in results.times.values()]
     values = np.concatenate(ratios) if ratios else np.empty(0)
     if not len(values):
         return ""
