@@ -199,4 +199,14 @@ def _write_provenance(results: Results) -> str:
     if len(load):
         low, middle, high = np.quantile(load, [0, 0.5, 1])
         text += f"<p>Load average while timing: median {middle:.1f}, from {low:.1f} to {high:.1f}.</p>"
-    return text
+    return text + _write_waiting(results)
+
+
+def _write_waiting(results: Results) -> str:
+    """How far wall-clock time exceeds CPU time, over all timed lists of at least a millisecond."""
+    ratios = [(cell.wall / np.maximum(cell.cpu, 1e-9))[cell.cpu >= 1e-3] for cell in results.times.values()]
+    values = np.concatenate(ratios) if ratios else np.empty(0)
+    if not len(values):
+        return ""
+    middle, high = np.quantile(values, [0.5, 0.95])
+    return f"<p>Wall-clock time over CPU time: median {middle:.2f}, at most {high:.2f} in 95 % of the timed lists.</p>"

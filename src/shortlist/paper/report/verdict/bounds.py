@@ -18,7 +18,7 @@ _SLIGHT = 0.05
 
 
 def pruning_is_improbable(results: Results, side: Side) -> Judgement:
-    """Pr[loss ≥ τ] ≤ β, computed from the subset sizes, and no drawn list has such an error more often than that."""
+    """Pr[loss ≥ τ] ≤ β, computed from the subset sizes; beside it, how many drawn lists have such an ℓ∞ error."""
     tails = results.tables.tails
     if not tails:
         return Judgement.untested("no subset sizes were computed")
@@ -32,7 +32,8 @@ def pruning_is_improbable(results: Results, side: Side) -> Judgement:
     measured = (
         f"the largest probability at {len(tails)} settings is {write_short(largest)} of β "
         f"({results.title(key[0])}, {key[2]}); "
-        f"{reached:,} of {drawn:,} drawn lists have an ℓ∞ error of τ or more"
+        f"the ℓ∞ error also counts a large item at a low place, so it may exceed the loss: it is τ or more in "
+        f"{reached:,} of {drawn:,} drawn lists"
     )
     return Judgement(holding=Holding.YES if largest <= 1 else Holding.NO, measured=measured)
 

@@ -111,8 +111,9 @@ def judge_comparisons(comparisons: Sequence[Comparison], measured: str, *, absen
     else:
         holding = Holding.YES if 2 * confirmed >= total else Holding.OPEN
     where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
-    found = f"contradicted in {contradicted} of {total} comparisons ({summarise(where)})" if where else ""
-    measured += f"; {found or f'contradicted in none of {total} comparisons'}"
+    all_of_them = "1 comparison" if total == 1 else f"{total} comparisons"
+    measured += f"; contradicted in {contradicted or 'none'} of {all_of_them}"
+    measured += f" ({summarise(where)})" if where else ""
     return Judgement(holding=holding, measured=measured if absence else f"{measured}, confirmed in {confirmed}")
 
 
