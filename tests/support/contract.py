@@ -20,7 +20,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.choice import Table
 from shortlist.mechanisms import Mechanism, Prepared
 from shortlist.profile import Picks, Profile
-from shortlist.votes.memory import arrays
+from shortlist.votes.memory import arrays, views
 
 ALARM = 1e-9
 RELATIONS = ("add-remove", "replace")
@@ -198,8 +198,10 @@ class MechanismContract:
             whole = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
             whole += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
             with monkeypatch.context() as patch:
-                for name, value in (("_SHORT", 20), ("_LONG", 40), ("_COLUMNS", 16)):
+                for name, value in (("_SHORT", 20), ("_LONG", 40)):
                     patch.setattr(arrays, name, value)
+                patch.setattr(views, "_COLUMNS", 16)
+                patch.setattr(views, "_ROWS", 2)
                 parts = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
                 parts += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
             assert parts == whole
