@@ -70,7 +70,7 @@ def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path
     stems = ("games-against-beta", "games-without-sequence-step", "gaps", "speed-ups")
     assert drawn == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
     assert "| claim of the paper |" in (output / "verdict.md").read_text()
-    assert "<h2>Verdict</h2>" in (output / "report.html").read_text()
+    assert '<h2 id="verdict">Verdict</h2>' in (output / "report.html").read_text()
     assert answer(*words, "--report-only")[:2] == (code, out)
     assert count_trials(output) == before
     assert answer(*words, "--rounds", "2")[0] == 0

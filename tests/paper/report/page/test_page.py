@@ -100,6 +100,13 @@ def test_a_touch_on_a_figure_enlarges_it(opened):
     assert not opened.value("document.getElementById('large').open")
 
 
+def test_the_links_at_the_top_lead_somewhere(opened):
+    """Each names a part of the page."""
+    targets = opened.value("[...document.querySelectorAll('nav a')].map(each => each.getAttribute('href'))")
+    assert len(targets) > 5
+    assert all(opened.value(f"document.querySelector('{target}') !== null") for target in targets)
+
+
 def test_numbers_are_aligned_to_the_right(opened):
     """In the tables, and their heads as well."""
     aligned = opened.value("[...document.querySelectorAll('.number')].map(each => getComputedStyle(each).textAlign)")
