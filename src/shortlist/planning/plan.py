@@ -158,7 +158,7 @@ def plan(
     """
     size, limit = _read_size(k), read_epsilon(epsilon)
     if like is not None and votes_per_person is None:
-        votes_per_person = 1  # what is invented
+        votes_per_person = 1  # invented people cast one vote each
     constraints = Constraints(
         delta=delta,
         votes_per_person=votes_per_person,
