@@ -84,19 +84,19 @@ def describe_unknown(
     title: str,
     known: Iterable[str],
     *,
-    meant: Iterable[str] = (),
+    further: Iterable[str] = (),
     elsewhere: bool = False,
     hint: str | None = None,
 ) -> ParameterError:
     """Make the error for a parameter that a function, a class or a mechanism does not take.
 
-    `meant` are further names that may have been meant. A parameter that others take is known `elsewhere`.
+    `further` names may have been meant, too. A parameter that other mechanisms take is known `elsewhere`.
 
     >>> print(describe_unknown("eps", "joint", ["k", "epsilon"]))
     joint takes k, epsilon; it has no parameter 'eps'.
     Hint: did you mean epsilon?
     """
-    near = find_near_name(name, (*known, *meant))
+    near = find_near_name(name, (*known, *further))
     if hint is None and near is not None:
         hint = f"did you mean {{{near}}}?"
     return ParameterError(

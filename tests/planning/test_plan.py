@@ -161,7 +161,7 @@ def test_without_a_domain_other_mechanisms_are_forecast():
     assert [row["mechanism"] for row in made.table] == ["limited-domain"]
     assert made.histogram.d == len(STEEP)
     assert "--domain" not in made.command
-    assert "an item shows only if many people share it" in made.why
+    assert "an item is released only if many people have it" in made.why
     few = shortlist.plan(counts // 2, **options)
     assert "with at most 10 votes per person, if that changes the counts little, threshold gets" in few.why
     more = shortlist.plan(counts, **options, votes_per_person=5, ordered=False)
@@ -181,7 +181,7 @@ def test_without_a_domain_few_votes_are_seen():
     made = shortlist.plan(
         [500] * 6 + [9] * 60, k=20, epsilon=1, delta="1e-6", votes_per_person=5, without_domain=True, draws=50
     )
-    assert "Only 6 items have so many" in made.why
+    assert "Only 6 items have as many" in made.why
     assert "k = 6 or less" in made.why
     few = shortlist.plan([3] * 60, k=20, epsilon=1, delta="1e-6", without_domain=True, draws=50)
     assert "the list is mostly empty" in few.why

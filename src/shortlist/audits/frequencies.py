@@ -21,16 +21,16 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms import Threshold
 
 ALARM = 1e-9
-"""A p-value that is not larger rejects a law."""
+"""A p-value up to this rejects a law."""
 STRETCHES = (Fraction(7, 10), Fraction(13, 10))
 """The test must reject the laws whose epsilon is multiplied by one of these."""
 MOST_MORE = 8
 """Where a test needs more draws than `trials`, at most this many times `trials` are made."""
 
 _CLEAR = 250
-"""A relative entropy of this size, times the number of draws, rejects a law clearly for the numbers of outputs here."""
+"""If the relative entropy times the number of draws is this large, the test rejects a law with few outputs clearly."""
 _PRECISION = 96
-# Equal counts are in every shape: a mechanism that prefers one of two equal items shows it.
+# Every shape has equal counts, so that a mechanism with a preference among equal items is noticed.
 _SHAPES = ((5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
 _NOISE_SHAPES = ((3, 0, 0), (6, 3, 3), (2, 2, 0))
 _SCALES = (Fraction(1, 2), Fraction(1), Fraction(2))
@@ -39,8 +39,8 @@ _LARGE_SCALES = (Fraction(4), Fraction(8))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Where a test of frequencies has the most power: the counts, the number of items, the laws and the draws."""
+class Design:
+    """What a test of frequencies draws, and the laws that it compares: the stated one and those that are 30 % off."""
 
     histogram: Histogram
     k: int
@@ -65,7 +65,7 @@ class Frequencies:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the stated law is accepted. None if the others are accepted, too: the draws were too few."""
+        """Whether the stated law is accepted. None if a wrong law is accepted, too: the draws were too few."""
         return False if self.right <= ALARM else True if self.wrong <= ALARM else None
 
 
@@ -79,25 +79,25 @@ def check_frequencies(
     many: bool = False,
 ) -> Frequencies:
     """Draw where the test has the most power, and test the frequencies. `many` draws by `draw_many`."""
-    plan = find_plan(case, trials, relation=relation, k=k)
-    draws = int(min(max(trials, plan.needed), MOST_MORE * trials))
-    seen = draw_outputs(case.build(plan.k, relation), plan.histogram, draws, bits, many=many)
+    design = choose_design(case, trials, relation=relation, k=k)
+    draws = int(min(max(trials, design.needed), MOST_MORE * trials))
+    seen = draw_outputs(case.build(design.k, relation), design.histogram, draws, bits, many=many)
     return Frequencies(
-        histogram=plan.histogram,
-        k=plan.k,
+        histogram=design.histogram,
+        k=design.k,
         trials=draws,
-        needed=plan.needed,
-        right=find_p_value(seen, plan.right),
-        wrong=max(find_p_value(seen, law) for law in plan.wrong),
+        needed=design.needed,
+        right=find_p_value(seen, design.right),
+        wrong=max(find_p_value(seen, law) for law in design.wrong),
     )
 
 
-def find_plan(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Plan:
-    """Find counts for which few draws tell the stated law from those with an epsilon that is 30 % off."""
+def choose_design(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Design:
+    """Choose the counts that need the fewest draws to tell the stated law from those that are 30 % off."""
     fitting = 1 if case.noisy else min(k, case.largest_k or k)
     with working_precision(_PRECISION):
-        plans = [_plan(case, each, fitting, relation, trials) for each in _list_histograms(case, relation)]
-    return min(plans, key=lambda plan: plan.needed)
+        designs = [_make_design(case, each, fitting, relation, trials) for each in _list_histograms(case, relation)]
+    return min(designs, key=lambda design: design.needed)
 
 
 def find_p_value(seen: Sequence[Output], law: Law) -> float:
@@ -112,7 +112,7 @@ def find_p_value(seen: Sequence[Output], law: Law) -> float:
 
 
 def _list_histograms(case: Case, relation: str) -> list[Histogram]:
-    """List histograms whose gaps suit epsilon. With a threshold, counts are at the threshold, so that it shows."""
+    """List histograms whose gaps suit epsilon. For `threshold`, counts are near the threshold: others show nothing."""
     mechanism = case.build(1, relation)
     if isinstance(mechanism, Threshold):
         least = mechanism.threshold
@@ -124,7 +124,7 @@ def _list_histograms(case: Case, relation: str) -> list[Histogram]:
     return list(dict.fromkeys(found))
 
 
-def _plan(case: Case, histogram: Histogram, k: int, relation: str, trials: int) -> Plan:
+def _make_design(case: Case, histogram: Histogram, k: int, relation: str, trials: int) -> Design:
     reach = round(8 * max(Fraction(1), 1 / case.epsilon)) if case.noisy else 0
     right, *wrong = (
         state_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
@@ -132,7 +132,7 @@ def _plan(case: Case, histogram: Histogram, k: int, relation: str, trials: int) 
     )
     entropy = min(_find_entropy(right, law, LEAST_EXPECTED / trials) for law in wrong)
     needed = math.ceil(_CLEAR / entropy) if entropy > 0 else math.inf
-    return Plan(histogram=histogram, k=k, right=right, wrong=wrong, needed=needed)
+    return Design(histogram=histogram, k=k, right=right, wrong=wrong, needed=needed)
 
 
 def _find_entropy(right: Law, wrong: Law, rare: float) -> float:

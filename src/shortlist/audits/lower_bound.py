@@ -23,11 +23,9 @@ from shortlist.exact.balls import working_precision
 from shortlist.exact.bits import Bits
 
 FAILURE = 1e-9
-
-
+"""The probability that a bound is wrong."""
 FACTORS = (2, 4, 8)
-"""The draws must be enough to notice an epsilon that is too large by one of these factors."""
-
+"""A check has power if its draws would show an epsilon that is too large by one of these factors."""
 _PRECISION = 96
 _REACH = 12
 
@@ -42,11 +40,11 @@ class LowerBound:
     epsilon: float
     """Epsilon is at least this, given the delta that is promised; −inf if nothing is proven."""
     power: str | None
-    """What so many draws would have shown, in words. None if they show too little."""
+    """Which error so many draws would have shown, in words. None if they are too few for every error."""
 
     @property
     def passed(self) -> bool | None:
-        """Whether the bound is at most what is promised. None if it could hardly have been above."""
+        """Whether the bound is at most what is promised. None if the draws were too few to show more."""
         return False if self.epsilon > self.promised else None if self.power is None else True
 
 
@@ -74,7 +72,7 @@ def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None)
 
 
 def _find_power(case: Case, pair: Pair, half: int) -> str | None:
-    """Say which error so many draws would show: an epsilon that is too large, or a list that cannot be."""
+    """Say which error so many draws would show: too large an epsilon, or a list that one neighbour rules out."""
     promise = case.build(pair.k, pair.relation).guarantee
     delta, epsilon = float(promise.delta), float(promise.epsilon)
     for factor in FACTORS if case.needs_domain else ():

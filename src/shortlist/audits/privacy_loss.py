@@ -27,7 +27,7 @@ _WIDE = (12, 11, 6, 1, 0)
 _ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8), Fraction(32))
 """The orders of the Rényi divergences that are compared with rho."""
 _SURE = 1e-6
-"""A float that is so far below a bound needs no ball."""
+"""A float that is below its bound by this share needs no ball."""
 _NEAR = 20
 """Up to this reach, pairs of noisy counts are few enough to be enumerated."""
 
@@ -56,7 +56,7 @@ class Enumeration:
     promise: Guarantee
     """The weakest guarantee that the mechanism states for these pairs."""
     private: bool
-    """Whether no probability proves a stated guarantee wrong, and the guarantee is the one that was asked for."""
+    """Whether no probability proves a stated guarantee wrong, and each is at least as strong as what was asked for."""
     telling: Pair
     """The pair that samples can tell apart best."""
 
@@ -123,9 +123,9 @@ class _Worst:
         shown = -math.inf
         for one, other in ((here, there), (there, here)):
             shared = [(p, other[output]) for output, p in one.items() if output in other]
-            self._look_at_epsilon(shared, promise)
+            self._check_epsilon(shared, promise)
             floats = sorted((float(q.mid()) / float(p.mid()), float(p.mid()), float(q.mid())) for p, q in shared)
-            self._look_at_rho(shared, floats, promise)
+            self._check_rho(shared, floats, promise)
             self.loss = max(self.loss, -math.log(floats[0][0]))
             impossible = 0.0 if self._case.needs_domain else max(0.0, 1 - sum(p for _, p, _ in floats))
             chances = [(impossible, 0.0), *((p, q) for _, p, q in floats)]
@@ -135,7 +135,7 @@ class _Worst:
         return shown
 
     def _read_promise(self, pair: Pair) -> Guarantee:
-        """Read what the mechanism states, which must not be weaker than what it was built for."""
+        """Read the guarantee that the mechanism states. It must be at least as strong as the one that was asked for."""
         promise = self._case.build(pair.k, pair.relation).guarantee
         asked = (self._case.epsilon, self._case.delta or 0, pair.relation)
         if promise.epsilon > asked[0] or promise.delta > asked[1] or promise.neighbours != asked[2]:
@@ -144,14 +144,14 @@ class _Worst:
             self.promise = promise
         return promise
 
-    def _look_at_epsilon(self, shared: list[tuple[arb, arb]], promise: Guarantee) -> None:
+    def _check_epsilon(self, shared: list[tuple[arb, arb]], promise: Guarantee) -> None:
         factor = _exp(promise.epsilon)
         if promise.delta:
-            self._look_at_divergence(shared, factor, promise.delta)
+            self._check_divergence(shared, factor, promise.delta)
         elif any(p > factor * q for p, q in shared):
             self.private = False
 
-    def _look_at_rho(
+    def _check_rho(
         self, shared: list[tuple[arb, arb]], floats: list[tuple[float, float, float]], promise: Guarantee
     ) -> None:
         """Compare Σ p^α·q^(1−α) with e^(α(α−1)ρ). Outputs that are not enumerated would make the sum larger."""
@@ -169,7 +169,7 @@ class _Worst:
         total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
         return bool(total > _exp(order * (order - 1) * rho))
 
-    def _look_at_divergence(self, shared: list[tuple[arb, arb]], factor: arb, delta: Fraction) -> None:
+    def _check_divergence(self, shared: list[tuple[arb, arb]], factor: arb, delta: Fraction) -> None:
         gaps = (p - factor * q for p, q in shared)
         seen = sum((p for p, _ in shared), arb(0))
         bound = sum((gap for gap in gaps if not gap < 0), arb(0)) + arb(1) - seen

@@ -35,7 +35,7 @@ class Result(StrEnum):
     FAIL = "fail"
     """What was found contradicts the promise."""
     NOT_DECIDED = "not decided"
-    """The check was too small to notice an error. It says how many draws it needs."""
+    """There were too few draws, or too few tables, to notice an error."""
     NOT_RUN = "not run"
     """The check needs something that is not there, and says what."""
 

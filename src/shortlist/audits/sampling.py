@@ -21,7 +21,7 @@ _BATCHES = (1, 2, 3, 10, 100, 1000)
 def draw_outputs(
     mechanism: Mechanism, histogram: Histogram, trials: int, bits: Bits | None = None, *, many: bool = False
 ) -> list[Output]:
-    """Draw `trials` times as `top_k` draws, and give what releases would show. `many` draws by `draw_many`."""
+    """Draw `trials` times as `top_k` draws, and return what releases would show. `many` draws by `draw_many`."""
     source = SystemBits() if bits is None else bits
     tally = ArrayTally(np.array(histogram))
     prepared = mechanism.prepare(tally)

@@ -74,7 +74,7 @@ def _check_engine(engine: Engine, subject: str, check: str, seed: int) -> Findin
     said = {
         True: f"no count moved by more than 1, and in {seen['moved']} pairs one moved",
         False: f"in {seen['wrong']} pairs one person changed too much",
-        None: "no count moved in any pair, so that nothing is shown",
+        None: "no count moved in any pair, so nothing is shown",
     }[passed]
     return Finding(
         subject=subject,

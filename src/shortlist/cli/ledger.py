@@ -114,7 +114,6 @@ def afford(
     unit: options.Unit = "person",
 ) -> None:
     """Print how many more releases like this one the budget covers. The options are those of select."""
-    from shortlist.cli.select import read_sizes
     from shortlist.ledger import Ledger
     from shortlist.mechanisms import DEFAULT_MECHANISM
     from shortlist.selection.terms import Terms
@@ -122,7 +121,7 @@ def afford(
     opened = Ledger.open(path)
     terms = Terms.read(
         mechanism or DEFAULT_MECHANISM,
-        read_sizes(k),
+        options.read_sizes(k),
         epsilon,
         neighbours,
         sensitivity=sensitivity,

@@ -1,12 +1,15 @@
-"""The options of commands as annotated types, and the example at the end of a help."""
+"""The options of commands as annotated types, the reader of -k, and the example at the end of a help."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from shortlist.errors import ParameterError
 
 
 class Format(StrEnum):
@@ -26,6 +29,24 @@ def example(command: str) -> str:
       shortlist demo
     """
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in command.splitlines())
+
+
+def read_sizes(k: str) -> int | tuple[int, int]:
+    """Read a number of items, or a range of sizes.
+
+    >>> read_sizes("10"), read_sizes("5-10")
+    (10, (5, 10))
+    """
+    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
+    if numbers is None:
+        raise ParameterError(
+            "{k} must be a whole number, or a range such as {example}",
+            "not {value}",
+            example="5-10",
+            value=repr(k[:60]),
+        )
+    first, last = numbers.groups()
+    return int(first) if last is None else (int(first), int(last))
 
 
 def _mechanism_names(incomplete: str) -> list[str]:

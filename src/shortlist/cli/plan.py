@@ -13,7 +13,6 @@ from shortlist.cli.display import progress, remark
 from shortlist.cli.inputs import describe_files
 from shortlist.cli.options import Format
 from shortlist.cli.plan_display import print_plan
-from shortlist.cli.select import read_sizes
 from shortlist.errors import ParameterError
 
 EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1e5 \\
@@ -107,7 +106,7 @@ def plan(
         from shortlist.planning.plan import plan as make_plan
         from shortlist.planning.writing import NOT_PRIVATE
 
-        size: Any = read_sizes(k)
+        size: Any = options.read_sizes(k)
         counts: Any = None
         if files:
             from shortlist.planning.count_files import read_count_files
@@ -184,5 +183,5 @@ def _check_options(
 
 
 def _to_number(text: str) -> Any:
-    """Read a whole number. Anything else is refused where the parameter is read, in words."""
+    """Read a whole number. Other text is passed on, and the library refuses it with the name of the parameter."""
     return int(text) if re.fullmatch(r"\s*-?\d{1,18}\s*", text) else text

@@ -52,9 +52,10 @@ def _make_table(forecasts: tuple[Forecast, ...], width: int, *, short: bool) -> 
 
     names = [*(["items"] if short else []), "recall", "exact", "ℓ∞"]
     names += ["ℓ1", "bound", "guarantee", "ρ"] if width >= _WIDE else []
+    names.append("releases")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("mechanism", no_wrap=True)
-    for name in [*names, "releases"]:
+    for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     for each in forecasts:
         rho = each.mechanism.guarantee.rho
@@ -69,7 +70,7 @@ def _make_table(forecasts: tuple[Forecast, ...], width: int, *, short: bool) -> 
             "ρ": "–" if rho is None else f"{float(rho):.2g}",
             "releases": f"{each.affordable:,}",
         }
-        table.add_row(to_text(each.label), *(cells[name] for name in [*names, "releases"]))
+        table.add_row(to_text(each.label), *(cells[name] for name in names))
     return table
 
 

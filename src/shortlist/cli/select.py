@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from contextlib import suppress
@@ -66,7 +65,7 @@ def select(
     for items outside the domain, are ignored. Without a domain, --delta is needed, and items that only few people chose
     are left out: up to k items are released.
     """
-    bits, sizes = _read_bits(seed, insecure), read_sizes(k)
+    bits, sizes = _read_bits(seed, insecure), options.read_sizes(k)
     check_output(output, force=force, quiet=quiet)
     with progress(quiet=quiet) as step, warnings.catch_warnings():
         from shortlist.mechanisms import DEFAULT_MECHANISM
@@ -122,24 +121,6 @@ def _print_charge(release: Release, ledger: Path | None, *, quiet: bool) -> None
         if charged is not None:
             left = charged.budget.write_left(charged.spent)
             remark(f"charged {release.guarantee} to {ledger or charged.path}; left: {left}", quiet=quiet)
-
-
-def read_sizes(k: str) -> int | tuple[int, int]:
-    """Read a number of items, or a range of sizes.
-
-    >>> read_sizes("10"), read_sizes("5-10")
-    (10, (5, 10))
-    """
-    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
-    if numbers is None:
-        raise ParameterError(
-            "{k} must be a whole number, or a range such as {example}",
-            "not {value}",
-            example="5-10",
-            value=repr(k[:60]),
-        )
-    first, last = numbers.groups()
-    return int(first) if last is None else (int(first), int(last))
 
 
 def _read_bits(seed: int | None, insecure: bool) -> Bits | None:

@@ -70,11 +70,11 @@ _ALL: tuple[type[Mechanism], ...] = (
 MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
 _ORDERED = "leave {mechanism} out: auto gives an ordered list"
 _PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
-_MEANT = (
+_CALL_PARAMETERS = (
     *("assess", "bits", "counts_epsilon", "domain", "item", "ledger", "mechanism", "people", "person"),
     *("sensitivity", "unit", "votes_per_person"),
 )
-"""Parameters of `select`, `top_k` and `prepare` that a user may have misspelt. Unknown names reach the mechanism."""
+"""Parameters of `select`, `top_k` and `prepare` that may be misspelt. Unknown names are passed on to the mechanism."""
 
 
 def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
@@ -90,7 +90,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     if kind in (Subset, Stable) and "ordered" in given:
         _refuse_order(given.pop("ordered"), kind.name)
     own = mechanism.parameters if isinstance(mechanism, Mechanism) else {}
-    check_names(kind, own | given, meant=_MEANT, elsewhere=_PARAMETERS)
+    check_names(kind, own | given, further=_CALL_PARAMETERS, elsewhere=_PARAMETERS)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism

@@ -165,19 +165,19 @@ _HINTS = {
 
 
 def check_names(
-    kind: type[Mechanism], given: Collection[str], *, meant: Collection[str] = (), elsewhere: Collection[str] = ()
+    kind: type[Mechanism], given: Collection[str], *, further: Collection[str] = (), elsewhere: Collection[str] = ()
 ) -> None:
     """Refuse names that no parameter of a mechanism has, and parameters that are missing.
 
-    An unknown name may mean one of the function that was called (`meant`), or a parameter of other mechanisms
-    (`elsewhere`).
+    An unknown name may be a misspelt parameter of the function that was called (`further`), or a parameter of other
+    mechanisms (`elsewhere`).
     """
     known = [field.name for field in fields(kind)]
     shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
     for name in given:
         if name not in known:
             there = name in elsewhere
-            raise describe_unknown(name, kind.name, shown, meant=meant, elsewhere=there, hint=_HINTS.get(name))
+            raise describe_unknown(name, kind.name, shown, further=further, elsewhere=there, hint=_HINTS.get(name))
     for name in (field.name for field in fields(kind) if field.default is MISSING):
         if name not in given:
             raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)

@@ -23,7 +23,7 @@ class Advice:
     choice: str
     """Which mechanism, and how good its list will be."""
     rule: str
-    """The rule of collapse, or of the votes that an item needs to show, with the user's own numbers."""
+    """The rule of collapse, or of the votes that an item needs to be released, with the user's own numbers."""
     changes: tuple[str, ...]
     """What would help, the best first."""
 
@@ -65,7 +65,7 @@ def _describe_choice(best: Forecast) -> str:
 
 
 def _compare(forecasts: Sequence[Forecast]) -> list[str]:
-    """Say what the default mechanism and joint do beside the advised one, or else the worst one, if that is worse."""
+    """If some mechanism is clearly worse, state the recall of the default and of joint, or else of the worst one."""
     best, worst = forecasts[0], min(forecasts, key=lambda each: each.recall.mean)
     if worst.recall.mean > best.recall.mean - _BETTER:
         return []

@@ -108,9 +108,9 @@ def forecast(
 
 
 def _count_affordable(budget: Budget, guarantee: Guarantee) -> int:
-    """Count the releases that a fresh ledger covers: with its usual accounting, or with basic accounting.
+    """Count the releases that a new ledger covers: with its default accounting, or with basic accounting.
 
-    The usual one keeps half of delta for guarantees with a rho. Those without need basic accounting.
+    The default keeps half of delta for guarantees with a rho. Guarantees without a rho need basic accounting.
     """
     whole = budget.guarantee
     basic = Budget.plan(epsilon=whole.epsilon, delta=whole.delta, accounting="basic", neighbours=whole.neighbours)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from shortlist.atomic_files import write_whole
-from shortlist.errors import DataError, ParameterError
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
 from shortlist.near_names import suggest_names
@@ -18,14 +17,14 @@ from shortlist.planning.candidates import Constraints
 from shortlist.planning.collapse import Collapse, find_collapse
 from shortlist.planning.commands import write_call, write_command
 from shortlist.planning.forecast import SORTS, Forecast, forecast
-from shortlist.planning.histograms import Histogram, invent_histogram, read_histogram
+from shortlist.planning.histograms import Histogram
+from shortlist.planning.reading import check_sort, read_budget, read_draws, read_size, take_histogram
 from shortlist.planning.visibility import Visibility, find_visibility
 from shortlist.planning.wishes import Answer, Wish, explain_answers, find_epsilons
 from shortlist.planning.writing import describe_plan, write_csv, write_notebook
-from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole
+from shortlist.privacy.numbers import Real, read_epsilon
 
 DRAWS = 1000
-_MOST_DRAWS = 10**6
 _WISH_DRAWS = 400
 """How many lists are drawn for each epsilon that is tried for a wish."""
 
@@ -156,9 +155,9 @@ def plan(
     list that is not mostly noise; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
     gaps between the counts.
     """
-    size, limit = _read_size(k), read_epsilon(epsilon)
+    size, limit = read_size(k), read_epsilon(epsilon)
     if like is not None and votes_per_person is None:
-        votes_per_person = 1  # what is invented
+        votes_per_person = 1  # invented people cast one vote each
     constraints = Constraints(
         delta=delta,
         votes_per_person=votes_per_person,
@@ -166,13 +165,13 @@ def plan(
         neighbours=neighbours,
         without_domain=without_domain,
     )
-    _check_sort(sort)
-    lists = _read_draws(draws)
+    check_sort(sort)
+    lists = read_draws(draws)
     wish = None if want is None else Wish.read(want)
     planner = Planner(
-        histogram=_take_histogram(counts, size, constraints, like, items, people, exponent),
+        histogram=take_histogram(counts, size, constraints, like, items, people, exponent),
         constraints=constraints,
-        budget=_read_budget(budget_epsilon, budget_delta, constraints.neighbours),
+        budget=read_budget(budget_epsilon, budget_delta, constraints.neighbours),
         draws=lists,
         seed=seed,
         sort=sort,
@@ -234,65 +233,3 @@ class Planner:
 
 def _say_nothing(step: str) -> None:
     """Report no step."""
-
-
-def _read_size(k: object) -> int:
-    if isinstance(k, Sequence) and not isinstance(k, str):
-        raise ParameterError(
-            "{k} must be one number in a plan",
-            "not a range of sizes",
-            hint="plan for the smallest and for the largest size; the page has a slider for k",
-        )
-    return read_whole(k, name="k")
-
-
-def _take_histogram(
-    counts: Any,
-    k: int,
-    constraints: Constraints,
-    like: str | None,
-    items: Real | None,
-    people: Real | None,
-    exponent: Real | None,
-) -> Histogram:
-    """Read the counts, or invent them."""
-    if (counts is None) == (like is None):
-        wrong = "neither was" if counts is None else "both were"
-        raise ParameterError("{counts} or {like} must be given, and only one of them", wrong)
-    sizes = {"items": items, "people": people, "exponent": exponent}
-    if like is not None:
-        histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person)
-    else:
-        for name in (each for each, value in sizes.items() if value is not None):
-            raise ParameterError(f"{{{name}}} must go with {{like}}", "counts were given")
-        histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
-    if constraints.without_domain:
-        histogram = histogram.drop_unvoted()
-    if k > histogram.d:
-        raise DataError(
-            "{k} must be at most the number of items" + (" with votes" if constraints.without_domain else ""),
-            "k is {value}, and there are {d}",
-            hint="ask for fewer items",
-            value=k,
-            d=histogram.d,
-        )
-    return histogram
-
-
-def _read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
-    limit, failure = read_positive(epsilon, name="budget_epsilon"), read_rational(delta, name="budget_delta")
-    if not 0 <= failure < 1:
-        raise ParameterError("{budget_delta} must be from 0 to 1, without 1", "not {value}", value=quote(delta))
-    return Budget.plan(epsilon=limit, delta=failure, neighbours=neighbours)
-
-
-def _check_sort(sort: str) -> None:
-    if sort not in SORTS:
-        raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))
-
-
-def _read_draws(draws: int) -> int:
-    number = read_whole(draws, name="draws")
-    if number > _MOST_DRAWS:
-        raise ParameterError("{draws} must be at most {most}", most=f"{_MOST_DRAWS:,}")
-    return number

@@ -1,8 +1,8 @@
-"""Without a public list of items: how many votes an item needs to show, with the user's own numbers.
+"""Without a public list of items: how many votes an item needs to be released, with the user's own numbers.
 
-An item of one person must not show, so a mechanism without a domain asks for many votes. `limited-domain` ends the
+An item of one person must stay hidden, so a mechanism without a domain asks for many votes. `limited-domain` ends the
 list where a stop is drawn, which weighs as much as an item with `votes_needed` votes more than the first item after its
-candidates. `threshold` shows items from a noisy count on. `stable` asks for a gap between counts, not for votes.
+candidates. `threshold` releases items from a noisy count on. `stable` asks for a gap between counts, not for votes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from shortlist.planning.histograms import Histogram
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visibility:
-    """How many votes an item needs to show, by mechanism, and how many items have as many."""
+    """How many votes an item needs to be released, by mechanism, and how many items have as many."""
 
     k: int
     needs: Mapping[str, int]
-    """The votes at which an item is about as likely to show as not, by the name of the mechanism."""
+    """The votes at which an item is about as likely to be released as not, by the name of the mechanism."""
     votes: int
     """How many votes the item at rank k has."""
     enough: int
@@ -39,19 +39,19 @@ class Visibility:
         others = [f"{other} about {need:,}" for other, need in self.needs.items() if other != name]
         more = f" ({', '.join(others)})" if others else ""
         rule = (
-            "Without a public list of items, an item shows only if many people share it: an item of one person must "
-            f"stay hidden. Here {name} needs about {least:,} people for an item to show{more}; the item at rank "
+            "Without a public list of items, an item is released only if many people have it: an item of one person "
+            f"must stay hidden. Here {name} needs about {least:,} people for an item{more}; the item at rank "
             f"{self.k:,} has {self.votes:,}."
         )
         if not self.happens:
             return f"{rule} So all {self.k:,} places can be filled."
         if not self.enough:
-            return f"{rule} No item has so many, so the list is mostly empty."
-        return f"{rule} Only {self.enough:,} items have so many, so the list ends after about {self.enough:,} places."
+            return f"{rule} No item has as many, so the list is mostly empty."
+        return f"{rule} Only {self.enough:,} items have as many, so the list ends after about {self.enough:,} places."
 
     def suggest(self) -> tuple[str, ...]:
         """What else would help."""
-        return (f"k = {self.enough:,} or less: so many items have enough votes",) if 0 < self.enough < self.k else ()
+        return (f"k = {self.enough:,} or less: only these items have enough votes",) if 0 < self.enough < self.k else ()
 
 
 def find_visibility(histogram: Histogram, mechanisms: Iterable[Mechanism]) -> Visibility:

@@ -44,9 +44,9 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
     2.41909318
     """
     log_delta, slope = log_of(delta), float(min(rho, _LARGE))
-    order = _least(lambda a: slope * (1 + a) - _float_saving(a, log_delta))
+    excess = _least(lambda a: slope * (1 + a) - _float_saving(a, log_delta))
     with working_precision(_PRECISION):
-        return round_up(ball(rho) * (1 + ball(order)) - _saving(order, delta))
+        return round_up(ball(rho) * (1 + ball(excess)) - _saving(excess, delta))
 
 
 @lru_cache(maxsize=256)
@@ -56,14 +56,14 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> float(rho_from(Fraction(1), Fraction(1, 10**6)))
     0.0243559703
     """
-    order = find_order(epsilon, delta)
+    excess = find_excess_order(epsilon, delta)
     with working_precision(_PRECISION):
-        return round_down((ball(epsilon) + _saving(order, delta)) / (1 + ball(order)))
+        return round_down((ball(epsilon) + _saving(excess, delta)) / (1 + ball(excess)))
 
 
 @lru_cache(maxsize=256)
-def find_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Find the α − 1 with which `rho_from` proves its rho."""
+def find_excess_order(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Find α − 1 for the Rényi order α with which `rho_from` proves its rho."""
     log_delta, spent = log_of(delta), float(min(epsilon, _LARGE))
     return _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
 

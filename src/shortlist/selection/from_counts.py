@@ -21,7 +21,7 @@ from shortlist.release.make import check_may_release, make_release
 from shortlist.release.release import Release
 from shortlist.release.statements import list_parameters
 from shortlist.release.usefulness import warn
-from shortlist.selection.labels import Series, order_labels, read_labelled
+from shortlist.selection.labels import Series, order_labels, read_labelled_counts
 from shortlist.selection.terms import Terms
 from shortlist.votes.memory.arrays import ArrayTally
 
@@ -93,7 +93,7 @@ def top_k(
         )
     terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
     check_may_release(terms.mechanism, drawn_from)
-    array, labels = read_labelled(counts, terms.mechanism)
+    array, labels = read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
 
@@ -152,7 +152,7 @@ def prepare(
     1-DP (rho 0.22272609965) for one person, add-remove
     """
     terms = Terms.read(mechanism, k, epsilon, neighbours, **parameters)
-    array, labels = read_labelled(counts, terms.mechanism)
+    array, labels = read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array.copy()), labels)
 
 
@@ -246,7 +246,7 @@ class Selector(Generic[Items]):
             declared=True,
         )
         account.finish(release)
-        warn(release, terms.people, stacklevel=3)
+        warn(release, terms.people, stacklevel=3)  # above this method and its decorator
         return release
 
     def _open_account(self, ledger: Ledger | str | os.PathLike[str] | None, note: str | None, bits: Bits) -> Account:

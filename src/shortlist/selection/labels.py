@@ -22,7 +22,7 @@ class Series(Protocol):
         """The counts."""
 
 
-def read_labelled(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
+def read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
     """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
     array, labels = read_counts(counts, widen=False)
     if mechanism.needs_domain or labels is None:

@@ -65,7 +65,7 @@ def check_extras(*, sensitivity: int, assess: object) -> None:
 
 
 def _check_parameters(kind: type[Mechanism] | None, parameters: dict[str, Any]) -> None:
-    """Refuse values that make sense with a domain only, with a hint for those who have none."""
+    """Refuse values that need a domain. The hint says what to do without one."""
     delta, k = parameters.get("delta"), parameters.get("k")
     if delta is not None and read_rational(delta, name="delta") == 0:
         raise ParameterError(

@@ -14,7 +14,7 @@ from shortlist import SeededBits, Threshold
 from shortlist.audits.unknown_domain_laws import threshold_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
-from shortlist.privacy.zcdp import find_order
+from shortlist.privacy.zcdp import find_excess_order
 from shortlist.profile import Profile
 
 
@@ -92,8 +92,8 @@ def test_the_threshold_hides_items_of_one_person(noise, relation, epsilon, delta
     law, moved = mechanism.law, 5 * mechanism.neighbours.sensitivity
     hidden = mechanism.delta
     if noise == "gaussian":
-        rho, order = moved / (2 * law.variance), find_order(mechanism.epsilon, mechanism.delta)
-        hidden -= Fraction(float(mechanism.delta) * math.exp(-order * (order + 1) * rho * 5 / moved))
+        rho, excess = moved / (2 * law.variance), find_excess_order(mechanism.epsilon, mechanism.delta)
+        hidden -= Fraction(float(mechanism.delta) * math.exp(-excess * (excess + 1) * rho * 5 / moved))
     loss = mechanism.epsilon / moved if noise == "laplace" else 1 / (2 * law.variance)
     with ctx.workprec(160):
         chances = [law.enclose_tail(mechanism.threshold - 1 - step) for step in (0, 1)]

@@ -179,7 +179,7 @@ def test_a_wish_and_a_missing_catalogue_are_shown(browser, page):
         move(opened, "size", 0)
         assert opened.page.locator("#wish").inner_text() != before
         assert "no public list of items" in opened.page.locator("header").inner_text()
-        assert "an item shows only if many people share it" in opened.page.locator("#rule").inner_text()
+        assert "an item is released only if many people have it" in opened.page.locator("#rule").inner_text()
         command = opened.page.locator("#command").inner_text()
         assert "--votes-per-person 3" in command
         assert "--domain" not in command

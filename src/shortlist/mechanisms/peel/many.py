@@ -101,10 +101,10 @@ class ManyPeels:
             if accept is not None and accepted.any():
                 accepted[accepted] = accept(active[accepted], levels[accepted])
             self._take(active[accepted], levels[accepted], positions[accepted])
-            going = self.rounds[active] < self.peeling.k
+            unfinished = self.rounds[active] < self.peeling.k
             if stops is not None:
-                going &= ~(accepted & (stops.start <= positions) & (positions < stops.stop))
-            active = active[going]
+                unfinished &= ~(accepted & (stops.start <= positions) & (positions < stops.stop))
+            active = active[unfinished]
         return self._positions
 
     def cut(self, runs: IntArray) -> Iterator[tuple[Stretch, IntArray]]:

@@ -26,8 +26,8 @@ from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.profile import ManyPicks, Picks, Profile
 
 _FARTHEST = 1 << 40
-"""Gaps and thresholds up to this are drawn many at once: noise then fits into 64 bits."""
-_LOST = 2.0**-1000
+"""Up to this gap and this threshold, sums with noise fit into 64 bits, so many draws can be made at once."""
+_TINY = 2.0**-1000
 """Weights below this may lose digits as floats."""
 
 
@@ -178,7 +178,7 @@ class StableSets(Prepared):
         weights = powers(self._rate, np.array([cell.loss for cell in reversed(self._cells)]))
         sizes = np.array([cell.sizes for cell in self._cells])
         error = weights.error + 2.0**-52
-        return Table(sizes * weights.align(0)[::-1], error=error, omitted=len(self.gaps) * _LOST)
+        return Table(sizes * weights.align(0)[::-1], error=error, omitted=len(self.gaps) * _TINY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, quote, read_whole
-from shortlist.privacy.zcdp import find_order, rho_from, round_down
+from shortlist.privacy.zcdp import find_excess_order, rho_from, round_down
 from shortlist.profile import ManyPicks, Picks, Profile
 
 _PRECISION = 128
@@ -109,17 +109,17 @@ class Threshold(UnknownDomain):
             law, hidden = choose_noise(moved, self.epsilon, None), self.delta
         else:
             rho = rho_from(self.epsilon, self.delta)
-            law, hidden = choose_noise(moved, self.epsilon, rho), self._hide(rho)
+            law, hidden = choose_noise(moved, self.epsilon, rho), self._find_item_delta(rho)
         return law, find_threshold(law, self.votes_per_person, hidden)
 
-    def _hide(self, rho: Fraction) -> Fraction:
-        """Find how likely the items of one person may show under Gaussian noise: δ (1 − e^(−α(α−1)ρ/Δ)), rounded down.
+    def _find_item_delta(self, rho: Fraction) -> Fraction:
+        """Find the δ₂ that is left for hiding items under Gaussian noise: δ (1 − e^(−α(α−1)ρ/Δ)), rounded down.
 
-        Who brings an item moves one count less. So delta pays for the noise and for the items, and is not halved.
+        A person who brings an item moves one count fewer. So delta need not be divided between noise and items.
         """
-        order = find_order(self.epsilon, self.delta)
+        excess = find_excess_order(self.epsilon, self.delta)
         with working_precision(_PRECISION):
-            return round_down(ball(self.delta) * shortfall((order + 1) * order * rho / self.neighbours.sensitivity))
+            return round_down(ball(self.delta) * shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity))
 
     def _prepare_observed(self, observed: Profile) -> ItemsAboveThreshold:
         return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)

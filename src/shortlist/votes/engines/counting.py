@@ -18,7 +18,7 @@ from shortlist.votes.columns import CountColumn, PersonColumn
 from shortlist.votes.libraries import import_optional
 
 NO_COUNT, SEVERAL_COUNTS = -1, -2
-"""What stands for the votes of a group whose count is none, or that has several."""
+"""In place of the votes of a group: a value of it is no count, or it has several rows."""
 _TEXT = re.compile(r"VARCHAR|JSON|ENUM\(.*", re.DOTALL)
 _WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
@@ -43,10 +43,10 @@ def count_rows(numbered: Any, voters: PersonColumn | CountColumn, *, d: int) -> 
 def count_groups(plain: Any, voters: PersonColumn | CountColumn) -> Any:
     """Group a relation of `item` and `other` by item; the answer has the columns `item` and `votes`.
 
-    Persons are counted; counts are taken as they are. With a cap, of each person only so many items are kept, by a
+    Persons are counted; counts are taken as they are. A cap is the number of items that are kept of each person, by a
     hash that depends on the person and the item alone. So text is hashed as bytes: the code of a category depends on
     the other persons, and DuckDB's windows misread text that is no UTF-8. Functions are named in full, because a macro
-    may have the name alone.
+    may have the short name.
     """
     kind = str(plain.types[1])
     nothing = " AND NOT system.main.isnan(other)" if kind in ("FLOAT", "DOUBLE") else ""

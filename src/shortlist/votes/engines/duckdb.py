@@ -80,7 +80,7 @@ class DuckDBTable(Table):
 
     @contextmanager
     def _read(self, choose: Choose, *, hint: str | None = _COMPLETE) -> Iterator[Source]:
-        """Open the chosen columns as `item` and `other`; whoever reads them finds files that have not changed."""
+        """Open the chosen columns as `item` and `other`. Afterwards, refuse files that changed while they were read."""
         source = self._open(choose)
         with translate_errors_of(source, hint=hint), register_engine(self._given.interrupt):
             yield replace(source, relation=take_plain_columns(source.relation))
@@ -88,7 +88,7 @@ class DuckDBTable(Table):
 
 
 class RelationTable(StreamTable):
-    """A relation of the user, whose connection we do not know."""
+    """A relation of the user, whose connection is unknown."""
 
     def open_reader(self, choose: Choose) -> Any:
         """The chosen columns."""

@@ -75,7 +75,10 @@ class PostgresTable(Table):
 
     @contextmanager
     def _open_session(self) -> Iterator[Session]:
-        """Open a session for a tally, which keeps it. After an error it is closed: the error's traceback keeps it."""
+        """Open a session for a tally, which keeps it.
+
+        After an error it is closed at once. Otherwise the traceback would keep its transaction open on the server.
+        """
         session = Session(self._given)
         try:
             with session.stoppable():

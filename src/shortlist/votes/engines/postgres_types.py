@@ -73,7 +73,7 @@ class Column:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its values can be persons; the name of an array's type begins with a stroke."""
+        """Whether its values can be persons; the name of an array's type begins with an underscore."""
         return self.kind != "interval" and not self.kind.startswith("_")
 
     @property

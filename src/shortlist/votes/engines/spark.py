@@ -127,7 +127,7 @@ def keep_quiet(session: Any) -> Iterator[None]:
 
 def _keep_counts(counted: Any) -> tuple[Any, list[tuple[int, int]]]:
     """Compute counts once, and tell how many groups have each count."""
-    # Cut from where it came from: if a part is lost, Spark fails instead of counting again.
+    # A checkpoint forgets how it was computed: if a part is lost, Spark fails instead of counting again.
     tallied = counted.localCheckpoint()
     return tallied, [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
 

@@ -126,7 +126,7 @@ def _read_whole_numbers(counts: Any, *, widen: bool = True) -> IntArray:
     short = array.dtype.kind in "iu" and array.dtype.itemsize < np.dtype(np.int64).itemsize
     if array.dtype.kind in "uf" and not short and (int(array.min()) < 0 or int(array.max()) > EVERY_LEVEL):
         raise DataError(_EXPECTED, "some are negative or larger")
-    if array.dtype == np.uint64:
+    if array.dtype == np.uint64:  # below 2^63, both types have the same bytes
         return array.view(np.int64)
     return array if short and array.dtype.isnative and not widen else array.astype(np.int64, copy=False)
 

@@ -1,7 +1,7 @@
 """Two ways to look at counts in an array: some of them sorted, or all of them tallied chunk by chunk.
 
 A view knows every level from its floor upwards, and can find an item again by its level and rank; inside a level,
-items are ranked by index.
+items are ranked by index. Peaks bound the k-th largest count, and find the counts from a floor upwards.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Chunks:
             found[large] = self._large.items(Picks(levels=picks.levels[large], ranks=picks.ranks[large]))
         small = np.flatnonzero(~large)
         if len(small) * _CHUNKS_PER_SORT > len(self._counts):
-            # So many picks lie in many chunks. Sorting all counts is faster than searching those.
+            # Many picks lie in many chunks. Sorting all counts is faster than searching these chunks.
             found[small] = Window(self._counts, 0).items(Picks(levels=picks.levels[small], ranks=picks.ranks[small]))
             return found
         searched: dict[tuple[int, int], IntArray] = {}
