@@ -199,7 +199,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
 
 
 def test_help_shows_the_options(answer):
-    """Every option of the issue is there, and an example."""
+    """Every option is there, and an example."""
     text = answer("--help")[1]
     for option in (
         "--quick",

@@ -70,9 +70,8 @@ def create(
     )
     remark(f"created {path}: {made.budget.guarantee}; accounting: {made.budget.accounting.in_words}", quiet=quiet)
     if made.budget.accounting == "both":
-        remark(
-            f"Limits: {made.budget.write_left(Amount())}. A release with a delta and no rho needs basic.", quiet=quiet
-        )
+        limits = made.budget.write_left(Amount())
+        remark(f"limits: {limits}; a release with a delta and without a rho must stay within basic", quiet=quiet)
 
 
 @app.command(epilog=options.example(EXAMPLES["show"]))

@@ -53,7 +53,7 @@ class Scaled:
 def product(parts: Iterable[FloatArray], *, safe: int = 1000) -> Scaled:
     """Multiply the rows of matrices of positive integers. All have the same columns, or one column for all.
 
-    Any `safe` rows of a matrix must multiply to less than 2^1000. A matrix has at most 1000 times as many rows. The
+    Any `safe` rows of a matrix must multiply to less than 2^1000, and a matrix has at most 1000 · `safe` rows. The
     product over all matrices has no bound.
 
     >>> numbers = product([np.array([[3.0, 10.0], [5.0, 10.0]]), np.array([[2.0, 1.0]])])
@@ -73,9 +73,9 @@ def product(parts: Iterable[FloatArray], *, safe: int = 1000) -> Scaled:
 
 def _multiply_rows(factors: FloatArray, safe: int) -> tuple[FloatArray, IntArray]:
     """Multiply the rows in groups of `safe`, then the mantissas of the groups: 1000 of them give 2^-1000 or more."""
-    whole = len(factors) // safe * safe
     if len(factors) <= safe:
         return np.frexp(np.multiply.reduce(factors, axis=0))
+    whole = len(factors) // safe * safe
     mantissas, shifts = np.frexp(np.multiply.reduce(factors[:whole].reshape(-1, safe, factors.shape[1]), axis=1))
     rest, last = np.frexp(np.multiply.reduce(factors[whole:], axis=0))
     mantissa, carry = np.frexp(np.multiply.reduce(mantissas, axis=0))

@@ -16,12 +16,13 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import draw_below_each, draw_below_each_short
 
 _FEW = 1 << 9
+"""Up to this many steps, single steps are faster than all at once."""
 
 
 def draw_distinct_below(bounds: IntArray, bits: Bits) -> IntArray:
     """Draw distinct integers. The j-th is uniform among those in [0, bounds[j]) that are not drawn yet.
 
-    The bounds must not fall, and bounds[j] > j. Few steps are made one by one, and only integers that have moved are
+    The bounds must not fall, and bounds[j] > j. Few steps are made one by one: then only integers that have moved are
     stored.
     """
     first = np.arange(len(bounds))

@@ -104,9 +104,10 @@ def test_a_block_is_not_steep(epsilon):
     counts = np.random.default_rng(4).integers(0, 100_000, size=3000)
     prepared = Joint(k=3000, epsilon=epsilon).prepare(Profile.of(counts))
     ranges = prepared._blocks.ranges()
-    assert ranges
-    for (_, before), (start, end) in pairwise(ranges):
-        assert before == start
-        if end - start > 1 and start % 5 == 0:
-            growth = prepared._sequences.number(end - 1) // prepared._sequences.number(start)
-            assert growth < 1 << (blocks._STEEP_BITS + 1)
+    assert all(before == start for (_, before), (start, _) in pairwise(ranges))
+    # A fifth of the blocks is enough. At epsilon 100, losses are few, and every block is a single one.
+    wide = [(start, end) for start, end in ranges if end - start > 1 and start % 5 == 0]
+    assert bool(wide) == (epsilon != "100")
+    for start, end in wide:
+        growth = prepared._sequences.number(end - 1) // prepared._sequences.number(start)
+        assert growth < 1 << (blocks._STEEP_BITS + 1)

@@ -27,7 +27,7 @@ def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, sort, mo
     monkeypatch.setattr(views, "_BANDS_AT_ONCE", 2)
     monkeypatch.setattr(views, "_CHUNK", chunk)
     monkeypatch.setattr(views, "_SMALL", small)
-    monkeypatch.setattr(views, "_CHUNKS_PER_SORT", sort)
+    monkeypatch.setattr(views, "_COUNTS_PER_PICK", sort)
     rng = np.random.default_rng(0)
     for _ in range(400):
         d = int(rng.integers(1, 80))

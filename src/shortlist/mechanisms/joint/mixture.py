@@ -98,7 +98,7 @@ class Mixture(Prepared):
     def draw_positions(self, bits: Bits) -> tuple[Sequences, IntArray]:
         """Choose k items by their positions in falling order of count. Return them with the sequences drawn from.
 
-        Rounds  N_r grows by less than 2^4 in a block of several losses, so 1 of 16 lists is accepted or more.
+        Rounds  N_r grows by less than 2^4 in a block, so a list is accepted with a probability of at least 1/16.
         """
         while True:
             if (drawn := self._try_positions(Uniform(bits), bits)) is not None:

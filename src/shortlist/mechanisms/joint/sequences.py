@@ -14,7 +14,9 @@ from shortlist.profile import EVERY_LEVEL, Profile
 
 _LARGEST_TABLE = 1 << 22
 _FEW = 64
+"""Up to this many integers are multiplied one after the other."""
 _CACHED = 1 << 15
+"""A matrix with this many entries fits into the processor's cache."""
 _COLUMNS = 1 << 11
 _MANY_FACTORS = 1 << 16
 """For more factors than this, those that are the same for all losses are multiplied once."""

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from shortlist.array_types import IntArray
 from shortlist.profile import Picks, Profile
 
-_ROWS = 1 << 5
-_COLUMNS = 1 << 11
+_ROWS, _COLUMNS = 1 << 5, 1 << 11
+"""The size of a band."""
 _BANDS_AT_ONCE = 1 << 4
 _CHUNK = 1 << 14
 _SMALL = 1 << 12
-_CHUNKS_PER_SORT = 1 << 9
+_COUNTS_PER_PICK = 1 << 9
+"""From one pick in this many counts on, sorting all counts is faster than searching chunks."""
 
 
 class View(Protocol):
@@ -147,8 +148,7 @@ class Chunks:
         if self._large is not None and large.any():
             found[large] = self._large.items(Picks(levels=picks.levels[large], ranks=picks.ranks[large]))
         small = np.flatnonzero(~large)
-        if len(small) * _CHUNKS_PER_SORT > len(self._counts):
-            # Many picks lie in many chunks. Sorting all counts is faster than searching these chunks.
+        if len(small) * _COUNTS_PER_PICK > len(self._counts):
             found[small] = Window(self._counts, 0).items(Picks(levels=picks.levels[small], ranks=picks.ranks[small]))
             return found
         searched: dict[tuple[int, int], IntArray] = {}
