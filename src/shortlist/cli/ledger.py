@@ -71,7 +71,7 @@ def create(
     remark(f"created {path}: {made.budget.guarantee}; accounting: {made.budget.accounting.in_words}", quiet=quiet)
     if made.budget.accounting == "both":
         limits = made.budget.write_left(Amount())
-        remark(f"limits: {limits}; a release with a delta and without a rho must stay within basic", quiet=quiet)
+        remark(f"limits: {limits}; only basic accounting covers a release with a delta and without a rho", quiet=quiet)
 
 
 @app.command(epilog=options.example(EXAMPLES["show"]))
