@@ -28,7 +28,8 @@ def example(command: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in command.splitlines())
 
 
-def _mechanism_names(incomplete: str) -> list[str]:
+def complete_mechanism(incomplete: str) -> list[str]:
+    """List the mechanisms whose names begin like this, for the completion of a shell."""
     from shortlist.mechanisms import MECHANISMS
 
     return [name for name in MECHANISMS if name.startswith(incomplete)]
@@ -98,7 +99,7 @@ Mechanism = Annotated[
     typer.Option(
         metavar="NAME",
         help="The mechanism that chooses the items; see `shortlist mechanisms`. [default: auto]",
-        autocompletion=_mechanism_names,
+        autocompletion=complete_mechanism,
     ),
 ]
 AnyOrder = Annotated[
