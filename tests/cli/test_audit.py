@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from shortlist.audits.cases import Case
+from shortlist.audits.report import Finding, Result
 from shortlist.cli.app import app
 from shortlist.mechanisms import MECHANISMS, Subset
 
@@ -37,6 +39,23 @@ def test_the_exit_code_says_whether_all_checks_passed(
     results = {each["check"]: each["result"] for each in stored["findings"]}
     assert results["frequencies"] == ("pass" if right else "fail")
     assert "wrote" in done.stderr
+
+
+def test_every_mechanism_that_is_named_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The option may be repeated. Only the last one was checked before. A name that is given twice counts once."""
+    monkeypatch.setattr("shortlist.audits.run.check_case", lambda case, *rest: [describe(case)])
+    named = [each for name in ("subset", "joint", "subset") for each in ("--mechanism", name)]
+    done = CliRunner().invoke(app, ["audit", *named])
+    assert done.exit_code == 0, done.output
+    assert [line for line in done.output.splitlines() if line in MECHANISMS] == ["subset", "joint"]
+    wrong = CliRunner().invoke(app, ["audit", "--mechanism", "subset", "--mechanism", "jiont"])
+    assert wrong.exit_code == 2
+    assert "did you mean 'joint'" in wrong.stderr
+
+
+def describe(case: Case) -> Finding:
+    """A finding that names the case alone."""
+    return Finding(subject=str(case), check="named", result=Result.PASS, found="it is here")
 
 
 @pytest.mark.parametrize(

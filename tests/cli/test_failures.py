@@ -57,7 +57,7 @@ main()
             "takes -k, --epsilon, --neighbours, --delta, --any-order, --votes-per-person; it does not take --beta",
         ),
         (["--database", "plays.db"], "error: --database and --sql must come together"),
-        (["--output", "top10.txt"], "error: --output must end in .json, .csv, .parquet, not 'top10.txt'"),
+        (["--output", "top10.txt"], "error: --output must end in .json, .csv or .parquet, not 'top10.txt'"),
         (["--seed", "7"], "error: --seed and --insecure must go together"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -38,6 +38,15 @@ def test_a_plan_is_printed(plan):
     assert "NOT PRIVATE" in done.stderr
 
 
+def test_no_number_is_cut_off(plan):
+    """A table that is wider than 60 columns keeps its width. Between the quantiles of ℓ∞ is an ellipsis anyway."""
+    done = plan("--delta", "1e-6", "--no-domain", "--votes-per-person", "3", "--any-order")
+    head, _, *rows = done.stdout.partition(" mechanism ")[2].split("\n\n")[0].splitlines()
+    assert head.split() == ["items", "recall", "exact", "ℓ∞", "releases"]
+    assert {row.split()[0] for row in rows} == {"limited-domain", "threshold", "stable"}
+    assert all(row.count("…") == 2 and "… " not in row for row in rows)
+
+
 def test_the_command_runs_as_it_is(plan, tmp_path):
     """Pasted into a shell, in a folder with votes.csv and catalogue.csv, it makes the release."""
     command = plan("--delta", "1e-6", "--any-order", "--votes-per-person", "3").stdout.splitlines()[-1].strip()

@@ -144,7 +144,7 @@ def test_stable_lists_items_in_the_order_of_their_bytes():
         ({"delta": 0}, "delta must be above 0 where there is no domain, not 0.\nHint: try delta=1e-6; or pass domain"),
         ({"mechanism": "stable", "delta": "0"}, "delta must be above 0 where there is no domain, not '0'"),
         ({"k": (2, 3)}, "Hint: up to so many items are released anyway; mechanism='stable' chooses a size"),
-        ({"mechanism": "limited-domain", "k": [2, 3]}, "k must be one number where there is no domain, but for stable"),
+        ({"mechanism": "limited-domain", "k": [2, 3]}, "k must be one number where there is no domain, not a range"),
         ({"mechanism": "threshold", "votes_per_person": 2, "ordered": False}, "leave ordered out; mechanism='stable'"),
         ({"mechanism": "stable", "ordered": True}, "ordered must be False for stable: it gives no order, not True"),
         ({"assess": "0.1"}, "assess must go with domain.\nHint: leave assess out; or pass domain="),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cache
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism
+from shortlist.mechanisms import MECHANISMS, Mechanism, find_kind
 from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
 
 _DELTA = Fraction(1, 5)
@@ -73,11 +73,13 @@ class Case:
         return ", ".join([self.kind.name, *written])
 
 
-def list_cases(mechanism: str | Mechanism | None, epsilon: Real) -> list[Case]:
-    """List what is audited: one mechanism by its name or as an object, or all those that may make secure releases.
+def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real) -> list[Case]:
+    """List what is audited: one mechanism as an object, some by their names, or all that may make secure releases.
 
     >>> [str(case) for case in list_cases("noisy-counts", 1)]
     ['noisy-counts, votes_per_person=1', 'noisy-counts, votes_per_person=1, delta=0.2']
+    >>> [str(case) for case in list_cases(["subset", "joint"], 1)]
+    ['subset', 'joint']
     """
     exact = read_positive(epsilon, name="epsilon")
     if isinstance(mechanism, Mechanism):
@@ -99,12 +101,14 @@ def list_cases(mechanism: str | Mechanism | None, epsilon: Real) -> list[Case]:
             several = given.pop("at_least") != mechanism.k
             given |= {"at_least": 1} if several else {}
         return [Case(kind=type(mechanism), epsilon=exact, options=MappingProxyType(given))]
-    if mechanism is not None and not (isinstance(mechanism, str) and mechanism in MECHANISMS):
-        build_mechanism(mechanism, k=1, epsilon=exact)  # says which names there are
+    if mechanism is None:
+        kinds = [kind for kind in MECHANISMS.values() if not kind.research]
+    else:
+        names = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
+        kinds = list(dict.fromkeys(find_kind(name) for name in names))
     return [
         Case(kind=kind, epsilon=exact, options=MappingProxyType(options))
-        for kind in MECHANISMS.values()
-        if (not kind.research if mechanism is None else kind.name == mechanism)
+        for kind in kinds
         for options in _OPTIONS.get(kind.name, [{}])
     ]
 

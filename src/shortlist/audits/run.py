@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,7 +35,7 @@ _SAMPLES: dict[str, dict[str, Any]] = {
 
 @suggest_names
 def audit(
-    mechanism: str | Mechanism | None = None,
+    mechanism: str | Mechanism | Sequence[str] | None = None,
     *,
     epsilon: Real = 1,
     trials: int = DEFAULT_TRIALS,
@@ -52,9 +52,10 @@ def audit(
     bound epsilon from below; the bound must not exceed epsilon. (5) Random tables are counted with and without one
     hostile person, for a domain and without one, on every engine that is installed.
 
-    `mechanism` is a name or an object; without it, all that may make secure releases are checked. `trials` is how
-    often each sample draws; checks that need more draw up to 8 times as often. A check that could not have noticed an
-    error is `not decided`, and then the audit is, too. Without `bits`, the operating system's randomness is used.
+    `mechanism` is a name, a list of names or an object; without it, all that may make secure releases are checked.
+    `trials` is how often each sample draws; checks that need more draw up to 8 times as often. A check that could not
+    have noticed an error is `not decided`, and then the audit is, too. Without `bits`, the operating system's
+    randomness is used.
 
     >>> report = audit("subset", trials=2000, tables=False)
     >>> report.verdict

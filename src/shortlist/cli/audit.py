@@ -18,7 +18,12 @@ _NOT_DECIDED = 3
 """The exit code if no check failed, and some had no power. 2 is for wrong parameters."""
 
 Only = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Check this mechanism only. [default: all, and the path of tables]")
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Check this mechanism only; may be repeated. [default: all that may make secure releases, and tables]",
+        autocompletion=options.complete_mechanism,
+    ),
 ]
 Epsilon = Annotated[str, typer.Option(metavar="NUMBER", help="The epsilon that mechanisms are checked with.")]
 Trials = Annotated[int, typer.Option(metavar="NUMBER", help="How many lists each sample draws, from 1000.")]
@@ -48,7 +53,7 @@ def audit(
     with progress(quiet=quiet) as step:
         from shortlist.audits.run import audit as run_audit
 
-        report = run_audit(mechanism, epsilon=epsilon, trials=trials, tables=mechanism is None, progress=step)
+        report = run_audit(mechanism or None, epsilon=epsilon, trials=trials, tables=not mechanism, progress=step)
     if output is not None:
         report.to_json(output, force=force)
         remark(f"wrote {output}", quiet=quiet)

@@ -49,7 +49,8 @@ def read_sizes(k: str) -> int | tuple[int, int]:
     return int(first) if last is None else (int(first), int(last))
 
 
-def _mechanism_names(incomplete: str) -> list[str]:
+def complete_mechanism(incomplete: str) -> list[str]:
+    """List the mechanisms whose names begin like this, for the completion of a shell."""
     from shortlist.mechanisms import MECHANISMS
 
     return [name for name in MECHANISMS if name.startswith(incomplete)]
@@ -119,7 +120,7 @@ Mechanism = Annotated[
     typer.Option(
         metavar="NAME",
         help="The mechanism that chooses the items; see `shortlist mechanisms`. [default: auto]",
-        autocompletion=_mechanism_names,
+        autocompletion=complete_mechanism,
     ),
 ]
 AnyOrder = Annotated[

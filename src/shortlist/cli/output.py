@@ -31,9 +31,7 @@ def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None
             raise OutputError("stdout must be open", "it is closed", hint="name a file with {output}")
         return
     if path.suffix.lower() not in _SUFFIXES:
-        raise ParameterError(
-            "{output} must end in {suffixes}", "not {path}", suffixes=", ".join(_SUFFIXES), path=repr(str(path))
-        )
+        raise ParameterError("{output} must end in .json, .csv or .parquet", "not {path}", path=repr(str(path)))
     check_target(path, force=force)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _WIDE = 110
 """From this width on, all columns are shown."""
+_WIDEST = 1000
 _MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the guarantee and ρ. So does --format csv."
 
 
@@ -34,12 +35,12 @@ def print_plan(made: Plan, printed: Format) -> None:
     title.stylize("bold")
     print_lines(console, title)
     print_lines(console, to_text(f"Allowed: {made.constraints.describe()}."))
-    print_lines(console, _make_table(made.forecasts, console.width, short=made.constraints.without_domain))
+    _print_whole(console, _make_table(made.forecasts, console.width, short=made.constraints.without_domain))
     _print_advice(console, made)
     _print_answers(console, made)
     _print_legend(console, made)
     catalogue = " and a public catalogue" if best.needs_domain else ""
-    console.print(f"To make the release, from your votes{catalogue}:", style="bold")
+    _print_heading(console, f"To make the release, from your votes{catalogue}:")
     print(f"  {made.command}")
 
 
@@ -74,14 +75,33 @@ def _make_table(forecasts: tuple[Forecast, ...], width: int, *, short: bool) -> 
     return table
 
 
+def _print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as it is: a number that is cut off would be read as another number."""
+    from rich.measure import Measurement
+
+    usual = console.width
+    console.width = max(usual, Measurement.get(console, console.options.update(max_width=_WIDEST), table).maximum)
+    print_lines(console, table)
+    console.width = usual
+
+
+def _print_heading(console: Console, text: str) -> None:
+    console.print()
+    console.print(text, style="bold")
+
+
 def _print_advice(console: Console, made: Plan) -> None:
+    from rich.table import Table
+
     console.print("Advice", style="bold")
     for text in (made.advice.choice, made.advice.rule):
         print_lines(console, to_text(text))
     if made.advice.changes:
         print_lines(console, to_text("What would help:"))
+        changes = Table.grid(padding=(0, 1))
         for change in made.advice.changes:
-            print_lines(console, to_text(f"  - {change}"))
+            changes.add_row("  -", to_text(change))
+        print_lines(console, changes)
 
 
 def _print_answers(console: Console, made: Plan) -> None:
@@ -89,7 +109,7 @@ def _print_answers(console: Console, made: Plan) -> None:
         return
     from shortlist.planning.wishes import explain_answers
 
-    console.print("The smallest ε for your wish", style="bold")
+    _print_heading(console, "The smallest ε for your wish")
     print_lines(console, to_text(explain_answers(made.wish, made.answers)))
     for name, answer in made.answers.items():
         print_lines(console, to_text(f"  {name}: {answer}"))
@@ -97,7 +117,7 @@ def _print_answers(console: Console, made: Plan) -> None:
 
 
 def _print_legend(console: Console, made: Plan) -> None:
-    console.print("How to read the table", style="bold")
+    _print_heading(console, "How to read the table")
     short = "items: how many items are listed on average; " if made.constraints.without_domain else ""
     hint = "" if console.width >= _WIDE else f" {_MORE}"
     wide = "ℓ1: the sum of these errors; bound: the public bound on the error; " if console.width >= _WIDE else ""

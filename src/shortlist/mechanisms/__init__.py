@@ -86,7 +86,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     Parameters that are None count as not given.
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
     if kind in (Subset, Stable) and "ordered" in given:
         _refuse_order(given.pop("ordered"), kind.name)
     own = mechanism.parameters if isinstance(mechanism, Mechanism) else {}
@@ -103,7 +103,7 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     >>> takes_cap("noisy-counts"), takes_cap("joint")
     (True, False)
     """
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else _find_kind(mechanism)
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
     return any(field.name == "votes_per_person" for field in fields(kind))
 
 
@@ -118,7 +118,8 @@ def _refuse_order(ordered: object, name: str) -> None:
         )
 
 
-def _find_kind(name: object) -> type[Mechanism]:
+def find_kind(name: object) -> type[Mechanism]:
+    """Find the class of a mechanism by its name. For any other value, say which names there are."""
     if isinstance(name, str) and name in MECHANISMS:
         return MECHANISMS[name]
     # Somebody who passed a name, as the command line does, needs no hint about objects.

@@ -161,6 +161,9 @@ _EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"
 _HINTS = {
     "delta": "{title} needs no {delta}: its guarantee is pure",
     "ordered": "{mechanism='auto'} and {mechanism='subset'} can leave out the order",
+    "beta": "{beta} is for {mechanism='fastjoint'}",
+    "k_bar": "{k_bar} is for {mechanism='limited-domain'}",
+    "noise": "{noise} is for {mechanism='threshold'}",
 }
 
 

@@ -78,10 +78,9 @@ def _check_parameters(kind: type[Mechanism] | None, parameters: dict[str, Any]) 
         return
     if isinstance(k, tuple | list) and kind is not Stable:
         raise ParameterError(
-            "{k} must be one number where there is no {domain}, but for stable",
-            "not {value}",
+            "{k} must be one number where there is no {domain}",
+            "not a range of sizes",
             hint="up to so many items are released anyway; {mechanism='stable'} chooses a size from a range",
-            value=quote(k),
         )
     if parameters.get("ordered") is not None and kind in (LimitedDomain, Threshold):
         raise ParameterError(

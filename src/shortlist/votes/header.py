@@ -96,7 +96,7 @@ class Header:
 
     def _nearest(self, name: str) -> list[str]:
         """The names like the one that is missing, quoted."""
-        cutoff = 0.5 if self.origin is Origin.SCHEMA else 0.8
+        cutoff = 0.6 if self.origin is Origin.SCHEMA else 0.8
         texts = [each for each in self.columns if isinstance(each, str)]
         same = [each for each in texts if each.strip().casefold() == name.strip().casefold()]
         longer = [each for each in texts if len(name) >= _SHORTEST and each.casefold().startswith(name.casefold())][:2]

@@ -1,0 +1,69 @@
+"""`shortlist select` without a domain: the options that only its mechanisms have."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from shortlist.release.release import Release
+
+from .conftest import Call
+
+THRESHOLD = ("--mechanism", "threshold", "--votes-per-person", "2")
+
+
+@pytest.fixture
+def select(call: Call) -> Callable[..., Result]:
+    """Call `shortlist select` on the folder's votes without a domain."""
+
+    def select(*arguments: str) -> Result:
+        columns = ("--person", "user_id", "--item", "track", "--epsilon", "1", "--delta", "1e-6")
+        return call("select", "plays", *columns, *(() if "-k" in arguments else ("-k", "3")), *arguments)
+
+    return select
+
+
+@pytest.mark.parametrize(
+    ("options", "mechanism", "parameter", "value"),
+    [
+        (("--k-bar", "50"), "limited-domain", "k_bar", 50),
+        ((*THRESHOLD, "--noise", "laplace"), "threshold", "noise", "laplace"),
+        ((*THRESHOLD, "--noise", "gaussian"), "threshold", "noise", "gaussian"),
+        (("--mechanism", "stable", "--any-order", "-k", "2-4"), "stable", "at_least", 2),
+    ],
+    ids=["k-bar", "laplace", "gaussian", "stable"],
+)
+def test_options_reach_the_record(
+    select: Callable[..., Result],
+    folder: Path,
+    options: tuple[str, ...],
+    mechanism: str,
+    parameter: str,
+    value: object,
+) -> None:
+    """The record names the mechanism and the value that were asked for."""
+    done = select(*options, "--output", "top.json")
+    assert done.exit_code == 0, done.stderr
+    release = Release.from_json(folder / "top.json")
+    assert (release.mechanism, release.parameters[parameter]) == (mechanism, value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--k-bar", "2"), "error: --k-bar must be at least -k, which is 3, not 2.\nHint: leave --k-bar out\n"),
+        ((*THRESHOLD, "--noise", "gauss"), "error: --noise must be 'gaussian' or 'laplace', not 'gauss'.\n"),
+        (("--noise", "laplace"), "Hint: --noise is for --mechanism threshold\n"),
+        ((*THRESHOLD, "--k-bar", "50"), "Hint: --k-bar is for --mechanism limited-domain\n"),
+        (("--domain", "catalogue.csv", "--k-bar", "50"), "Hint: --k-bar is for --mechanism limited-domain\n"),
+        (("--mechanism", "limited-domain", "--any-order"), "error: limited-domain has no --any-order: the order of"),
+        (("-k", "2-4"), "error: -k must be one number where there is no --domain, not a range of sizes.\n"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_options_say_what_to_do(select: Callable[..., Result], options: tuple[str, ...], words: str) -> None:
+    """An option for another mechanism is refused before votes are read, with the mechanism that it is for."""
+    done = select(*options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert words in done.stderr
