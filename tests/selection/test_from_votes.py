@@ -37,7 +37,7 @@ def test_records_what_was_promised():
     assert (made.d, made.secure) == (4, True)
     assert [*Release.__dataclass_fields__] == [
         "items", "mechanism", "parameters", "guarantee", "d", "secure", "version",
-        "unordered", "counts", "error_bound", "population", "assessment",
+        "unordered", "up_to", "counts", "error_bound", "population", "assessment",
     ]  # fmt: skip
 
 

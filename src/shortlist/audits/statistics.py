@@ -27,7 +27,7 @@ def bound_p_value(observed: Sequence[int], law: Sequence[float]) -> float:
     fewer than ten times are joined, because more cells need more draws.
 
     >>> round(bound_p_value([10, 20, 30], [1, 1, 1]), 6)
-    0.05722
+    0.270089
     """
     counts, expected = np.asarray(observed, dtype=float), np.asarray(law, dtype=float)
     expected = expected / expected.sum() * counts.sum()
