@@ -111,3 +111,13 @@ def test_a_block_is_not_steep(epsilon):
     for start, end in wide:
         growth = prepared._sequences.number(end - 1) // prepared._sequences.number(start)
         assert growth < 1 << (blocks._STEEP_BITS + 1)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-19", "1e-30"])
+def test_borders_of_blocks_stay_whole_numbers(epsilon):
+    """A block holds no more losses than there are, however slowly weights fall: sums of losses fit into 64 bits."""
+    counts = np.array([2**62] * 10 + [0] * 9990)
+    prepared = Joint(k=10, epsilon=epsilon).prepare(Profile.of(counts))
+    ((start, end),) = prepared._blocks.ranges()
+    assert 0 < start < end == 2**62
+    assert prepared.draw(SeededBits(1)).levels.tolist() == [0] * 10

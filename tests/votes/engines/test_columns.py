@@ -118,6 +118,17 @@ def test_counts_without_a_type(all_items):
         tally({"item": ["a", "b"], "n": [5, "x"]}, count="n", item="item", domain=["a", "b"])
 
 
+def test_short_codes_number_each_chunk_alone(all_items):
+    """One person's items do not make the codes of a dictionary overflow: Arrow joins the dictionaries of chunks."""
+    short = pa.dictionary(pa.int8(), pa.string())
+    for extra in (0, 40):
+        texts = [[f"a{n}" for n in range(100)], [f"b{n}" for n in range(20 + extra)]]
+        items = pa.chunked_array([pa.array(each).dictionary_encode().cast(short) for each in texts])
+        numbers = [*range(120), *[120] * extra]
+        assert counts(all_items, {"u": numbers, "item": items}, ["a1", "b2"]) == {"a1": 1, "b2": 1}
+        assert counts(all_items, {"u": items, "item": numbers}, [7, 120]) == {7: 1, 120: extra}
+
+
 def test_columns_have_one_length():
     with pytest.raises(DataError, match="must have one length"):
         tally({"u": [1, 2], "item": ["a"]}, person="u", item="item", domain=["a"])

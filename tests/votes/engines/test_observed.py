@@ -139,6 +139,8 @@ def test_values_that_python_cannot_hold_are_ignored():
         rows = ", ".join(f"({each}::{kind}, 1)" for each in values.split(", "))
         votes = connection.sql(f"SELECT * FROM (VALUES {rows}) AS t (track, user)")
         assert len(read_all(observe(votes, person="user", item="track"))) == 1, kind
+    times = pa.array([-1, 45_000 * 10**6, 10**12], pa.int64()).view(pa.time64("us"))
+    assert len(read_all(observe(pa.table({"user": [1, 1, 1], "track": times}), person="user", item="track"))) == 1
     broken = pa.array([b"\xff", b"a", b"\xff"], pa.binary()).view(pa.string())
     votes = pa.table({"user": [1, 2, 3], "track": broken})
     for cap in (None, 1):

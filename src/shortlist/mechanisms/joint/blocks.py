@@ -180,10 +180,10 @@ def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tupl
 
 
 def _choose_stride(k: int, rate: Fraction, width: int) -> int:
-    """Choose how many losses a block holds at first."""
+    """Choose how many losses a block holds at first: never more than there are, so that no border leaves 64 bits."""
     if width * k <= _TOO_MANY_FACTORS:
         return -(-width // _MOST_BLOCKS)
-    return _count_losses(rate, _STEEP_BITS)
+    return min(width, _count_losses(rate, _STEEP_BITS))
 
 
 def _count_losses(rate: Fraction, bits: int) -> int:

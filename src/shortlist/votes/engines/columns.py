@@ -53,7 +53,7 @@ class ColumnsTable(Table):
         item = _type_text(item)
         keys, kind = number_rows(domain.d), import_optional("pyarrow").int64()
         if item.typed is not None:
-            kind = item.typed.type
+            kind = item.kind
             family = find_family(kind)
             if not can_match(domain.family, family):
                 return LocalTally(domain, np.zeros(domain.d, dtype=np.int64))
@@ -73,7 +73,7 @@ class ColumnsTable(Table):
         # A cap keeps votes by a hash of the item, too, and one value may decide the type of the column.
         if item.typed is not None and (family == Family.FLOAT or _has_cap(columns.voters)):
             item, family = Column(typed=write_items(item.typed)), Family.OTHER
-        kind = import_optional("pyarrow").binary() if item.typed is None else item.typed.type
+        kind = import_optional("pyarrow").binary() if item.typed is None else item.kind
         reader = _open_batches(_write_batches(item, write_values), kind, other, columns.voters)
         return keep_groups(self._workspace, count_groups(open_batches(self._workspace, reader), columns.voters), family)
 
@@ -109,6 +109,12 @@ class Column:
 
     def __len__(self) -> int:
         return len(next(each for each in (self.typed, self.codes, self.values) if each is not None))
+
+    @property
+    def kind(self) -> Any:
+        """The Arrow type of the values; that of a dictionary is the type of what its codes number."""
+        kind = self.typed.type
+        return kind.value_type if import_optional("pyarrow").types.is_dictionary(kind) else kind
 
     def to_list(self) -> list[Any]:
         """All values, as Python has them."""
@@ -149,7 +155,7 @@ def _open_batches(items: Iterator[Any], kind: Any, other: Column, voters: Person
         # A cap keeps votes by a hash of the person, and one value may decide the type of the column.
         other = Column(typed=write_persons(other.typed))
     untyped = pa.int64() if counted else pa.large_binary()
-    schema = pa.schema([("item", kind), ("other", untyped if other.typed is None else other.typed.type)])
+    schema = pa.schema([("item", kind), ("other", untyped if other.typed is None else other.kind)])
     pairs = zip(items, _write_batches(other, partial(write_others, counted=counted)), strict=True)
     batches = (pa.RecordBatch.from_arrays(list(pair), schema=schema) for pair in pairs)
     return pa.RecordBatchReader.from_batches(schema, batches)
@@ -162,7 +168,9 @@ def _write_batches(column: Column, write: Callable[[Any], Any]) -> Iterator[Any]
     for start in range(0, len(column), _BATCH):
         part = slice(start, start + _BATCH)
         if column.typed is not None:
-            yield _combine(column.typed[part])
+            # Dictionaries are read value by value: short codes cannot number the values of several chunks together.
+            taken = column.typed[part]
+            yield _combine(taken if taken.type == column.kind else taken.cast(column.kind))
         elif coded is not None:
             codes = column.codes[part].astype(np.int64)
             yield coded.take(pa.array(np.where(codes < 0, len(coded) - 1, codes)))
