@@ -67,3 +67,13 @@ def test_wrong_options_say_what_to_do(select: Callable[..., Result], options: tu
     done = select(*options)
     assert (done.exit_code, done.stdout) == (2, "")
     assert words in done.stderr
+
+
+def test_the_table_says_what_counts_are(select: Callable[..., Result]) -> None:
+    """Numbers end in one column, and a sentence says how far off they are."""
+    bought = select("--counts-epsilon", "1/2").stdout
+    assert "the count before noise lies from low to high with probability 0.95" in " ".join(bought.split())
+    head, _, first, *_ = (line for line in bought.splitlines() if line)
+    assert head.endswith("high")
+    assert len(first) == len(head), "both end in one column"
+    assert "Counts are noisy." in select(*THRESHOLD).stdout

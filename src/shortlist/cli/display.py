@@ -69,9 +69,11 @@ def make_ranking(items: Iterable[Any], *, ranked: bool = True, **others: Iterabl
     if ranked:
         table.add_column("rank", justify="right")
     table.add_column("item", overflow="fold")
-    for name in others:
-        table.add_column(name.replace("_", " "), overflow="fold", style="dim")
-    for rank, row in enumerate(zip(items, *others.values(), strict=True), start=1):
+    columns = {name.replace("_", " "): list(values) for name, values in others.items()}
+    for name, values in columns.items():
+        numbers = all(isinstance(each, Integral) for each in values)
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold", style="dim")
+    for rank, row in enumerate(zip(items, *columns.values(), strict=True), start=1):
         first, *rest = row
         table.add_row(*([str(rank)] if ranked else []), to_text(first), *map(_to_cell, rest))
     return table

@@ -13,6 +13,7 @@ from shortlist.errors import OutputError, ParameterError
 from shortlist.safe_text import escape
 
 if TYPE_CHECKING:
+    from shortlist.mechanisms.accuracy import ReleasedCounts
     from shortlist.release.release import Release
 
 _SUFFIXES = (".json", ".csv", ".parquet")
@@ -84,7 +85,17 @@ def _print_table(release: Release) -> None:
     print_lines(console, to_text(f"{top}{asked}{order}, by {release.mechanism}{chose}."))
     print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
     print_lines(console, to_text(release.guarantee.in_words))
+    if release.counts is not None:
+        print_lines(console, to_text(_describe_counts(release.counts)))
     for remark_on_list in release.remarks():
         print_lines(console, to_text(remark_on_list))
     if not release.secure:
         console.print(NOT_SECURE, style="bold")
+
+
+def _describe_counts(counts: ReleasedCounts) -> str:
+    """Say that counts have noise, and how much."""
+    if counts.confidence is None:
+        return "Counts are noisy."
+    chance = f"{float(counts.confidence):g}"
+    return f"Counts are noisy: the count before noise lies from low to high with probability {chance}, for each item."

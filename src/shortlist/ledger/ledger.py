@@ -43,8 +43,8 @@ _SMALLER_SHARE = (
     "{accounting='basic'}"
 )
 _NO_DELTA = (
-    "nothing was computed; the budget has no delta, so it covers no release with one: leave {delta} out, or use "
-    "another ledger"
+    "nothing was computed; the budget has no delta, so it covers no release with one: leave {delta} out, which "
+    "needs a {domain}, or use a ledger that has a delta"
 )
 
 

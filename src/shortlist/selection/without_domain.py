@@ -55,9 +55,9 @@ def check_extras(*, sensitivity: int, assess: object) -> None:
     """Refuse what is proven for a public list of items only."""
     if sensitivity > 1:
         raise ParameterError(
-            "{sensitivity} must be 1 where there is no {domain}: {delta} cannot be divided by it",
+            "{sensitivity} must be 1 where there is no {domain}",
             "not {number}",
-            hint=_LIST + "; or count each person once for an item",
+            hint="{delta} is proven for 1 only: " + _LIST + "; or count each person once for an item",
             number=sensitivity,
         )
     if assess is not None:
