@@ -225,26 +225,20 @@ class Ledger:
     def _check_covered(self, spent: Amount, guarantee: Guarantee) -> None:
         if self.budget.afford(spent, guarantee):
             return
+        delta, share = self.budget.guarantee.delta, self.budget.basic_delta or Fraction(0)
+        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
+        shared = self.budget.rho is not None and strongest_rho(guarantee) is None
+        pair = _SMALLER_SHARE if shared and spent.delta + guarantee.delta > share else _SMALLER_PAIR
+        hint = _SMALLER if not guarantee.delta else pair if delta else _NO_DELTA
         raise BudgetError(
             "the budget is {budget}",
             "{left} is left; this release needs {guarantee}",
-            hint=self._choose_hint(spent, guarantee),
+            hint=hint,
             guarantee=guarantee,
             budget=self.budget.guarantee,
             left=self.budget.write_left(spent),
-            share=write_rounded(self.budget.basic_delta or Fraction(0), up=False),
+            share=write_rounded(share, up=False),
         )
-
-    def _choose_hint(self, spent: Amount, guarantee: Guarantee) -> str:
-        """Choose what to do about a release that the budget does not cover."""
-        if not guarantee.delta:
-            return _SMALLER
-        if not self.budget.guarantee.delta:
-            return _NO_DELTA
-        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
-        shared = self.budget.rho is not None and strongest_rho(guarantee) is None
-        exceeded = spent.delta + guarantee.delta > (self.budget.basic_delta or 0)
-        return _SMALLER_SHARE if shared and exceeded else _SMALLER_PAIR
 
 
 def hash_record(release: Release) -> str:
