@@ -104,8 +104,8 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
     if mechanism is None:
         kinds = [kind for kind in MECHANISMS.values() if not kind.research]
     else:
-        names = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
-        kinds = list(dict.fromkeys(find_kind(name) for name in names))
+        wanted: Sequence[object] = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
+        kinds = list(dict.fromkeys(find_kind(name) for name in wanted))
     return [
         Case(kind=kind, epsilon=exact, options=MappingProxyType(options))
         for kind in kinds
