@@ -34,8 +34,6 @@ def test_hostile_calls_end_well(tmp_path):
             attack.call(kind)
     assert attack.failures == {}
     assert all(attack.answers[kind] for kind in ("top_k", "bought", "compose", "from_json", "ledger"))
-    # Audits that run are in tests/audits: each takes seconds, so hardly any call here is a right one.
-    assert all(attack.answers[kind] for kind in ("select", "unlisted", "check", "plan"))
 
 
 # Each of these was found by hostile calls.
