@@ -142,7 +142,8 @@ class Picks:
 class ManyPicks:
     """The picks of many independent draws, one draw after the other in each array.
 
-    Draw i holds `lengths[i]` picks. Everything else is as in `Picks`, and `chosen` has a name for each draw.
+    Draw i holds `lengths[i]` picks. Everything else is as in `Picks`, and `chosen` has a name for each draw. If only
+    some draws have noisy counts, `counted` says which.
 
     >>> picks = Picks(levels=np.array([9, 7]), ranks=np.array([0, 0]))
     >>> [each.levels for each in ManyPicks.join([picks, picks]).split()]
@@ -155,18 +156,21 @@ class ManyPicks:
     counts: IntArray | None = None
     chosen: Sequence[str] | None = None
     unordered: bool = False
+    counted: Sequence[bool] | None = None
 
     @classmethod
     def join(cls, draws: Sequence[Picks]) -> ManyPicks:
         """Join single draws of one mechanism."""
-        noisy = [each.counts for each in draws if each.counts is not None]
+        counted = [each.counts is not None for each in draws]
+        noisy = [np.zeros_like(each.levels) if each.counts is None else each.counts for each in draws]
         return cls(
             levels=np.concatenate([each.levels for each in draws]),
             ranks=np.concatenate([each.ranks for each in draws]),
             lengths=np.array([len(each.levels) for each in draws]),
-            counts=np.concatenate(noisy) if len(noisy) == len(draws) else None,
+            counts=np.concatenate(noisy) if any(counted) else None,
             chosen=[str(each.chosen) for each in draws] if draws[0].chosen is not None else None,
             unordered=draws[0].unordered,
+            counted=counted if any(counted) and not all(counted) else None,
         )
 
     def publish(self, rows: IntArray) -> list[IntArray]:
@@ -183,10 +187,11 @@ class ManyPicks:
         ends = np.cumsum(self.lengths).tolist()
         for i, (length, end) in enumerate(zip(self.lengths.tolist(), ends, strict=True)):
             draw = slice(end - length, end)
+            counted = self.counted is None or self.counted[i]
             yield Picks(
                 levels=self.levels[draw],
                 ranks=self.ranks[draw],
-                counts=None if self.counts is None else self.counts[draw],
+                counts=self.counts[draw] if self.counts is not None and counted else None,
                 chosen=None if self.chosen is None else self.chosen[i],
                 unordered=self.unordered,
             )

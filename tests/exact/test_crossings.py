@@ -29,11 +29,11 @@ def prepare(shown=3):
     """Events of probability e^(−rate · depth), of which the first groups are shown."""
     with ctx.workprec(100):
         omitted = float(sum((int(SIZES[i]) * -(-chance(i)).log1p() for i in range(shown, 3)), arb(0)).upper())
-    return Crossings(
+    return Crossings.of_chances(
         SIZES[:shown],
         powers(RATE, DEPTHS[:shown]),
         omitted=omitted * (1 + 1e-9),
-        all_groups=lambda: Groups(sizes=SIZES, chance=chance),
+        all_groups=lambda: Groups(sizes=SIZES, hazard=lambda index: -(-chance(index)).log1p()),
     )
 
 
@@ -85,8 +85,8 @@ def test_many_events_are_drawn_without_a_draw_each():
             return super().draw(count)
 
     size, rate = 10**9, Fraction(16)
-    groups = Groups(sizes=np.array([size]), chance=lambda index: exp_minus(rate))
-    events = Crossings(groups.sizes, powers(rate, np.array([1])), omitted=0.0, all_groups=lambda: groups)
+    groups = Groups(sizes=np.array([size]), hazard=lambda index: -(-exp_minus(rate)).log1p())
+    events = Crossings.of_chances(groups.sizes, powers(rate, np.array([1])), omitted=0.0, all_groups=lambda: groups)
     numbers = [len(events.draw(Counting(seed))) for seed in range(100)]
     expected = size * np.exp(-16.0)
     assert abs(np.mean(numbers) - expected) < 6.2 * np.sqrt(expected / 100)

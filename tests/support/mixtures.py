@@ -6,13 +6,25 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx
 
+from shortlist import SeededBits, top_k
+from shortlist.array_types import FloatArray, IntArray
+from shortlist.exact.choice import Table
+from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.joint import blocks, sequences
 from shortlist.mechanisms.joint.blocks import LossCell
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.spans import Span
+
+DENSE = np.arange(400) % 41
+ZIPF = (3000 / np.arange(1, 300)).astype(int)
+GIANT = np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0])
+ZERO = np.zeros(30, dtype=int)
+every_shape = pytest.mark.parametrize("counts", [DENSE, ZIPF, GIANT, ZERO], ids=["dense", "zipf", "giant", "zero"])
+every_doubt = pytest.mark.parametrize("doubt", [1e-3, 1e9])
 
 
 def atoms(cells: Iterable[LossCell]) -> Iterator[LossCell]:
@@ -61,3 +73,37 @@ def treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(blocks, name, 0)
     monkeypatch.setattr(sequences, "_MANY_FACTORS", 0)
     monkeypatch.setattr(sequences, "_CACHED", 64)
+
+
+def check_balls_agree(
+    mechanism: Mechanism, counts: IntArray, doubt: float, monkeypatch: pytest.MonkeyPatch, *, lists: int = 25
+) -> None:
+    """Which block a number hits is a fact: balls find the block that floats find, for the same bits."""
+
+    def draw_lists() -> list[list[int]]:
+        return [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(lists)]
+
+    answers = draw_lists()
+    build = Table.__init__
+
+    def doubtful(table: Table, weights: FloatArray, *, error: float, omitted: float) -> None:
+        build(table, weights, error=error + doubt, omitted=omitted)
+
+    monkeypatch.setattr(Table, "__init__", doubtful)
+    assert draw_lists() == answers
+
+
+def check_borders(mixture: Mixture) -> None:
+    """Every float border lies within the proven slack of the exact one."""
+    with ctx.workprec(256):
+        cells = list(atoms(mixture.cells()))
+        weights = [cell.weight() for cell in cells]
+        total = sum(weights, arb(0))
+        assert mixture.total().contains(total) or not all(cell.padded for cell in cells)
+        tabulated = dict(zip(mixture.edges(), mixture._table._borders, strict=False))
+        border = arb(0)
+        for cell, weight in zip(cells, weights, strict=True):
+            if (ours := tabulated.get(cell.span.start)) is not None:
+                share = arb(float(ours)) / arb(float(mixture._table._borders[-1]))
+                assert abs(share - border / total) < arb(mixture._table.slack)
+            border += weight

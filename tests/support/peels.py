@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from contract import MechanismContract
+from contract import Subject
 from divergences import ball
 from flint import arb
 from laws import Histogram, sequences
@@ -20,10 +20,10 @@ from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.profile import Profile
 
-__all__ = ["PeelContract", "ball", "decay", "exponential_round", "flip_round", "peel_law"]
+__all__ = ["PeelLaw", "ball", "decay", "exponential_round", "flip_round", "peel_law"]
 
 
-class PeelContract(MechanismContract):
+class PeelLaw(Subject):
     """A mechanism of rounds: subclasses say the law of one, and the rate of a mechanism."""
 
     @staticmethod
@@ -41,7 +41,7 @@ class PeelContract(MechanismContract):
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
         """Peel along every sequence of levels, and ask the run itself how much what is left weighs."""
         profile = Profile.of(np.array(histogram))
-        peeling = mechanism.prepare(profile)._peeling
+        peeling = mechanism.prepare(profile).peeling
         values = profile.values.tolist()
         firsts = (profile.ends - profile.sizes).tolist()
 

@@ -11,6 +11,7 @@ import os
 from typing import Protocol
 
 from shortlist.errors import ParameterError
+from shortlist.near_names import suggest_names
 
 
 class Bits(Protocol):
@@ -52,6 +53,7 @@ class SystemBits:
         return os.urandom(count)
 
 
+@suggest_names
 class SeededBits:
     """A repeatable stream for tests and experiments: blocks of SHAKE-256 of the seed and the block's number.
 
@@ -65,9 +67,13 @@ class SeededBits:
     _BLOCK = 1 << 14
 
     def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= operator.index(seed) < 2**256:
+        try:
+            number = -1 if isinstance(seed, bool) else operator.index(seed)
+        except TypeError:  # an array of floats has the method, too
+            number = -1
+        if not 0 <= number < 2**256:
             raise ParameterError("{seed} must be a whole number from 0 to 2^256 − 1")
-        self._seed = f"shortlist {operator.index(seed)}".encode()
+        self._seed = f"shortlist {number}".encode()
         self._block = 0
         self._buffer = b""
         self._offset = 0

@@ -3,7 +3,7 @@
 The hazard of an event of probability p is λ = −ln(1 − p). The event happens if a Poisson process of rate λ has a point.
 All events together have a Poisson number of points. Each point is on an event with probability ∝ its hazard. So the
 number of points is drawn first, and then an event for each. An event that is drawn twice counts once. Events are in
-groups of equal probability.
+groups of equal hazard.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from flint import arb, ctx
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.logarithms import hazards
@@ -24,48 +24,61 @@ from shortlist.exact.scaled import Scaled
 from shortlist.exact.uniform import Uniform, draw_below_each, draw_words
 
 _HAZARD_ROUNDINGS = 48
+_SMALL_TOTAL = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups:
-    """Groups of independent events: group i has `sizes[i]` events of probability `chance(i)`, which falls with i."""
+    """Groups of independent events: group i has `sizes[i]` events of the hazard `hazard(i)`, which falls with i."""
 
     sizes: IntArray
-    chance: Callable[[int], arb]
-
-    def hazard(self, index: int) -> arb:
-        """Enclose −ln(1 − p) of a group at the working precision."""
-        return -(-self.chance(index)).log1p()
+    hazard: Callable[[int], arb]
+    """Encloses the hazard of an event of a group, at the working precision."""
 
 
 class Crossings:
     """The first groups of independent events, prepared for drawing which of them happen.
 
-    `chances` are the probabilities of the first groups as floats with a proven error, none above 1/2. The hazards of
-    all other events sum to `omitted` at most. `all_groups` gives all groups, for the draws that floats cannot decide.
+    `rates` are the hazards of the first groups, each off by at most `error` of itself. The hazards of all other events
+    sum to `omitted` at most. `all_groups` gives all groups, for the draws that floats cannot decide.
     """
 
-    def __init__(self, sizes: IntArray, chances: Scaled, *, omitted: float, all_groups: Callable[[], Groups]) -> None:
+    def __init__(
+        self, sizes: IntArray, rates: FloatArray, *, error: float, omitted: float, all_groups: Callable[[], Groups]
+    ) -> None:
         self._sizes = sizes
         self._find_groups = all_groups
-        weights = sizes * hazards(chances.align(0))
-        # If p is off by e of itself, and p ≤ 1/2, −ln(1 − p) is off by 3e/2 of itself at most.
-        error = 1.5 * chances.error + 2.0**-52 * _HAZARD_ROUNDINGS
-        omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
-        self._levels = Table(weights, error=error, omitted=omitted) if weights.any() else None
+        weights = sizes * rates
+        error += 2.0**-53
+        self._table = Table(weights, error=error, omitted=omitted) if weights.any() else None
         total = float(weights.sum())
         self._numbers = _tabulate_poisson(total, error + 2.0**-52 * (len(weights) + 2), omitted)
 
+    @classmethod
+    def of_chances(
+        cls, sizes: IntArray, chances: Scaled, *, omitted: float, all_groups: Callable[[], Groups]
+    ) -> Crossings:
+        """Take the probabilities of the first groups, none above 1/2, in place of their hazards."""
+        # If p is off by e of itself, and p ≤ 1/2, −ln(1 − p) is off by 3e/2 of itself at most.
+        error = 1.5 * chances.error + 2.0**-52 * _HAZARD_ROUNDINGS
+        omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
+        return cls(sizes, hazards(chances.align(0)), error=error, omitted=omitted, all_groups=all_groups)
+
     def draw(self, bits: Bits) -> list[tuple[int, int]]:
         """Draw the events that happen, as a group and an index inside the group."""
+        groups, indices = self.draw_points(bits)
+        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
+
+    def draw_points(self, bits: Bits) -> tuple[IntArray, IntArray]:
+        """Draw the points of all processes in random order: the group of each, and the index inside the group."""
         number = Uniform(bits)
         count = self._numbers.locate(number)
         if count is None:
             count = quantile(number, self._poisson_cells()).first
         if not count:
-            return []
-        groups, indices = self._draw_points(count, bits)
-        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing
+        return self._draw_points(count, bits)
 
     def draw_many(self, n: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Draw n times: for each event that happens, in which draw, its group, and its index inside the group."""
@@ -85,7 +98,7 @@ class Crossings:
     def _draw_points(self, count: int, bits: Bits) -> tuple[IntArray, IntArray]:
         """Draw events independently, each with a probability proportional to its hazard."""
         words = draw_words(count, bits)
-        groups = self._levels.locate_each(words) if self._levels else np.full(count, -1)
+        groups = self._table.locate_each(words) if self._table else np.full(count, -1)
         for i in np.flatnonzero(groups < 0).tolist():
             cell = GroupCell(groups=self._groups, first=0, last=len(self._groups.sizes) - 1)
             groups[i] = quantile(Uniform(bits, int(words[i])), [cell]).first
@@ -159,14 +172,22 @@ class GroupCell:
 def _tabulate_poisson(total: float, error: float, omitted: float) -> Table:
     """Tabulate Λ^n / n!, where Λ is off by `error` of itself, and by `omitted` more at most."""
     count = int(total + 12 * math.sqrt(total) + 60)
+    weights = _multiply_poisson(total, count)
+    # From n = count on, a weight is less than Λ / count times the one before. Adding o to Λ multiplies e^Λ by e^o.
+    ratio = total / count
+    rest = float(weights[-1]) * ratio / (1 - ratio) + 2 * omitted * float(weights.sum()) + count * 2.0**-1000
+    return Table(weights, error=count * (error + 2.0**-51), omitted=rest)
+
+
+def _multiply_poisson(total: float, count: int) -> FloatArray:
+    """Compute Λ^n / n! for n below `count`, up to a common factor. A weight has 2n roundings, or is below 2^-1000."""
+    if total < _SMALL_TOTAL:  # no weight is above e^Λ
+        return np.concatenate([[1.0], np.multiply.accumulate(total / np.arange(1.0, count))])
     mantissas, exponents = [0.5], [1]
     for n in range(1, count):
         mantissa, shift = math.frexp(mantissas[-1] * total / n)
         mantissas.append(mantissa)
         exponents.append(exponents[-1] + shift)
     powers = np.array(exponents)
-    weights = np.ldexp(np.array(mantissas), np.maximum(powers - powers.max(), -2000).astype(np.int32))
-    # From n = count on, a weight is less than Λ / count times the one before. Adding o to Λ multiplies e^Λ by e^o.
-    ratio = total / count
-    rest = float(weights[-1]) * ratio / (1 - ratio) + 2 * omitted * float(weights.sum()) + count * 2.0**-1000
-    return Table(weights, error=count * (error + 2.0**-51), omitted=rest)
+    weights: FloatArray = np.ldexp(np.array(mantissas), np.maximum(powers - powers.max(), -2000).astype(np.int32))
+    return weights

@@ -111,6 +111,14 @@ class Assessment:
     @property
     def in_words(self) -> str:
         """The estimate without the bound."""
-        votes = "1 vote" if self.estimate == 1 else f"{self.estimate:,} votes"
         margin = "" if self.margin is None else f" (± {self.margin:,})"
-        return f"the list is wrong by about {votes}{margin} on these data"
+        return f"the list is wrong by about {write_votes(self.estimate)}{margin} on these data"
+
+
+def write_votes(number: int) -> str:
+    """Write a number of votes.
+
+    >>> write_votes(1), write_votes(1200)
+    ('1 vote', '1,200 votes')
+    """
+    return "1 vote" if number == 1 else f"{number:,} votes"

@@ -20,8 +20,7 @@ from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probabilit
 from shortlist.profile import Levels, ManyPicks, Picks
 
 UNORDERED_BOUND = (
-    "sorted by their true counts, the listed items have at most {bound} votes fewer, place by place, "
-    "than the true top k"
+    "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
 )
 """The bound of an ordered list, restated for its set of items.
 
@@ -61,8 +60,8 @@ class Mechanism(ABC):
     """Completes the sentence "Take it when …"."""
     guarantee_in_words: ClassVar[str] = "ε"
     rho_in_words: ClassVar[str]
-    bound_in_words: ClassVar[str] = "each listed item has at most {bound} votes fewer than the true item at that place"
-    """What `error_bound` bounds."""
+    bound_in_words: ClassVar[str] = "each listed item has at most {bound} fewer than the true item at that place"
+    """What `error_bound` bounds. `{bound}` stands for a number of votes, such as "1 vote"."""
     colour: ClassVar[str]
     """The colour of its line in figures. Those of the experiment are from the palette of Okabe and Ito."""
     marker: ClassVar[str] = "."

@@ -4,21 +4,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contract import MechanismContract
-from flint import arb, ctx
+from contract import LawContract, MechanismContract, Subject
 from laws import exponential, losses, neighbours, random_histograms, sequences
-from mixtures import atoms, mixture_law, rate, treat_as_large
+from mixtures import check_balls_agree, check_borders, every_doubt, every_shape, mixture_law, rate, treat_as_large
 from scipy.special import logsumexp
 
 from shortlist import FastJoint, Joint, SeededBits, top_k
 from shortlist.errors import ParameterError
-from shortlist.exact.choice import Table
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.joint import blocks
 from shortlist.profile import Profile
 
 
-class TestJoint(MechanismContract):
+class JointLaw(Subject):
     def make(self, k, epsilon, relation="add-remove"):
         return Joint(k=k, epsilon=epsilon, neighbours=relation)
 
@@ -27,6 +25,10 @@ class TestJoint(MechanismContract):
 
     def implied_law(self, mechanism, histogram):
         return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), losses(histogram, mechanism.k))
+
+
+class TestJoint(JointLaw, MechanismContract):
+    """Joint as it is."""
 
 
 class TestFastJoint(MechanismContract):
@@ -41,8 +43,10 @@ class TestFastJoint(MechanismContract):
         return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), losses(histogram, mechanism.k))
 
 
-class TestJointInWideBlocks(TestJoint):
+class TestJointInWideBlocks(JointLaw, LawContract):
     """With at most three blocks almost all of them hold several losses, so sequences are rejected."""
+
+    draws = 3_000
 
     @pytest.fixture(autouse=True)
     def few_blocks(self, monkeypatch):
@@ -50,8 +54,10 @@ class TestJointInWideBlocks(TestJoint):
         monkeypatch.setattr(blocks, "_STEEP_BITS", 5)
 
 
-class TestJointAsIfLarge(TestJoint):
+class TestJointAsIfLarge(JointLaw, LawContract):
     """The law, with losses cut and sequences counted as for a large k."""
+
+    draws = 3_000
 
     @pytest.fixture(autouse=True)
     def as_if_large(self, monkeypatch):
@@ -101,45 +107,18 @@ def test_refuses_a_wrong_beta(beta):
         FastJoint(k=1, epsilon=1, beta=beta)
 
 
-HISTOGRAMS = [
-    np.arange(400) % 41,
-    (3000 / np.arange(1, 300)).astype(int),
-    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
-    np.zeros(30, dtype=int),
-]
+@every_shape
+@every_doubt
+@pytest.mark.parametrize("kind", [Joint, FastJoint])
+def test_a_wide_error_bound_changes_no_answer(counts, kind, doubt, monkeypatch):
+    """Balls find the block that floats find."""
+    check_balls_agree(kind(k=6, epsilon=1), counts, doubt, monkeypatch)
 
 
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant", "zero"])
-@pytest.mark.parametrize("mechanism", ["joint", "fastjoint"])
-@pytest.mark.parametrize("doubt", [1e-3, 1e9])
-def test_a_wide_error_bound_changes_no_answer(counts, mechanism, doubt, monkeypatch):
-    """Which block a number hits is a fact: balls find the block that floats find, for the same bits."""
-    answers = [top_k(counts, k=6, epsilon=1, mechanism=mechanism, bits=SeededBits(s)).tolist() for s in range(25)]
-    build = Table.__init__
-
-    def doubtful(self, weights, *, error, omitted):
-        build(self, weights, error=error + doubt, omitted=omitted)
-
-    monkeypatch.setattr(Table, "__init__", doubtful)
-    again = [top_k(counts, k=6, epsilon=1, mechanism=mechanism, bits=SeededBits(s)).tolist() for s in range(25)]
-    assert again == answers
-
-
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant", "zero"])
+@every_shape
 def test_borders_are_within_their_bound(counts):
     """Every float border lies within the proven slack of the exact one."""
-    prepared = Joint(k=6, epsilon=1).prepare(Profile.of(counts))
-    with ctx.workprec(256):
-        cells = list(atoms(prepared.cells()))
-        weights = [cell.weight() for cell in cells]
-        total = sum(weights, arb(0))
-        tabulated = dict(zip(prepared.edges(), prepared._table._borders, strict=False))
-        border = arb(0)
-        for cell, weight in zip(cells, weights, strict=True):
-            if (ours := tabulated.get(cell.span.start)) is not None:
-                share = arb(float(ours)) / arb(float(prepared._table._borders[-1]))
-                assert abs(share - border / total) < arb(prepared._table.slack)
-            border += weight
+    check_borders(Joint(k=6, epsilon=1).prepare(Profile.of(counts)))
 
 
 def test_floats_decide_almost_every_draw(monkeypatch):

@@ -5,21 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from flint import arb, ctx
-from mixtures import atoms, treat_as_large
+from mixtures import check_balls_agree, check_borders, every_doubt, every_shape, treat_as_large
 
-from shortlist import Joint, SeededBits, top_k
-from shortlist.exact.choice import Table
+from shortlist import Joint, SeededBits
 from shortlist.mechanisms.joint import blocks, sequences
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.profile import Profile
-
-HISTOGRAMS = [
-    np.arange(400) % 41,
-    (3000 / np.arange(1, 300)).astype(int),
-    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
-    np.zeros(30, dtype=int),
-]
-NAMES = ["dense", "zipf", "giant", "zero"]
 
 
 @pytest.fixture
@@ -29,7 +20,7 @@ def as_if_large(monkeypatch):
 
 
 @pytest.mark.parametrize("table", [1 << 22, 0], ids=["table", "search"])
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=NAMES)
+@every_shape
 @pytest.mark.usefixtures("as_if_large")
 def test_numbers_are_within_their_bound(counts, table, monkeypatch):
     """Losses at equal distances, at any distances, and at equal distances but the last: each N_r is near enough."""
@@ -60,42 +51,19 @@ def test_a_long_list_is_counted_within_the_bound():
             assert abs(value / exact - 1) <= arb(numbers_of.error)
 
 
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=NAMES)
+@every_shape
 @pytest.mark.usefixtures("as_if_large")
 def test_borders_are_within_their_bound(counts):
     """Every border of a wide block lies within the slack, which covers what coarse passes leave out."""
-    prepared = Joint(k=6, epsilon=1).prepare(Profile.of(counts))
-    with ctx.workprec(256):
-        cells = list(atoms(prepared.cells()))
-        weights = [cell.weight() for cell in cells]
-        total = sum(weights, arb(0))
-        assert prepared.total().contains(total) or not all(cell.padded for cell in cells)
-        tabulated = dict(zip(prepared.edges(), prepared._table._borders, strict=False))
-        border = arb(0)
-        for cell, weight in zip(cells, weights, strict=True):
-            if (ours := tabulated.get(cell.span.start)) is not None:
-                share = arb(float(ours)) / arb(float(prepared._table._borders[-1]))
-                assert abs(share - border / total) < arb(prepared._table.slack)
-            border += weight
+    check_borders(Joint(k=6, epsilon=1).prepare(Profile.of(counts)))
 
 
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=NAMES)
-@pytest.mark.parametrize("doubt", [1e-3, 1e9])
+@every_shape
+@every_doubt
 @pytest.mark.usefixtures("as_if_large")
 def test_a_wide_error_bound_changes_no_answer(counts, doubt, monkeypatch):
-    """Balls find the wide block that floats find, for the same bits."""
-
-    def lists():
-        return [top_k(counts, k=6, epsilon=1, mechanism="joint", bits=SeededBits(s)).tolist() for s in range(15)]
-
-    answers = lists()
-    build = Table.__init__
-
-    def doubtful(self, weights, *, error, omitted):
-        build(self, weights, error=error + doubt, omitted=omitted)
-
-    monkeypatch.setattr(Table, "__init__", doubtful)
-    assert lists() == answers
+    """Balls find the wide block that floats find."""
+    check_balls_agree(Joint(k=6, epsilon=1), counts, doubt, monkeypatch, lists=15)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-9", "1e-3", "1", "100"])

@@ -4,19 +4,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from contract import RELATIONS, MechanismContract
+from contract import RELATIONS, LawContract, MechanismContract, Subject
 from flint import ctx
 from laws import exponential, losses, margin, margin_losses, neighbours, random_histograms, small_histograms
-from mixtures import mixture_law, rate, treat_as_large
+from mixtures import GIANT, ZIPF, check_balls_agree, every_doubt, mixture_law, rate, treat_as_large
 
 from shortlist import Joint, MarginJoint, SeededBits, top_k
-from shortlist.exact.choice import Table
 from shortlist.mechanisms.joint import blocks
 from shortlist.mechanisms.joint.margin_joint import LeadingSequences
 from shortlist.profile import Profile
 
 
-class TestMarginJoint(MechanismContract):
+class MarginJointLaw(Subject):
     sampled = (((5, 3, 3, 0), 2), ((9, 6, 4, 1, 0), 3), ((4, 2, 1), 3), ((7, 4), 1))
 
     def make(self, k, epsilon, relation="add-remove"):
@@ -31,8 +30,14 @@ class TestMarginJoint(MechanismContract):
         return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), shifted)
 
 
-class TestMarginJointInWideBlocks(TestMarginJoint):
+class TestMarginJoint(MarginJointLaw, MechanismContract):
+    """Margin-Joint as it is."""
+
+
+class TestMarginJointInWideBlocks(MarginJointLaw, LawContract):
     """With at most three blocks almost all of them hold several losses, so sequences are rejected."""
+
+    draws = 3_000
 
     @pytest.fixture(autouse=True)
     def few_blocks(self, monkeypatch):
@@ -40,8 +45,10 @@ class TestMarginJointInWideBlocks(TestMarginJoint):
         monkeypatch.setattr(blocks, "_STEEP_BITS", 5)
 
 
-class TestMarginJointAsIfLarge(TestMarginJoint):
+class TestMarginJointAsIfLarge(MarginJointLaw, LawContract):
     """The law, with losses cut and sequences counted as for a large k."""
+
+    draws = 3_000
 
     @pytest.fixture(autouse=True)
     def as_if_large(self, monkeypatch):
@@ -75,31 +82,16 @@ def test_the_true_list_gains_and_every_other_loses():
     assert gained > 100
 
 
-HISTOGRAMS = [
-    np.arange(400) * 3,
-    (3000 / np.arange(1, 300)).astype(int),
-    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
-    np.array([2**63 - 1, 2**62, 2**61, 2**60, 2**59, 2**58, 0]),
-]
+GAPS = np.arange(400) * 3
+FAR = np.array([2**63 - 1, 2**62, 2**61, 2**60, 2**59, 2**58, 0])
 
 
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["gaps", "zipf", "giant", "far"])
+@pytest.mark.parametrize("counts", [GAPS, ZIPF, GIANT, FAR], ids=["gaps", "zipf", "giant", "far"])
 @pytest.mark.parametrize("k", [1, 6])
-@pytest.mark.parametrize("doubt", [1e-3, 1e9])
+@every_doubt
 def test_a_wide_error_bound_changes_no_answer(counts, k, doubt, monkeypatch):
-    """Balls find the block that floats find, for the same bits."""
-
-    def lists():
-        return [top_k(counts, k=k, epsilon=1, mechanism="margin-joint", bits=SeededBits(s)).tolist() for s in range(20)]
-
-    answers = lists()
-    build = Table.__init__
-
-    def doubtful(self, weights, *, error, omitted):
-        build(self, weights, error=error + doubt, omitted=omitted)
-
-    monkeypatch.setattr(Table, "__init__", doubtful)
-    assert lists() == answers
+    """Balls find the block that floats find."""
+    check_balls_agree(MarginJoint(k=k, epsilon=1), counts, doubt, monkeypatch, lists=20)
 
 
 def test_without_a_lead_it_is_joint():

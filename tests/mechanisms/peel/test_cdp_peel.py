@@ -5,16 +5,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from contract import MechanismContract, PrivacyContract
 from divergences import ball, hockey_stick
 from flint import arb, ctx
 from laws import neighbours, small_histograms
-from peels import PeelContract, decay, exponential_round
+from peels import PeelLaw, decay, exponential_round
 
 from shortlist import CDPPeel, SeededBits, top_k
 from shortlist.errors import ParameterError
 
 
-class TestCDPPeel(PeelContract):
+class CDPPeelLaw(PeelLaw):
     private_cases = (12, 4)
     delta = Fraction(1, 5)
     calibration = "optimal"
@@ -27,21 +28,29 @@ class TestCDPPeel(PeelContract):
         return mechanism.round_epsilon / (1 if mechanism.neighbours == "add-remove" else 2)
 
 
-class TestTightCDPPeel(TestCDPPeel):
+class TestCDPPeel(CDPPeelLaw, MechanismContract):
+    """With the calibration that is the default."""
+
+
+class TestTightCDPPeel(CDPPeelLaw, PrivacyContract):
+    """The calibration changes one number, the epsilon of a round, and what it promises."""
+
     calibration = "tight"
-    random_cases, private_cases = (30, 5), (6, 4)
+    private_cases = (6, 4)
 
 
-class TestPublishedCDPPeel(TestCDPPeel):
+class TestPublishedCDPPeel(CDPPeelLaw, PrivacyContract):
+    """The calibration of the paper."""
+
     calibration = "published"
-    random_cases, private_cases = (30, 5), (6, 4)
+    private_cases = (6, 4)
 
 
-class TestPureCDPPeel(TestCDPPeel):
+class TestPureCDPPeel(CDPPeelLaw, PrivacyContract):
     """With a delta this small and few items, ε/k is more than what composition gives. Then no delta is stated."""
 
     delta = Fraction(1, 10**100)
-    random_cases, private_cases = (30, 5), (6, 4)
+    private_cases = (6, 4)
 
     def test_a_round_spends_its_part(self):
         """Then a round gets ε/k, and the guarantee is pure."""

@@ -67,11 +67,13 @@ def test_levels_out_of_reach_change_no_answer(mechanism, doubtful, monkeypatch):
 def test_the_best_level_gets_its_share(likely, monkeypatch):
     """Trying the best level first, always or never, leaves the law of the exponential mechanism."""
     monkeypatch.setattr(peeling, "_LIKELY", likely)
-    prepared = CDPPeel(k=2, epsilon="0.8", delta="1e-9").prepare(Profile.of(np.array([4, 4, 3, 1])))
-    bits, seen, place = SeededBits(9), np.zeros((3, 3)), {4: 0, 3: 1, 1: 2}
+    peel_of = PeelLevels(Profile.of(np.array([4, 4, 3, 1])), k=2, rate=Fraction(2, 5))
+    bits, seen = SeededBits(9), np.zeros((3, 3))
     for _ in range(6000):
-        first, second = prepared.draw(bits).levels.tolist()
-        seen[place[first], place[second]] += 1
+        run = PeelRun(peel_of, bits)
+        first = run.propose()
+        run.take(*first)
+        seen[first[0], run.propose()[0]] += 1
     weights, items = np.exp(-0.4 * np.array([0, 1, 3])), np.array([2, 1, 1])
     total = weights @ items
     law = [

@@ -7,14 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from contract import ALARM, RELATIONS, MechanismContract, item_names
+from contract import ALARM, RELATIONS, LawContract, MechanismContract, Subject, item_names
 from flint import arb, ctx
 from laws import exponential, neighbours, p_value, random_histograms, set_losses, small_histograms, subsets
-from mixtures import rate
+from mixtures import check_balls_agree, every_doubt, every_shape, rate
 
 from shortlist import SeededBits, Subset, top_k
 from shortlist.errors import DataError, ParameterError
-from shortlist.exact.choice import Table
 from shortlist.mechanisms.subset import grid
 from shortlist.mechanisms.subset.draws import count_set_bits
 from shortlist.profile import Profile
@@ -58,7 +57,7 @@ def implied(mechanism, histogram):
     return [weight / total for weight in kept]
 
 
-class TestSubset(MechanismContract):
+class SubsetLaw(Subject):
     random_cases, private_cases = (90, 6), (12, 4)
 
     def make(self, k, epsilon, relation="add-remove"):
@@ -87,7 +86,11 @@ class TestSubset(MechanismContract):
         )
 
 
-class TestSubsetInBlocks(TestSubset):
+class TestSubset(SubsetLaw, MechanismContract):
+    """Sets of one size."""
+
+
+class TestSubsetInBlocks(SubsetLaw, LawContract):
     """With at most two pairs most blocks hold several pairs, so sets are rejected."""
 
     draws = 2_500  # each takes long, and so many reject the laws that are 30 % off
@@ -99,7 +102,7 @@ class TestSubsetInBlocks(TestSubset):
         monkeypatch.setattr(grid, "_LEFT_OUT_BITS", 6)
 
 
-class TestSubsetOfSeveralSizes(TestSubset):
+class TestSubsetOfSeveralSizes(SubsetLaw, MechanismContract):
     """Sets of one to k items."""
 
     # Their sets are drawn one after the other.
@@ -111,13 +114,10 @@ class TestSubsetOfSeveralSizes(TestSubset):
     def make(self, k, epsilon, relation="add-remove"):
         return Subset(k=k, at_least=(k + 1) // 2, epsilon=epsilon, neighbours=relation)
 
-    @pytest.mark.parametrize(
-        "counts", [[3], [5, 5, 5, 5], [0, 0, 0], [0, 10**6, 0, 0], [2**62, 2**62 - 1, 0, 7, 7], [2**63 - 1, 0]]
-    )
-    def test_names_k_distinct_items(self, counts):
+    def check_shape(self, array):
         """A release names between the smallest and the largest number of items."""
-        for k in range(1, len(counts) + 1):
-            chosen = top_k(np.array(counts), mechanism=self.make(k, self.epsilon), bits=SeededBits(k))
+        for k in range(1, len(array) + 1):
+            chosen = top_k(array, mechanism=self.make(k, self.epsilon), bits=SeededBits(k))
             assert len(set(chosen.tolist())) == len(chosen)
             assert (k + 1) // 2 <= len(chosen) <= k
 
@@ -134,35 +134,15 @@ def test_the_loss_of_a_set_moves_by_the_sensitivity_at_most(relation):
     assert max(moves) == (1 if relation == "add-remove" else 2)
 
 
-HISTOGRAMS = [
-    np.arange(400) % 41,
-    (3000 / np.arange(1, 300)).astype(int),
-    np.array([2**62, 2**61, 5, 4, 3, 2, 1, 0, 0, 0]),
-    np.zeros(30, dtype=int),
-]
-
-
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant", "zero"])
+@every_shape
+@every_doubt
 @pytest.mark.parametrize("k", [6, (3, 6)], ids=["one size", "sizes"])
-@pytest.mark.parametrize("doubt", [1e-3, 1e9])
 def test_a_wide_error_bound_changes_no_answer(counts, k, doubt, monkeypatch):
     """Balls find the block that floats find, for the same bits."""
-    mechanism = Subset(k=k, epsilon=1)
-
-    def sets():
-        return [top_k(counts, mechanism=mechanism, bits=SeededBits(s)).tolist() for s in range(12)]
-
-    answers = sets()
-    build = Table.__init__
-
-    def doubtful(self, weights, *, error, omitted):
-        build(self, weights, error=error + doubt, omitted=omitted)
-
-    monkeypatch.setattr(Table, "__init__", doubtful)
-    assert sets() == answers
+    check_balls_agree(Subset(k=k, epsilon=1), counts, doubt, monkeypatch, lists=12)
 
 
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "giant", "zero"])
+@every_shape
 def test_borders_are_within_their_bound(counts):
     """Every float border lies within the proven slack of the exact one."""
     prepared = Subset(k=(4, 6), epsilon=1).prepare(Profile.of(counts))

@@ -196,9 +196,8 @@ def test_the_library_draws_by_these_definitions(case, relation):
     votes = [(f"{item} {person}", item) for item, n in zip(ITEMS, counts, strict=True) for person in range(n)]
     table = pa.table({"person": [person for person, _ in votes], "item": [item for _, item in votes]})
     tally = observe(table, person="person", item="item")
-    prepared, bits, picked, drawn = mechanism.prepare(tally), SeededBits(8), {}, Counter()
-    for _ in range(4000):
-        picks = prepared.draw(bits)
+    picked, drawn = {}, Counter()
+    for picks in mechanism.prepare(tally).draw_many(4000, SeededBits(8)).split():
         place = tuple(picks.levels.tolist()), tuple(picks.ranks.tolist())
         if place not in picked:
             picked[place] = tuple(tally.names(tally.rows(picks)))

@@ -96,7 +96,7 @@ def check_assessed(mechanism: Mechanism) -> None:
 
 
 def find_spread(mechanism: Mechanism, levels: Levels) -> int:
-    """The floor of the spread: (1/r) ln Σ e^(−r · loss) over lists or sets, at half of the rate of the mechanism.
+    """Find the floor of the spread: (1/r) ln Σ e^(−r · loss) over lists or sets, at half of the rate of the mechanism.
 
     For a peel and for noisy counts it is the largest such number of a round. No error is above the largest count, so
     the floor is cut off there.
@@ -118,7 +118,7 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
 
 
 def find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
-    """A rate a and a factor c: an error of t or more has probability c · e^(−at/2 + as/2) at most, s being the spread.
+    """Find a and c: an error of t or more has a probability of at most c · e^(a (s − t)/2), where s is the spread.
 
     >>> find_tail(Joint(k=3, epsilon=1)), find_tail(PNFPeel(k=3, epsilon=1))
     ((Fraction(1, 2), 1), (Fraction(1, 3), 3))

@@ -21,6 +21,7 @@ from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+from shortlist.mechanisms.peel.many import PeelDraws
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
@@ -211,7 +212,10 @@ class PrivateChoice(Prepared):
 
     def _prepare(self, name: str) -> Prepared:
         if name not in self._prepared:
-            self._prepared[name] = self._candidates[name].prepare(self._levels)
+            score = self._scores[0] if name == MarginJoint.name else None
+            # Where no list leads, the law of Margin-Joint is that of Joint, which the score has prepared.
+            shared = score.mixture if isinstance(score, ListScore) and not score.mixture.leads else None
+            self._prepared[name] = shared or self._candidates[name].prepare(self._levels)
         return self._prepared[name]
 
     def _accepts(self, index: int, coin: Uniform) -> bool:
@@ -241,7 +245,10 @@ class PrivateChoice(Prepared):
 
     @cached_property
     def _scores(self) -> list[Score]:
-        return [make_score(each, self._levels) for each in self._candidates.values()]
+        return [
+            make_score(each, self._levels, self._prepare(name) if isinstance(each, PNFPeel | CDPPeel) else None)
+            for name, each in self._candidates.items()
+        ]
 
     @cached_property
     def _rough(self) -> list[arb]:
@@ -254,12 +261,13 @@ class PrivateChoice(Prepared):
         return score * ball(DISCOUNT) + ball(HANDICAP / candidate.rate)
 
 
-def make_score(candidate: Mechanism, levels: Levels) -> Score:
-    """The score of a candidate."""
+def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None = None) -> Score:
+    """The score of a candidate. The weights of a peel that is prepared are not computed again."""
     if isinstance(candidate, NoisyCounts):
         return RoundScore(levels, k=candidate.k, rate=find_noise_rate(candidate))
     if isinstance(candidate, PNFPeel | CDPPeel):
-        return RoundScore(levels, k=candidate.k, rate=candidate.round_rate)
+        peeling = prepared.peeling if isinstance(prepared, PeelDraws) else None
+        return RoundScore(levels, k=candidate.k, rate=candidate.round_rate, peeling=peeling)
     if isinstance(candidate, Subset):
         return SetScore(levels, sizes=candidate.sizes, rate=candidate.rate)
     return ListScore(levels, k=candidate.k, rate=candidate.rate)

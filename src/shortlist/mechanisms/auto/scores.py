@@ -48,19 +48,20 @@ class ListScore:
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._rate = rate
-        self._mixture = Mixture(levels, k=k, rate=rate, tau=None)
+        self.mixture = Mixture(levels, k=k, rate=rate, tau=None)
+        """The law of Joint."""
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
-        return cut_off(self.enclose_spread(effort), self._mixture.top)
+        return cut_off(self.enclose_spread(effort), self.mixture.top)
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose z."""
         if effort:
-            cells = [replace(cell, padded=False) for cell in self._mixture.cells()]
+            cells = [replace(cell, padded=False) for cell in self.mixture.cells()]
             total = enclose_sum(cells, _BITS_PER_EFFORT * effort)
         else:
-            total = self._mixture.total()
+            total = self.mixture.total()
         return total.log() / ball(self._rate)
 
 
@@ -127,8 +128,9 @@ class _SetSum:
 class RoundScore:
     """The mean over rounds j of min(z_j, h_(j)), z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i)))."""
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = PeelLevels(levels, k=k, rate=rate)
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction, peeling: PeelLevels | None = None) -> None:
+        """Take the levels, and their weights if they are prepared already."""
+        self._peeling = peeling or PeelLevels(levels, k=k, rate=rate)
         self._top = self._peeling.shown.profile.top(k).tolist()
         self._rate = rate
 

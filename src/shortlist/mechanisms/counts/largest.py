@@ -27,8 +27,10 @@ _PRECISION = 128
 _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
 """The chance that may remain that one of the k largest counts falls below the threshold."""
-_FARTHEST = 2**61
-"""Counts or noise beyond this are drawn item by item, so that sums of two fit into 64 bits."""
+_ESTIMATED = 1 << 10
+"""How many levels an estimate looks at."""
+_FARTHEST, _LARGEST = 2**61, 2**62
+"""Noise or counts beyond these are drawn item by item, so that a count with noise fits into 64 bits."""
 
 
 class LargestNoisyCounts(Prepared):
@@ -44,7 +46,7 @@ class LargestNoisyCounts(Prepared):
         fallen = math.ceil(noise.estimate_reach(k / _MISSED))
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))
         wanted = k + (6 * math.isqrt(k) + 30 if spare is None else spare)
-        if wanted >= levels.d or max(self._reach, fallen, int(self._profile.values[0])) > _FARTHEST:
+        if wanted >= levels.d or max(self._reach, fallen) > _FARTHEST or int(self._profile.values[0]) > _LARGEST:
             self._profile = self._complete
             self._threshold, self._near = None, len(self._profile.values)
         else:
@@ -129,19 +131,21 @@ class LargestNoisyCounts(Prepared):
         return depth
 
     def _find_threshold(self, wanted: int, fallen: int) -> int:
-        """Find the largest threshold that about as many items reach as are wanted. Floats are enough."""
-        kth = int(self._profile.top(self._k)[-1])
+        """Find a threshold that about as many items reach as are wanted, or up to an eighth more. Floats are enough."""
+        kth, rough = int(self._profile.top(self._k)[-1]), _merge_levels(self._profile)
         low, high = kth - fallen, kth + self._reach
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._expect(middle) >= wanted else (low, middle)
+            expected = self._expect(middle, rough)
+            if wanted <= expected <= wanted * 1.125:
+                return middle
+            low, high = (middle, high) if expected >= wanted else (low, middle)
         return low
 
-    def _expect(self, threshold: int) -> float:
-        """Estimate how many items reach a threshold."""
-        profile = self._profile
+    def _expect(self, threshold: int, profile: Profile) -> float:
+        """Estimate how many items of a profile reach a threshold."""
         above = int(np.searchsorted(-profile.values, -threshold, side="right"))
-        far, chances = self._far(above, threshold)
+        far, chances = self._far(above, threshold, profile)
         under = np.maximum(profile.values[:above] - threshold + 1, 1)[::-1]
         under = under[: np.searchsorted(under, self._reach)]
         lost = self._noise.tails(under).align(0)
@@ -153,20 +157,21 @@ class LargestNoisyCounts(Prepared):
         """Count the levels that reach the threshold, or whose items do with more than a probability."""
         assert self._threshold is not None
         above = int(np.searchsorted(-self._profile.values, -self._threshold, side="right"))
-        _, chances = self._far(above, self._threshold)
+        _, chances = self._far(above, self._threshold, self._profile)
         return above + int((chances.align(0) * (1 + chances.error) > least).sum())
 
-    def _far(self, first: int, threshold: int) -> tuple[int, Scaled]:
+    def _far(self, first: int, threshold: int, profile: Profile) -> tuple[int, Scaled]:
         """Return the first level out of reach, and the tails of the levels from `first` to there."""
-        values = self._profile.values
+        values = profile.values
         last = max(first, int(np.searchsorted(-values, min(self._reach, _FARTHEST) - threshold, side="right")))
         return last, self._noise.tails(threshold - values[first:last])
 
     def _prepare_crossings(self) -> Crossings:
-        last, chances = self._far(self._near, self._threshold or 0)
+        last, chances = self._far(self._near, self._threshold or 0, self._profile)
         # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
         omitted = 2.0 ** (1 - _OUT_OF_REACH_BITS)
-        return Crossings(self._profile.sizes[self._near : last], chances, omitted=omitted, all_groups=self._find_groups)
+        sizes = self._profile.sizes[self._near : last]
+        return Crossings.of_chances(sizes, chances, omitted=omitted, all_groups=self._find_groups)
 
     def _find_groups(self) -> Groups:
         """All far levels, with their exact tails."""
@@ -175,5 +180,15 @@ class LargestNoisyCounts(Prepared):
         values = profile.values[self._near :]
         return Groups(
             sizes=profile.sizes[self._near :],
-            chance=lambda index: self._noise.enclose_tail(threshold - int(values[index])),
+            hazard=lambda index: -(-self._noise.enclose_tail(threshold - int(values[index]))).log1p(),
         )
+
+
+def _merge_levels(profile: Profile) -> Profile:
+    """Merge neighbouring levels until few are left, for estimates: each item counts as one of the lowest among them."""
+    step = -(-len(profile.values) // _ESTIMATED)
+    if step == 1:
+        return profile
+    starts = np.arange(0, len(profile.values), step)
+    lowest = np.minimum(starts + step - 1, len(profile.values) - 1)
+    return Profile(values=profile.values[lowest], sizes=np.add.reduceat(profile.sizes, starts), d=profile.d)

@@ -54,7 +54,7 @@ class Blocks:
         return int(self._starts[index]), int(self._ends[index])
 
     def find(self, indices: IntArray) -> tuple[IntArray, IntArray]:
-        """The first and the last losses of blocks at many places in the table; the last of the closing one is −1."""
+        """Return the first and the last losses of blocks, by places in the table. The closing block ends at −1."""
         if not self._closing:
             return self._starts[indices], self._ends[indices] - 1
         return np.append(self._starts, self._closing)[indices], np.append(self._ends - 1, -1)[indices]

@@ -63,7 +63,7 @@ class LeadingSequences(Sequences):
         return super().allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
 
     def allowed_each(self, losses: IntArray) -> IntArray:
-        """How many items position j may hold, a row for each loss; for a negative loss, every item."""
+        """Return how many items position j may hold, a row for each loss. A negative loss allows every item."""
         rows = super().allowed_each(np.where(losses < 0, losses, np.maximum(losses - self.margin, 0)))
         rows[(losses >= 0) & (losses < self.margin)] = np.arange(1, self.k + 1)
         return rows
@@ -83,7 +83,7 @@ class LeadingSequences(Sequences):
         return super().loss(positions) + self.margin
 
     def loss_each(self, positions: IntArray) -> IntArray:
-        """The losses of many sequences, a row for each."""
+        """Compute the losses of many sequences, a row for each."""
         true = (positions == np.arange(self.k)).all(axis=1)
         return np.where(true, 0, super().loss_each(positions) + self.margin)
 

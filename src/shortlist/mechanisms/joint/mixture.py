@@ -133,6 +133,12 @@ class Mixture(Prepared):
         """The k largest counts, in falling order."""
         return self._sequences.top
 
+    @property
+    def leads(self) -> bool:
+        """Whether each of the k largest counts is that of one item only, so that one list is better than all others."""
+        sizes = self._sequences.profile.sizes[: self._k]
+        return len(sizes) == self._k and bool((sizes == 1).all())
+
     def total(self) -> arb:
         """Enclose the sum of all weights e^(−rate · min(loss, tau)), from floats with a proven error."""
         return self._blocks.total()

@@ -55,7 +55,7 @@ class Sequences:
         return self._lookup.row(r).astype(np.int64)
 
     def allowed_each(self, losses: IntArray) -> IntArray:
-        """C_{r,j} for many r, a row for each; for a negative r, as if every item were allowed everywhere."""
+        """Return C_{r,j} for many r, a row for each. A negative r allows every item everywhere."""
         rows = self._lookup.each(np.maximum(losses, 0)).astype(np.int64)
         rows[losses < 0] = self.profile.d
         return rows
@@ -85,7 +85,7 @@ class Sequences:
         return int(np.max(self.top - self.profile.picks(positions).levels))
 
     def loss_each(self, positions: IntArray) -> IntArray:
-        """L(s) of many sequences, a row for each."""
+        """Compute L(s) of many sequences, a row for each."""
         levels = self.profile.picks(positions.ravel()).levels.reshape(positions.shape)
         losses: IntArray = (self.top - levels).max(axis=1)
         return losses
@@ -103,7 +103,7 @@ class Sequences:
         return product(chain(_cut(fixed), varying), safe=self._safe)
 
     def _factors(self, positions: IntArray, losses: IntArray) -> FloatArray:
-        """C_{r,j} − (j − 1), a row for each j and a column for each loss."""
+        """Compute C_{r,j} − (j − 1), a row for each j and a column for each loss."""
         factors = self._lookup.rows(positions, losses)
         factors -= self._earlier[positions, None]
         return factors
@@ -160,7 +160,7 @@ class _Table:
         return self._table[self._starts + r]
 
     def each(self, losses: IntArray) -> FloatArray:
-        """C_{r,j} for every j, a row for each loss."""
+        """Return C_{r,j} for every j, a row for each loss."""
         rows: FloatArray = self._table[self._starts + losses[:, None]]
         return rows
 
@@ -202,7 +202,7 @@ class _Search:
         return self._ends[np.searchsorted(self._rising, r - self._top, side="right") - 1]
 
     def each(self, losses: IntArray) -> FloatArray:
-        """C_{r,j} for every j, a row for each loss."""
+        """Return C_{r,j} for every j, a row for each loss."""
         return self._ends[np.searchsorted(self._rising, losses[:, None] - self._top, side="right") - 1]
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:

@@ -19,8 +19,9 @@ from shortlist.exact.choice import quantile
 from shortlist.exact.many_thinning import Mask
 from shortlist.exact.uniform import Uniform, draw_below_each, draw_words
 from shortlist.mechanisms.mechanism import Prepared
-from shortlist.mechanisms.peel.peeling import PeelLevels, SuccessiveDraws
+from shortlist.mechanisms.peel.peeling import PeelLevels
 from shortlist.mechanisms.peel.ranges import LevelRange, cover_all_left
+from shortlist.mechanisms.peel.single import SuccessiveDraws
 from shortlist.mechanisms.peel.stretches import Stretch, find_stretches
 from shortlist.profile import ManyPicks
 
@@ -40,23 +41,22 @@ class PeelDraws(SuccessiveDraws, Prepared):
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose k items n times."""
-        peeling = self._peeling
+        peeling = self.peeling
         if peeling.k > MOST_ROUNDS:
             return Prepared.draw_many(self, n, bits)
         positions = self._draw_many_positions(n, bits).ravel()
-        slope = peeling.shown if positions.max() < peeling.shown.profile.ends[-1] else peeling.complete
-        return ManyPicks.join([slope.profile.picks(positions)]).reshape(peeling.k)
+        return ManyPicks.join([peeling.picks(positions)]).reshape(peeling.k)
 
     def list_best_rounds(self) -> tuple[IntArray, FloatArray]:
         """For each round that begins with the best items left: how many items are best, and Σ c over all items left."""
-        shown, k = self._peeling.shown, self._peeling.k
+        shown, k = self.peeling.shown, self.peeling.k
         below, above = shown.enclose_totals()
         ends = np.repeat(shown.profile.ends[: shown.lowest_top + 1], shown.profile.sizes[: shown.lowest_top + 1])[:k]
         return ends - np.arange(k), (below + above) / 2
 
     def _draw_many_positions(self, n: int, bits: Bits, stops: range | None = None) -> IntArray:
         """Draw the positions of the items, a row for each draw."""
-        runs = ManyPeels(self._peeling, self._stretches, n, bits)
+        runs = ManyPeels(self.peeling, self._stretches, n, bits)
         return runs.run(self._accept_many(runs, bits), stops)
 
     def _accept_many(self, runs: ManyPeels, bits: Bits) -> Accept | None:
@@ -65,7 +65,7 @@ class PeelDraws(SuccessiveDraws, Prepared):
 
     @cached_property
     def _stretches(self) -> tuple[list[Stretch], IntArray]:
-        return find_stretches(self._peeling.shown)
+        return find_stretches(self.peeling.shown)
 
 
 class ManyPeels:

@@ -8,7 +8,7 @@ the draws that are not skipped are independent draws among the items left.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_w
 from shortlist.mechanisms.peel.ranges import LevelRange, cover_all_left
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
-_OUT_OF_REACH_BITS = 64
+_OUT_OF_REACH_BITS = 48
 OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
 """More than all items that are out of reach weigh together, if the best one left weighs 1."""
 _LARGEST_BATCH = 1 << 10
@@ -31,41 +31,25 @@ _LIKELY = 0.5
 _CERTAIN = 2.0**-48
 
 
-class SuccessiveDraws:
-    """The law of k rounds on given levels. Each round takes the first item that it proposes."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = PeelLevels(levels, k=k, rate=rate)
-
-    def draw(self, bits: Bits) -> Picks:
-        """Choose k items."""
-        run = PeelRun(self._peeling, bits)
-        for _ in range(self._peeling.k):
-            run.take(*self._run_round(run, bits))
-        return run.picks()
-
-    def _run_round(self, run: PeelRun, bits: Bits) -> tuple[int, int]:
-        """Choose an item that is left, by its level and its position."""
-        return run.propose()
-
-
 class LevelWeights:
     """The levels of a profile with their weights e^(−rate · (largest count − count)).
 
     A level is out of reach of every level that is more than `depth` above it. All items out of reach of the best item
-    left weigh less, together, than 2^-63 of that item. So a table without them is off by at most that much.
+    left weigh less, together, than 2^-47 of that item. So a table without them is off by at most that much.
     """
 
-    def __init__(self, profile: Profile, rate: Fraction, *, k: int, depth: int) -> None:
+    def __init__(self, profile: Profile, rate: Fraction, *, k: int, depth: int, spare: int = 0) -> None:
+        """Take a profile that shows all levels down to `depth` below the item after the first k and some to spare."""
         self.profile = profile
         self._k = k
-        self.lowest_top = int(profile.ends.searchsorted(k))
-        """The lowest level that can be the best one left."""
+        self.lowest_top = int(profile.ends.searchsorted(min(k + spare, profile.d)))
+        """The lowest level that can be the best one left, or that of the last item to spare."""
         lowest = max(0, int(profile.values[self.lowest_top]) - depth)
         values = profile.values[: np.searchsorted(-profile.values, -lowest, side="right")]
         # A wider gap is shortened to this. Levels beyond it stay out of reach, and no other weight changes.
         gaps = np.minimum(values[:-1] - values[1:], min(depth + 1, EVERY_LEVEL))
-        offsets = np.concatenate([[0], np.cumsum(gaps)])
+        self.offsets = offsets = np.concatenate([[0], np.cumsum(gaps)])
+        """How many votes each level is below the best one, if wide gaps are shortened."""
         self._powers = powers(rate, offsets)
         reaches = offsets.astype(np.uint64) + np.uint64(depth)
         self.ends = offsets.astype(np.uint64).searchsorted(reaches, side="right").tolist()
@@ -132,26 +116,36 @@ class LevelWeights:
 class PeelLevels:
     """Levels with their weights at a rate, prepared for many runs."""
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction, spare: int = 0) -> None:
+        """Show all levels within reach of the first k items, and of some to spare."""
         self.rate = rate
         self.k = k
         self._levels = levels
+        self._spare = spare
         bits = math.log2(levels.d) + _OUT_OF_REACH_BITS
         self._depth = min(EVERY_LEVEL, int(Fraction(bits * math.log(2)) / rate) + 1)
-        self.shown = LevelWeights(levels.above(k, self._depth), rate, k=k, depth=self._depth)
+        profile = levels.above(min(k + spare, levels.d), self._depth)
+        self.shown = LevelWeights(profile, rate, k=k, depth=self._depth, spare=spare)
+
+    def picks(self, positions: IntArray) -> Picks:
+        """Describe the items at some positions. Items below the levels shown need all levels."""
+        inside = not len(positions) or int(positions.max()) < self.shown.profile.ends[-1]
+        return (self.shown if inside else self.complete).profile.picks(positions)
 
     @cached_property
     def complete(self) -> LevelWeights:
         """All levels, for the rare draws that the levels within reach cannot decide."""
         if self.shown.profile.is_complete:
             return self.shown
-        return LevelWeights(self._levels.above(self.k, EVERY_LEVEL), self.rate, k=self.k, depth=self._depth)
+        profile = self._levels.above(self.k, EVERY_LEVEL)
+        return LevelWeights(profile, self.rate, k=self.k, depth=self._depth, spare=self._spare)
 
 
 class PeelRun:
     """The state of one run: the items left, and proposals among them."""
 
-    def __init__(self, peeling: PeelLevels, bits: Bits) -> None:
+    def __init__(self, peeling: PeelLevels, bits: Bits, positions: Sequence[int] = ()) -> None:
+        """Begin with the items at some positions on the list."""
         self._peeling = peeling
         self._bits = bits
         self._level_weights = peeling.shown
@@ -160,6 +154,12 @@ class PeelRun:
         self._weights: FloatArray | None = None
         self._taken: dict[int, None] = {}
         self._batch: Iterator[tuple[int, int]] = iter(())
+        if positions:
+            if max(positions) >= int(self._level_weights.profile.ends[-1]):
+                self.left()
+            levels = self._level_weights.profile.find_levels(np.array(positions)).tolist()
+            for level, position in zip(levels, positions, strict=True):
+                self.take(level, position)
 
     def propose(self) -> tuple[int, int]:
         """Draw an item that is left: its level, and its position among all items in falling order of count.
@@ -185,15 +185,16 @@ class PeelRun:
         values = self._level_weights.profile.values
         return int(values[self._top]) - int(values[level])
 
-    def picks(self) -> Picks:
-        """Return the items on the list, in the order in which they were taken."""
-        return self._level_weights.profile.picks(np.fromiter(self._taken, dtype=np.int64))
+    @property
+    def positions(self) -> list[int]:
+        """The positions of the items on the list, in the order in which they were taken."""
+        return list(self._taken)
 
     def sums(self) -> tuple[arb, arb]:
         """Enclose Σ c and Σ c² over the items left, where c = e^(−rate · loss).
 
         A weight w is off by n roundings, the sum of left · w over m levels by n + 1 + m, and its quotient by w_0 by
-        2n + 2 + m. In the same way the second sum is off by 4n + 5 + m. Items out of reach add less than 2^-63 to each.
+        2n + 2 + m. In the same way the second sum is off by 4n + 5 + m. Items out of reach add less than 2^-47 to each.
         """
         weights, weighted = self._weigh_within_reach()
         first = float(weighted.sum() / weights[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from shortlist.exact.balls import exp_minus, working_precision
@@ -14,11 +15,15 @@ from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.many import Accept, ManyPeels, PeelDraws
 from shortlist.mechanisms.peel.many_thinned import Thinning
 from shortlist.mechanisms.peel.peeling import PeelRun
+from shortlist.mechanisms.peel.race import Race
+from shortlist.mechanisms.peel.thinned_run import ThinnedRun
 from shortlist.privacy import Guarantee
 from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
 _PRECISION = 128
+_TURNS = 6
+"""How many proposals of one item are drawn ahead. Few are rejected so often."""
 
 
 class PNFPeel(Mechanism):
@@ -66,13 +71,29 @@ class ThinnedDraws(PeelDraws):
     def _accept_many(self, runs: ManyPeels, bits: Bits) -> Accept:
         return Thinning(runs, bits).accept
 
-    def _run_round(self, run: PeelRun, bits: Bits) -> tuple[int, int]:
+    def draw_positions(self, bits: Bits) -> list[int]:
+        """Choose k items by their positions in falling order of count: along a race, then by proposals in batches."""
+        quick = ThinnedRun(self.peeling, bits)
+        quick.run(self._race)
+        positions = list(quick.positions)
+        if len(positions) == self.peeling.k:
+            return positions
+        run, height = PeelRun(self.peeling, bits, positions), quick.height
+        for _ in range(self.peeling.k - len(positions)):
+            run.take(*self._run_round(run, height, bits))
+            height = Uniform(bits)
+        return run.positions
+
+    @cached_property
+    def _race(self) -> Race:
+        return Race(self.peeling, turns=_TURNS)
+
+    def _run_round(self, run: PeelRun, height: Uniform, bits: Bits) -> tuple[int, int]:
         """Propose items until one is accepted."""
-        height = Uniform(bits)
         while True:
             level, position = run.propose()
             # The best item left is always accepted: then x* = 1, where S is infinite.
-            if not (loss := run.loss(level)) or self._accepts(run, height, Uniform(bits), self._peeling.rate * loss):
+            if not (loss := run.loss(level)) or self._accepts(run, height, Uniform(bits), self.peeling.rate * loss):
                 return level, position
 
     def _accepts(self, run: PeelRun, height: Uniform, coin: Uniform, x: Fraction) -> bool:

@@ -45,7 +45,7 @@ class Stretch:
         """The relative error of the sums, and of each c.
 
         A weight is off by n roundings, its m-th power by m (n + 2), and a sum of it over l levels by l more. What is
-        out of reach adds less than 2^-63.
+        out of reach adds less than 2^-47.
         """
         roundings = 2 * POWERS * (self._roundings + 3) + len(self.weights) + 8
         return LevelWeights.error(roundings) + OMITTED

@@ -27,7 +27,7 @@ _FEW_PAIRS = 1 << 11
 _MOST_PAIRS = 1 << 15
 """For more pairs than this, a block holds several, and a draw from it may be rejected."""
 _STEEP_BITS = 2
-"""In a block, the number of sets grows by less than 2^3 along either loss."""
+"""In a block of several steps, the number of sets grows by less than 2^4 along either loss."""
 
 
 class Grid:
@@ -184,9 +184,23 @@ def _divide(upper: Steps, lower: Steps, core: tuple[int, int, int, int]) -> tupl
     rows, columns = np.arange(top, bottom + 1), np.arange(left, right + 1)
     if (bottom - top) * (right - left) <= _MOST_PAIRS:
         return rows, columns
-    down = count_sets(upper.sizes[top:bottom], lower.sizes[right - 1 : right]).exponent[:, 0]
-    across = count_sets(upper.sizes[bottom - 1 : bottom], lower.sizes[left:right]).exponent[0]
-    return np.append(rows[_find_edges(down)], bottom), np.append(columns[_find_edges(across)], right)
+    places, spare = upper.sizes[top:bottom], lower.sizes[left:right]
+    some = _thin_out(places, int(spare[-1])), _thin_out(spare, int(places[-1]))
+    down = count_sets(places[some[0]], spare[-1:]).exponent[:, 0]
+    across = count_sets(places[-1:], spare[some[1]]).exponent[0]
+    return (
+        np.append(rows[some[0][_find_edges(down)]], bottom),
+        np.append(columns[some[1][_find_edges(across)]], right),
+    )
+
+
+def _thin_out(sizes: IntArray, others: int) -> IntArray:
+    """Choose steps between which C(size + others, others) grows by one bit at most, unless it does in one step.
+
+    C(m′ + n, n) / C(m + n, n) is at most (m′ / m)^n.
+    """
+    marks = np.floor(np.log2(np.maximum(sizes, 1)) * others)
+    return np.flatnonzero(np.concatenate([[True], marks[1:] > marks[:-1]]))
 
 
 def _find_edges(exponents: IntArray) -> IntArray:

@@ -13,10 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import read_probability
+from shortlist.privacy.numbers import quote, read_probability
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 
@@ -32,6 +33,8 @@ class UnknownDomain(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
+        if self.k > EVERY_LEVEL:  # no domain bounds k, and the record must hold it
+            raise ParameterError("{k} must be at most 2^63 − 1", "not {value}", value=quote(self.k))
         self._read(delta=read_probability(self.delta, name="delta"))
 
     @property

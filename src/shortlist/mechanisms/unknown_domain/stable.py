@@ -26,7 +26,7 @@ from shortlist.privacy.numbers import Real, quote, read_whole
 from shortlist.profile import ManyPicks, Picks, Profile
 
 _FARTHEST = 1 << 40
-"""Up to this gap and this threshold, sums with noise fit into 64 bits, so many draws can be made at once."""
+"""Up to this gap, threshold and size, sums with noise fit into 64 bits, so many draws can be made at once."""
 _TINY = 2.0**-1000
 """Weights below this may lose digits as floats."""
 
@@ -97,7 +97,7 @@ class Stable(UnknownDomain):
     @property
     def size_epsilon(self) -> Fraction:
         """ε₁, which the choice of the size spends: half of epsilon, or 0 where there is only one size."""
-        return self.epsilon / 2 if len(self.sizes) > 1 else Fraction(0)
+        return self.epsilon / 2 if self.at_least != self.k else Fraction(0)
 
     @property
     def rate(self) -> Fraction:
@@ -138,31 +138,33 @@ class StableSets(Prepared):
         self.gaps = find_gaps(observed, sizes)
         self._sizes = sizes
         self._rate = rate
-        widths, numbers = np.unique(self.gaps, return_counts=True)
+        widths, self._numbers = np.unique(self.gaps, return_counts=True)
+        further = sizes.stop - sizes.start - len(self.gaps)  # they have the gap 0, which is the narrowest
         self._cells = [
-            GapCell(rate=rate, gap=gap, loss=int(widths[-1]) - gap, sizes=number)
-            for gap, number in zip(widths.tolist(), numbers.tolist(), strict=True)
+            GapCell(rate=rate, gap=gap, loss=int(widths[-1]) - gap, sizes=number + (0 if gap else further))
+            for gap, number in zip(widths.tolist(), self._numbers.tolist(), strict=True)
         ]
 
     def draw(self, bits: Bits) -> Picks:
         """Choose a set of items, or none."""
         cell = quantile(Uniform(bits), self._cells)
-        fitting = np.flatnonzero(self.gaps == cell.gap)
-        size = self._sizes[int(fitting[draw_below(len(fitting), bits)])]
+        place = draw_below(cell.sizes, bits)
         noisy = cell.gap + self._law.draw(1, bits)[0]
-        released = size if cell.gap > 0 and noisy >= self._threshold else 0
+        released = 0
+        if cell.gap > 0 and noisy >= self._threshold:
+            released = self._sizes.start + int(np.flatnonzero(self.gaps == cell.gap)[place])
         picks = self._observed.picks(np.arange(released))
         return Picks(levels=picks.levels, ranks=picks.ranks, unordered=True)
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose a set of items n times."""
-        if max(self._threshold, int(self.gaps.max())) > _FARTHEST:
+        if max(self._threshold, int(self.gaps.max()), self._sizes.stop) > _FARTHEST:
             return Prepared.draw_many(self, n, bits)
         words = draw_words(n, bits)
         cells = self._table.locate_each(words)
         for i in np.flatnonzero(cells < 0).tolist():
             cells[i] = self._cells.index(quantile(Uniform(bits, int(words[i])), self._cells))
-        numbers = np.array([cell.sizes for cell in self._cells])
+        numbers = self._numbers  # of the gap 0, any size will do: nothing is released
         gaps = np.array([cell.gap for cell in self._cells])[cells]
         # The places of the sizes, those with the narrowest gap first.
         order = np.argsort(self.gaps, kind="stable")
@@ -176,9 +178,9 @@ class StableSets(Prepared):
     def _table(self) -> Table:
         """The cells with their weights as floats."""
         weights = powers(self._rate, np.array([cell.loss for cell in reversed(self._cells)]))
-        sizes = np.array([cell.sizes for cell in self._cells])
+        sizes = np.array([float(cell.sizes) for cell in self._cells])
         error = weights.error + 2.0**-52
-        return Table(sizes * weights.align(0)[::-1], error=error, omitted=len(self.gaps) * _TINY)
+        return Table(sizes * weights.align(0)[::-1], error=error, omitted=float(sizes.sum()) * _TINY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,10 +203,13 @@ class GapCell:
 def find_gaps(observed: Profile, sizes: range) -> IntArray:
     """Find the gap after the first n counts, for every size n. A count that does not exist is 0.
 
-    >>> find_gaps(Profile.of(np.array([9, 4, 4])), range(1, 6)).tolist()
-    [5, 0, 4, 0, 0]
+    Of the sizes above the number of items, only the first is included: all of them have the gap 0, and k may be huge.
+
+    >>> find_gaps(Profile.of(np.array([9, 4, 4])), range(1, 10**30)).tolist()
+    [5, 0, 4, 0]
     """
-    top = observed.top(min(sizes[-1] + 1, observed.d))
-    padded = np.concatenate([top, np.zeros(max(0, sizes[-1] + 1 - len(top)), dtype=np.int64)])
+    first, last = sizes[0], min(sizes[-1], max(observed.d + 1, sizes[0]))
+    counts = observed.top(min(last + 1, observed.d))[first - 1 :]
+    padded = np.concatenate([counts, np.zeros(last - first + 2 - len(counts), dtype=np.int64)])
     gaps: IntArray = padded[:-1] - padded[1:]
-    return gaps[sizes[0] - 1 :]
+    return gaps

@@ -14,7 +14,6 @@ import numpy as np
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.peel.many import MOST_ROUNDS, PeelDraws
-from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.profile import ManyPicks, Picks, Profile
 
 
@@ -38,18 +37,14 @@ class StoppedPeel(PeelDraws):
 
     def draw(self, bits: Bits) -> Picks:
         """Choose up to k items."""
-        peel = PeelRun(self._peeling, bits)
-        for _ in range(self._peeling.k):
-            level, position = peel.propose()
-            if position in self._stops:
-                break
-            peel.take(level, position)
-        picks = peel.picks()
+        positions = self.draw_positions(bits)
+        before = next((place for place, position in enumerate(positions) if position in self._stops), len(positions))
+        picks = self.peeling.picks(np.array(positions[:before], dtype=np.int64))
         return Picks(levels=picks.levels + self._cut, ranks=picks.ranks)
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose up to k items n times."""
-        if self._peeling.k > MOST_ROUNDS:
+        if self.peeling.k > MOST_ROUNDS:
             return Prepared.draw_many(self, n, bits)
         positions = self._draw_many_positions(n, bits, self._stops)
         chosen = (positions >= 0) & ((positions < self._stops.start) | (positions >= self._stops.stop))

@@ -1,0 +1,81 @@
+"""The quick decisions of permute-and-flip (see thinning.py) for one proposal, with floats of proven error.
+
+They are those of many_thinning.py, which are for many proposals at once. Numbers are given by their leading 64 bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.exact.logarithms import LOG_ERROR, negative_logs
+
+_UNIT = 2.0**-64
+_MARGIN = 2.0**-40
+"""More than the relative error of the bounds: fewer than 100 roundings."""
+_DOUBLINGS = 4
+_TERMS = 2**_DOUBLINGS
+
+
+def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
+    """Bound −ln U from below and from above, for each U.
+
+    U lies in [u, u + 2^-64), so −ln U is less than −ln u by at most 2^-64 / u.
+    """
+    numbers = words.astype(np.float64) * _UNIT
+    known = numbers > 0
+    logs = negative_logs(np.where(known, np.minimum(numbers, 1.0), 0.5))
+    slack = np.where(known, LOG_ERROR + 2 * _UNIT / np.maximum(numbers, _UNIT), np.inf)
+    return (logs - slack).tolist(), np.where(known, logs + LOG_ERROR, np.inf).tolist()
+
+
+def accept_by_first_sum(most: float, coin: int, decay: float, error: float, least_sum: float) -> bool:
+    """Return True only if a proposal is accepted, given that −ln U ≤ `most` and Σ c ≥ `least_sum` (1 − `error`).
+
+    S(x) ≥ x Σ c, so x* Σ c > −ln U is enough. False decides nothing.
+    """
+    return _bound_threshold(coin, decay, error) * least_sum * (1 - error - _MARGIN) > most
+
+
+def accept_by_power_sums(
+    least: float, most: float, coin: int, decay: float, error: float, sums: list[float]
+) -> bool | None:
+    """Decide from p_m = Σ c^m for m = 1, …, J whether a proposal with c = `decay` is accepted. None means undecided.
+
+    `least` and `most` bound −ln U. Each p_m is off by `error` of itself at most, and so is c.
+
+    Proof   x* = A / (A + B) with A = 1 − V and B = (1 − c) V, and S(x) = Σ_m p_m x^m / m grows with x and with each
+            p_m. For m ≥ J, p_J r^(m−J) ≤ p_m ≤ p_J with r = p_J / p_(J−1) or less (many_thinning.py). The bounds are
+            sums and products of positive numbers. They are moved outwards by more than they are off.
+    """
+    low = _bound_threshold(coin, decay, error)
+    ratio = min(1.0, sums[-1] / sums[-2] * (1 - 3 * error))
+    if _sum_terms(sums, ratio, low) * (1 - error - _MARGIN) > most:
+        return True
+    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
+    narrow = max(1 - decay - error, 0.0) * value
+    high = (tail + _UNIT) / (tail + _UNIT + narrow) * (1 + _MARGIN)
+    if high >= 1:
+        return None
+    power = high
+    for _ in range(_DOUBLINGS):
+        power *= power
+    rest = sums[-1] * power / (_TERMS * (1 - high))  # Σ x^m / m from m on is at most x^m / (m (1 − x))
+    return False if (_sum_terms(sums, 1.0, high) + rest) * (1 + error + _MARGIN) < least else None
+
+
+def _bound_threshold(coin: int, decay: float, error: float) -> float:
+    """Bound x* from below."""
+    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
+    wide = (1 - decay + error) * (value + _UNIT)
+    return tail / (tail + wide) * (1 - _MARGIN) if tail else 0.0
+
+
+def _sum_terms(sums: list[float], ratio: float, x: float) -> float:
+    """Compute Σ p_m x^m / m for m below `_TERMS`, where each sum that is not given is `ratio` of the one before."""
+    total, power, last = 0.0, 1.0, 0.0
+    for m in range(1, _TERMS):
+        power *= x
+        last = sums[m - 1] if m <= len(sums) else last * ratio
+        total += last * power / m
+    return total
