@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,9 +23,10 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
         raise OutputError("the output must be a path, as text or a Path", "not {type}", type=type(path).__name__)
     target = Path(path)
     folder, written = repr(str(target.parent)), repr(str(target))
-    if not target.parent.is_dir():
+    # Unlike methods of Path, these functions answer for a name that is too long.
+    if not os.path.isdir(target.parent):
         raise OutputError("the output must be in a folder that exists", "{folder} does not exist", folder=folder)
-    if target.is_dir():
+    if os.path.isdir(target):
         raise OutputError("the output must be a file", "{path} is a folder", path=written)
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise OutputError(
@@ -63,8 +65,9 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
             reason=error.strerror or type(error).__name__,
         ) from None
     finally:
-        # Also after Ctrl-C.
-        temporary.unlink(missing_ok=True)
+        # Also after Ctrl-C. There is no file if its name was too long.
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _name_new(temporary: Path, target: Path) -> None:

@@ -190,3 +190,28 @@ def test_afford_takes_the_options_of_select(path: Path) -> None:
     assert "needs --votes-per-person" in done.stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--sensitivity", "0")
     assert "--sensitivity must be a whole number from 1" in done.stderr
+
+
+def test_afford_counts_releases_without_a_domain(path: Path) -> None:
+    """--no-domain stands for a select without --domain; delta bounds the number of releases, too."""
+    ledger("create", path, "--epsilon", "10", "--delta", "1e-5", "--accounting", "basic")
+    asked = ("afford", path, "-k", "10", "--epsilon", "0.5", "--delta", "1e-6")
+    for more in (
+        (),
+        ("--k-bar", "50"),
+        ("--votes-per-person", "2"),
+        ("--mechanism", "threshold", "--votes-per-person", "2", "--noise", "laplace"),
+        ("--mechanism", "stable", "--any-order"),
+    ):
+        assert ledger(*asked, "--no-domain", *more).output == "10\n", more
+    assert ledger(*asked, "--mechanism", "limited-domain", "--k-bar", "50").output == "10\n"
+    for more, words in (
+        (("--no-domain", "--noise", "laplace"), "auto chose limited-domain"),
+        (("--no-domain", "--assess", "0.1"), "--assess must go with --domain"),
+        (("--no-domain", "--mechanism", "joint"), "--mechanism must be one of limited-domain, threshold, stable"),
+        (("--k-bar", "50"), "Hint: --k-bar is for --mechanism limited-domain"),
+    ):
+        done = ledger(*asked, *more)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert words in done.stderr, more
+    assert "--delta or --domain must be given" in ledger(*asked[:-2], "--no-domain").stderr

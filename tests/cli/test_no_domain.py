@@ -54,7 +54,17 @@ def test_options_reach_the_record(
     [
         (("--k-bar", "2"), "error: --k-bar must be at least -k, which is 3, not 2.\nHint: leave --k-bar out\n"),
         ((*THRESHOLD, "--noise", "gauss"), "error: --noise must be 'gaussian' or 'laplace', not 'gauss'.\n"),
-        (("--noise", "laplace"), "Hint: --noise is for --mechanism threshold\n"),
+        (
+            ("--noise", "laplace"),
+            "error: --noise must go with --mechanism threshold; auto chose limited-domain for these parameters, which "
+            "has no such parameter.\nHint: leave --noise out, or pass --mechanism threshold, "
+            "which needs --votes-per-person\n",
+        ),
+        (
+            ("--k-bar", "300", "-k", "100", "--votes-per-person", "2"),
+            "error: --k-bar must go with --mechanism limited-domain; auto chose threshold for these parameters, which "
+            "has no such parameter.\nHint: leave --k-bar out, or pass --mechanism limited-domain\n",
+        ),
         ((*THRESHOLD, "--k-bar", "50"), "Hint: --k-bar is for --mechanism limited-domain\n"),
         (("--domain", "catalogue.csv", "--k-bar", "50"), "Hint: --k-bar is for --mechanism limited-domain\n"),
         (("--mechanism", "limited-domain", "--any-order"), "error: limited-domain has no --any-order: the order of"),

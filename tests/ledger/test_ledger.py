@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import threading
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -146,7 +147,7 @@ def test_nothing_in_the_file_can_be_removed_or_changed(ledger, path):
     """SQLite itself refuses, whoever asks."""
     ledger.finish(ledger.charge(TENTH), release())
     ledger.charge(TENTH)
-    with sqlite3.connect(path) as direct:
+    with closing(sqlite3.connect(path)) as direct, direct:
         for statement in (
             "DELETE FROM charge",
             "DELETE FROM budget",
@@ -163,7 +164,7 @@ def test_nothing_in_the_file_can_be_removed_or_changed(ledger, path):
 
 def test_a_clock_set_back_changes_nothing(ledger, path):
     """Charges that seem to lie in the future count like others, and the order is that of their numbers."""
-    with sqlite3.connect(path) as direct:
+    with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute(
             "INSERT INTO charge (made, version, mechanism, parameters, epsilon, delta) "
             "VALUES ('2999-01-01T00:00:00+00:00', '0', 'joint', '{}', '0.25', '0')"
@@ -187,7 +188,7 @@ def foreign_files(folder):
     """Files that are no ledgers of this version."""
     (folder / "empty.db").write_bytes(b"")
     (folder / "text.db").write_text("nothing of the kind " * 100)
-    with sqlite3.connect(folder / "other.db") as other:
+    with closing(sqlite3.connect(folder / "other.db")) as other, other:
         other.execute("CREATE TABLE charge (id)")
     other.close()
     os.mkfifo(folder / "pipe.db")
@@ -226,7 +227,7 @@ def test_wrong_arguments_are_refused(ledger, path):
 
 def test_newer_schemas_are_refused(ledger, path):
     """An older version of the library does not write to a newer ledger."""
-    with sqlite3.connect(path) as direct:
+    with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute("PRAGMA user_version = 2")
     direct.close()
     for call in (lambda: Ledger.open(path), lambda: ledger.charge(TENTH), lambda: ledger.spent):
@@ -236,7 +237,7 @@ def test_newer_schemas_are_refused(ledger, path):
 
 def test_damage_is_reported(ledger, path):
     """A row that was written by something else, or bytes that are no page."""
-    with sqlite3.connect(path) as direct:
+    with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute(
             "INSERT INTO charge (made, version, mechanism, parameters, epsilon, delta) "
             "VALUES ('today', '0', 'joint', '{}', '-5', '0')"
@@ -254,7 +255,7 @@ def test_damage_is_reported(ledger, path):
 
 def test_write_ahead_logs_are_turned_off(ledger, path):
     """A ledger that was switched to a write-ahead log is switched back, so that the file alone is complete."""
-    with sqlite3.connect(path) as direct:
+    with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute("PRAGMA journal_mode = WAL")
     direct.close()
     ledger.charge(TENTH)
@@ -381,3 +382,34 @@ def test_a_near_name_is_suggested(path, given, meant):
     with pytest.raises(ParameterError, match="epsilon must be given"):
         Ledger.create(path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "other", [{"epsilon": "0.1"}, {"epsilon": 1, "neighbours": "replace"}, {"epsilon": 1, "population": "US"}], ids=str
+)
+def test_a_ledger_that_was_replaced_is_refused(ledger, path, other):
+    """The budget that was read when the file was opened does not decide about another ledger in its place."""
+    made = ledger.charge(TENTH)
+    path.unlink()
+    new = Ledger.create(path, **other)
+    for call in (
+        lambda: ledger.charge(Joint(k=1, epsilon=1)),
+        lambda: ledger.check(TENTH),
+        lambda: ledger.finish(made, release()),
+        lambda: ledger.afford(TENTH),
+        lambda: ledger.charges,
+    ):
+        with pytest.raises(LedgerError, match="must be the one that was opened"):
+            call()
+    assert not new.charges
+
+
+def test_a_charge_of_another_ledger_is_not_finished(ledger, path):
+    """A ledger with the same budget may be in the place of the first, with another charge of the same number."""
+    made = ledger.charge(TENTH, note="first")
+    path.unlink()
+    again = Ledger.create(path, epsilon=1, population="customers EU")
+    again.charge(TENTH, note="second")
+    with pytest.raises(ParameterError, match="must be one of this ledger"):
+        ledger.finish(made, release())
+    assert [charge.release for charge in again.charges] == [None]

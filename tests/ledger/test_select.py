@@ -3,6 +3,7 @@
 import hashlib
 import sqlite3
 import warnings
+from contextlib import closing
 from datetime import date, time, timedelta
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import Query, Release, SeededBits, prepare, select
+from shortlist import Query, Release, SeededBits, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
 from shortlist.ledger import Ledger
 from shortlist.ledger.ledger import hash_record
@@ -77,7 +78,7 @@ def engines(tmp_path_factory):
     table = pa.table(VOTES)
     pl.from_arrow(table).write_parquet(tmp_path / "votes.parquet")
     pd.DataFrame(VOTES).to_csv(tmp_path / "votes.csv", index=False)
-    with sqlite3.connect(tmp_path / "votes.db") as database:
+    with closing(sqlite3.connect(tmp_path / "votes.db")) as database, database:
         pd.DataFrame(VOTES).to_sql("log", database, index=False)
     database.close()
     return {
@@ -229,6 +230,42 @@ def test_the_environment_makes_a_ledger_mandatory_for_counts(ledger, monkeypatch
     monkeypatch.setenv("SHORTLIST_LEDGER", "")
     with pytest.raises(LedgerError, match="it is empty"):
         selector.release()
+
+
+DRAWS = {
+    "top_k": lambda selector: top_k({"a": 5, "b": 3}, k=1, epsilon=1),
+    "top_k with a seed": lambda selector: top_k({"a": 5, "b": 3}, k=1, epsilon=1, bits=SeededBits(1)),
+    "draw": lambda selector: selector.draw(),
+    "draw with a seed": lambda selector: selector.draw(SeededBits(1)),
+    "draw_many": lambda selector: selector.draw_many(3),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+@pytest.mark.parametrize("named", ["budget.db", "absent.db", ""])
+def test_draws_that_charge_nothing_are_refused_where_a_ledger_is_mandatory(ledger, draw, named, monkeypatch, tmp_path):
+    """They show items of the counts, so they are releases; the hint names the way that is charged."""
+    selector = prepare({"a": 5, "b": 3}, k=1, epsilon=1, mechanism="joint")
+    draw(selector)
+    monkeypatch.setenv("SHORTLIST_LEDGER", named and str(tmp_path / named))
+    with pytest.raises(LedgerError, match=r"charges nothing.\nHint: use prepare\(...\).release\(\), which is charged"):
+        draw(selector)
+    assert not ledger.charges
+
+
+def test_counts_have_a_unit(tmp_path):
+    """A ledger of households takes releases from counts that are stated for households."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=1, unit="household")
+    counts = {"a": 5, "b": 3}
+    with pytest.raises(ParameterError, match="pass the unit of the ledger"):
+        prepare(counts, k=1, epsilon=1).release(ledger=ledger)
+    release = prepare(counts, k=1, epsilon=1, unit="household").release(ledger=ledger)
+    assert release.guarantee.unit == "household"
+    assert ledger.charges[0].release == hash_record(release)
+    with pytest.raises(ParameterError, match="unit must be a word"):
+        prepare(counts, k=1, epsilon=1, unit=7)
+    with pytest.raises(ParameterError, match="unit must go with a whole release"):
+        top_k(counts, k=1, epsilon=1, unit="household")
 
 
 def test_a_delta_that_is_kept_for_zcdp_is_explained(tmp_path):

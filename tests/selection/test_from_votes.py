@@ -3,8 +3,12 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from fractions import Fraction
 
+import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -135,11 +139,11 @@ def test_refuses_a_wrong_cap(cap):
 
 def test_takes_a_query_as_votes_and_domain():
     """A query may stand wherever a table may."""
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE plays (user, track)")
-    connection.executemany("INSERT INTO plays VALUES (?, ?)", [(user, "a") for user in range(900)])
-    domain = Query(connection, "SELECT 'a' AS track UNION SELECT 'b'")
-    assert release(Query(connection, "SELECT * FROM plays"), domain=domain, k=1).items == ("a",)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE plays (user, track)")
+        connection.executemany("INSERT INTO plays VALUES (?, ?)", [(user, "a") for user in range(900)])
+        domain = Query(connection, "SELECT 'a' AS track UNION SELECT 'b'")
+        assert release(Query(connection, "SELECT * FROM plays"), domain=domain, k=1).items == ("a",)
 
 
 def test_refuses_k_above_d():
@@ -164,10 +168,17 @@ def test_refuses_parameters_before_data(options):
     [
         (VOTES, {"counts": True}, "did you mean counts_epsilon?"),
         ([{"user": 1, "track": "a"}], {}, "pyarrow.Table.from_pylist(rows)"),
-        ("shop.sqlite", {}, "pass Query.database and Query.sql"),
+        ("shop.sqlite", {}, "pass shortlist.Query(database, sql)"),
         ({"user_id": [1], "track": ["a"]}, {}, "did you mean 'user_id'?"),
+        ([(1, "a")], {}, "pandas.DataFrame(rows, columns=['user', 'track'])"),
+        (sqlite3.connect(":memory:"), {}, "shortlist.Query(connection, 'SELECT"),
+        (duckdb.connect(), {}, "shortlist.Query(connection, 'SELECT"),
+        ({"a": 7, "b": 4}, {}, "pass them to shortlist.top_k"),
+        (pd.Series({"a": 7, "b": 4}), {}, "pass them to shortlist.top_k"),
+        (pl.Series(["a", "b"]), {}, "pass them to shortlist.top_k"),
+        (pa.chunked_array([["a", "b"]]), {}, "pass them to shortlist.top_k"),
     ],
-    ids=["counts", "rows", "a database", "a short name"],
+    ids=["counts", "rows", "database", "name", "tuples", "sqlite3", "duckdb", "dict", "pandas", "polars", "arrow"],
 )
 def test_hints_say_what_was_meant(votes, options, words, tmp_path, monkeypatch):
     """A common mistake is answered with what to write."""

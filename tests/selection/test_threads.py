@@ -4,6 +4,7 @@ import os
 import pickle
 import threading
 import time
+import traceback
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -95,8 +96,11 @@ def read_child(work):
         try:
             with os.fdopen(write, "wb") as file:
                 pickle.dump(work(), file)
-        finally:
             os._exit(0)
+        except BaseException:
+            os.write(2, traceback.format_exc().encode())
+        finally:
+            os._exit(1)
     os.close(write)
     with os.fdopen(read, "rb") as file:
         os.set_blocking(read, False)
@@ -104,7 +108,8 @@ def read_child(work):
         while time.monotonic() < patience and (part := file.read()) != b"":
             content += part or b""
             time.sleep(0.01)
-    os.waitpid(child, 0)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert not ended, f"the child ended with {ended}: a signal if it is below 0"
     return pickle.loads(content)
 
 

@@ -48,10 +48,11 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
         )
     from shortlist.demo.comparison import compare
     from shortlist.demo.playlog import PlayLog
+    from shortlist.ledger.account import lift_variable
     from shortlist.selection.from_votes import select
 
     plays, catalogue, output = _choose_paths(folder, force)
-    with progress(quiet=quiet) as step:
+    with progress(quiet=quiet) as step, lift_variable():
         step("Inventing a log of plays")
         log = PlayLog.invent(plays=300_000, people=20_000)
         log.write(plays, catalogue)

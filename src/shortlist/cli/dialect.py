@@ -5,13 +5,12 @@ from __future__ import annotations
 _WORDS = {
     "Files.format": "--input-format or --domain-format",
     "Files.header": "--domain-no-header and --domain-column 1",
-    "Query.database": "--database",
-    "Query.sql": "--sql",
     "bits": "--seed and --insecure",
     "counts": "the counts",
     "guarantees": "the guarantees",
     "k": "-k",
     "ordered": "--any-order",
+    "shortlist.Query(database, sql)": "--database and --sql",
     "votes": "FILES",
     "without_domain": "--no-domain",
 }

@@ -104,6 +104,9 @@ def afford(
     any_order: options.AnyOrder = False,
     beta: options.Beta = None,
     delta: options.Delta = None,
+    no_domain: options.NoDomain = False,
+    k_bar: options.KBar = None,
+    noise: options.Noise = None,
     assess: options.Assess = None,
     counts_epsilon: options.CountsEpsilon = None,
     counts_rho: options.CountsRho = None,
@@ -112,7 +115,10 @@ def afford(
     neighbours: options.Neighbours = "add-remove",
     unit: options.Unit = "person",
 ) -> None:
-    """Print how many more releases like this one the budget covers. The options are those of select."""
+    """Print how many more releases like this one the budget covers.
+
+    The options are those of select. --no-domain stands for a select without --domain.
+    """
     from shortlist.ledger import Ledger
     from shortlist.mechanisms import DEFAULT_MECHANISM
     from shortlist.selection.terms import Terms
@@ -125,15 +131,19 @@ def afford(
         neighbours,
         sensitivity=sensitivity,
         votes_per_person=votes_per_person,
+        unit=unit,
+        without_domain=no_domain,
         ordered=False if any_order else None,
         beta=beta,
         delta=delta,
+        k_bar=k_bar,
+        noise=noise,
         assess=assess,
         counts_epsilon=counts_epsilon,
         counts_rho=counts_rho,
         counts_delta=counts_delta,
     )
-    print(opened.afford(terms.state_guarantee(unit)))
+    print(opened.afford(terms.state_guarantee()))
 
 
 def _print(statement: Any) -> None:

@@ -127,6 +127,7 @@ AnyOrder = Annotated[
     bool, typer.Option("--any-order", help="Release the items without their order. The list is more accurate.")
 ]
 Beta = Annotated[str | None, typer.Option(metavar="NUMBER", help="The failure probability of fastjoint.")]
+NoDomain = Annotated[bool, typer.Option("--no-domain", help="There is no public list of items, so --delta is needed.")]
 KBar = Annotated[
     int | None, typer.Option(metavar="N", help="Among how many of the most-voted items limited-domain chooses.")
 ]

@@ -43,10 +43,6 @@ VotesPerPerson = Annotated[
         metavar="N", help="At most N votes of each person count, also in the counts given. With --like: N each, or 1."
     ),
 ]
-NoDomain = Annotated[
-    bool,
-    typer.Option("--no-domain", help="There is no public list of items: forecast what needs none. Needs --delta."),
-]
 Sort = Annotated[
     str,
     typer.Option(
@@ -80,7 +76,7 @@ def plan(
     delta: options.Delta = None,
     votes_per_person: VotesPerPerson = None,
     any_order: options.AnyOrder = False,
-    no_domain: NoDomain = False,
+    no_domain: options.NoDomain = False,
     neighbours: options.Neighbours = "add-remove",
     sort: Sort = "recall",
     want: Want = None,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +96,29 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     if not os.path.exists(named) or not os.path.samefile(given.path, named):
         raise LedgerError("{ledger} must be the one that {variable} names", "it is another one", variable=VARIABLE)
     return given
+
+
+def refuse_uncharged(verb: str) -> None:
+    """Refuse a draw that charges nothing, if SHORTLIST_LEDGER is set, whatever randomness it would use."""
+    if VARIABLE in os.environ:
+        raise LedgerError(
+            "every release must be charged, because {variable} is set",
+            "{verb} charges nothing",
+            hint="use prepare(...).release(), which is charged; unset {variable} if the counts are public or invented",
+            variable=VARIABLE,
+            verb=verb,
+        )
+
+
+@contextmanager
+def lift_variable() -> Iterator[None]:
+    """Ignore SHORTLIST_LEDGER in this process and its children, for commands that read invented or public data only."""
+    named = os.environ.pop(VARIABLE, None)
+    try:
+        yield
+    finally:
+        if named is not None:
+            os.environ[VARIABLE] = named
 
 
 def _warn(text: str) -> None:

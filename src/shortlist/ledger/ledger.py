@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shortlist.errors import BudgetError, ParameterError
+from shortlist.errors import BudgetError, LedgerError, ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import store
 from shortlist.ledger.budget import Amount, Budget, add_up, write_rounded
@@ -29,6 +30,9 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.composition import strongest_rho
 from shortlist.privacy.numbers import Real, quote
 from shortlist.release.release import Release
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 PathLike = str | os.PathLike[str]
 
@@ -105,6 +109,7 @@ class Ledger:
         return cls.open(path)
 
     @classmethod
+    @suggest_names
     def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
         """Open a ledger. `timeout` is how many seconds to wait for other processes that write to it."""
         absolute, seconds = _make_absolute(path), _read_timeout(timeout)
@@ -133,13 +138,13 @@ class Ledger:
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, in the order in which they were made."""
-        with store.read(self.path, timeout=self._timeout) as connection:
+        with self._connect(store.read) as connection:
             return tuple(read_charges(connection, self.budget))
 
     @property
     def spent(self) -> Amount:
         """The sum of all charges."""
-        with store.read(self.path, timeout=self._timeout) as connection:
+        with self._connect(store.read) as connection:
             return add_up(read_sums(connection, self.budget))
 
     @property
@@ -169,7 +174,7 @@ class Ledger:
         stated = self._check_chargeable(mechanism, guarantee, bits, note)
         public = mechanism.parameters if parameters is None else parameters
         row = write_charge(mechanism.name, public, stated, note=note)
-        with store.write(self.path, timeout=self._timeout) as connection:
+        with self._connect(store.write) as connection:
             self._check_covered(add_up(read_sums(connection, self.budget)), stated)
             number = store.insert(connection, "charge", row)
             (charge,) = read_charges(connection, self.budget, number=number)
@@ -196,10 +201,24 @@ class Ledger:
         if not isinstance(charge, Charge) or not isinstance(release, Release):
             raise ParameterError("{charge} and {release} must be a charge of this ledger and its release")
         digest = hash_record(release)
-        with store.write(self.path, timeout=self._timeout) as connection:
-            query = "UPDATE charge SET finished = ?, release = ? WHERE id = ? AND release IS NULL"
-            if connection.execute(query, (write_now(), digest, charge.number)).rowcount != 1:
-                raise ParameterError("{charge} must be one without a finished release")
+        with self._connect(store.write) as connection:
+            if charge.release is not None or charge not in read_charges(connection, self.budget, number=charge.number):
+                raise ParameterError("{charge} must be one of this ledger without a finished release")
+            query = "UPDATE charge SET finished = ?, release = ? WHERE id = ?"
+            connection.execute(query, (write_now(), digest, charge.number))
+
+    @contextmanager
+    def _connect(self, access: Callable[..., AbstractContextManager[Connection]]) -> Iterator[Connection]:
+        """Open the file. Refuse it if it was replaced by another ledger meanwhile: another budget would decide."""
+        with access(self.path, timeout=self._timeout) as connection:
+            if read_budget(connection) != (self.budget, self.population):
+                raise LedgerError(
+                    "the ledger must be the one that was opened",
+                    "{path} has another budget or population now",
+                    hint="open it again",
+                    path=repr(str(self.path)),
+                )
+            yield connection
 
     def _check_chargeable(
         self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,13 +10,16 @@ from datetime import UTC, datetime
 from enum import Enum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import LedgerError, ParameterError
 from shortlist.ledger.budget import Accounting, Budget
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import quote, write_exact
 from shortlist.version import __version__
+
+if TYPE_CHECKING:
+    import sqlite3
 
 Row = dict[str, str | None]
 

@@ -8,15 +8,18 @@ call opens its own connection, so threads, forked children and other processes m
 from __future__ import annotations
 
 import os
-import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shortlist.atomic_files import write_whole
 from shortlist.errors import LedgerError, OutputError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 APPLICATION = int.from_bytes(b"SLdg")
 SCHEMA_VERSION = 1
@@ -88,6 +91,8 @@ def create_file(path: Path, budget: dict[str, str | None]) -> None:
             hint="a budget cannot start again; `shortlist ledger show` shows what is left of it",
             path=repr(str(path)),
         )
+    import sqlite3  # loads a library that a list without a ledger does not need
+
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.executescript(_SCHEMA)
         insert(connection, "budget", budget)
@@ -122,6 +127,8 @@ def write(path: Path, *, timeout: float) -> Iterator[sqlite3.Connection]:
 @contextmanager
 def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
     """Connect to a file that must be a ledger. Closing rolls back what was not committed."""
+    import sqlite3  # loads a library that a list without a ledger does not need
+
     try:
         _check_regular(path)
         # Without the mode, SQLite would make a new file if there is no file.
@@ -198,6 +205,8 @@ def _renew_triggers(connection: sqlite3.Connection) -> None:
 
 @cache
 def _list_own_triggers() -> dict[str, str]:
+    import sqlite3  # loads a library that a list without a ledger does not need
+
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.executescript(_SCHEMA)
         return _list_triggers(connection)

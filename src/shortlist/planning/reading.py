@@ -69,7 +69,7 @@ def read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
 
 def check_sort(sort: str) -> None:
     """Refuse a measure that no forecast has."""
-    if sort not in SORTS:
+    if not isinstance(sort, str) or sort not in SORTS:
         raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))
 
 

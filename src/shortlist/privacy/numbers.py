@@ -114,7 +114,7 @@ def read_whole(value: object, *, name: str) -> int:
         number = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         number = 0
-    if name == "votes_per_person" and number > _MOST_VOTES:
+    if name in ("votes_per_person", "k_bar") and number > _MOST_VOTES:
         raise ParameterError(f"{{{name}}} must be at most 2^63 − 1", "not {value}", value=quote(value))
     if number < 1:
         example = _WHOLE_EXAMPLES.get(name, "1")

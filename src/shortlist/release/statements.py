@@ -7,7 +7,7 @@ from typing import Any
 
 from shortlist.array_types import IntArray
 from shortlist.mechanisms import Mechanism, NoisyCounts, Threshold
-from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
 from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 from shortlist.release.extras import NO_EXTRAS, Extras
 
@@ -98,4 +98,4 @@ def _assess(ran: Mechanism, extras: Extras, spread: int | None, *, unordered: bo
 
 def _write_bound(ran: Mechanism, votes: int, *, unordered: bool) -> ErrorBound:
     words = UNORDERED_BOUND if unordered and not ran.unordered else ran.bound_in_words
-    return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=f"{votes:,}"))
+    return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=write_votes(votes)))

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
-from shortlist.ledger import Ledger, open_account
+from shortlist.ledger import Ledger, open_account, refuse_uncharged
 from shortlist.ledger.account import Account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.near_names import suggest_names
@@ -81,11 +81,15 @@ def top_k(
     for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person has
     at most m votes, so adds to at most m counts. A release records the latter as declared, not enforced.
 
+    Nothing is charged to a ledger. So if the environment variable SHORTLIST_LEDGER is set, `top_k` is refused:
+    use `prepare(...).release()`.
+
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)
     ['apple', 'pear']
     """
-    for name in (each for each in sorted(EXTRA_PARAMETERS | {"people"}) if parameters.get(each) is not None):
+    refuse_uncharged("top_k")
+    for name in (each for each in sorted(EXTRA_PARAMETERS | {"people", "unit"}) if parameters.get(each) is not None):
         raise ParameterError(
             f"{{{name}}} must go with a whole release",
             "top_k returns the items alone",
@@ -141,7 +145,7 @@ def prepare(
     Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for an estimate of
     the error on these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the
     items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
-    warning.
+    warning. `unit` is the word for one person in the guarantee, say "household".
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
     >>> selector
@@ -182,8 +186,10 @@ class Selector(Generic[Items]):
     def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
 
-        The best is first. If the mechanism gives no order, the items are in the order of their labels or indices.
+        The best is first. If the mechanism gives no order, the items are in the order of their labels or indices. Like
+        `top_k`, a draw charges nothing, so it is refused if SHORTLIST_LEDGER is set.
         """
+        refuse_uncharged("draw")
         drawn_from = read_bits(bits)
         check_may_release(self.mechanism, drawn_from)
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
@@ -194,12 +200,13 @@ class Selector(Generic[Items]):
         """Choose k items n times, independently, each as `draw` does; much faster than n calls of it.
 
         n draws are n releases. On private counts they cost the guarantee n times. `draw_many` is for counts that are
-        public, past or invented, and for experiments.
+        public, past or invented, and for experiments. Like `draw`, it is refused if SHORTLIST_LEDGER is set.
 
         >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
         >>> prepare(counts, k=2, epsilon=1).draw_many(3)
         [['apple', 'pear'], ['apple', 'pear'], ['apple', 'pear']]
         """
+        refuse_uncharged("draw_many")
         drawn_from = read_bits(bits)
         check_may_release(self.mechanism, drawn_from)
         many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
@@ -237,6 +244,7 @@ class Selector(Generic[Items]):
             d=self._tally.d,
             bits=drawn_from,
             sensitivity=terms.sensitivity,
+            unit=terms.unit,
             votes_per_person=terms.votes_per_person,
             noisy=noisy,
             population=account.population,

@@ -91,6 +91,7 @@ def select(
         sensitivity=times,
         votes_per_person=votes_per_person,
         people=people,
+        unit=unit,
         without_domain=domain is None,
         assess=assess,
         counts_epsilon=counts_epsilon,
@@ -99,7 +100,7 @@ def select(
         **parameters,
     )
     built, cap, extras = terms.mechanism, terms.votes_per_person, terms.extras
-    guarantee = terms.state_guarantee(unit)
+    guarantee = terms.state_guarantee()
     drawn_from = read_bits(bits)
     check_may_release(built, drawn_from)
     public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)

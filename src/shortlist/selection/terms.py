@@ -15,13 +15,17 @@ from shortlist.selection.without_domain import build_without_domain, check_extra
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """A mechanism that is built, what is bought beside its list, and what is known about the people."""
+    """A mechanism that is built, what is bought beside its list, and what is known about the people.
+
+    `unit` is the word for whom the guarantee protects.
+    """
 
     mechanism: Mechanism
     extras: Extras
     sensitivity: int
     votes_per_person: int | None
     people: int | None
+    unit: str
 
     @classmethod
     def read(
@@ -34,6 +38,7 @@ class Terms:
         sensitivity: int = 1,
         votes_per_person: int | None = None,
         people: int | None = None,
+        unit: str = "person",
         without_domain: bool = False,
         **parameters: Any,
     ) -> Terms:
@@ -59,14 +64,15 @@ class Terms:
             sensitivity=times,
             votes_per_person=cap,
             people=None if people is None else read_whole(people, name="people"),
+            unit=unit,
         )
         # Terms that promise nothing are refused here, before anything can be drawn.
         terms.state_guarantee()
         return terms
 
-    def state_guarantee(self, unit: str = "person") -> Guarantee:
+    def state_guarantee(self) -> Guarantee:
         """State what a release promises, with all that it holds."""
-        return self.extras.add_to(self.mechanism.guarantee).scale(self.sensitivity, unit=unit)
+        return self.extras.add_to(self.mechanism.guarantee).scale(self.sensitivity, unit=self.unit)
 
 
 def _check_cap(votes_per_person: object, sensitivity: int) -> None:

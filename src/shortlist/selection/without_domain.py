@@ -20,6 +20,7 @@ from shortlist.privacy.numbers import quote, read_rational
 
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
+_CHOSE = "auto chose {chosen} for these parameters, which has no such parameter"
 _LIST = "pass {domain='catalogue.csv'}, a public list of all items that may be released, voted for or not"
 
 
@@ -101,10 +102,32 @@ def _choose(parameters: dict[str, Any]) -> Mechanism:
         )
     # The order of a list costs nothing here.
     parameters.pop("ordered", None)
-    limited = build_mechanism("limited-domain", **parameters)
+    own: dict[str, Any] = {name: parameters.pop(name) for name in ("k_bar", "noise") if name in parameters}
+    limited = build_mechanism("limited-domain", **parameters, k_bar=own.get("k_bar"))
     assert isinstance(limited, LimitedDomain)
     if limited.votes_per_person is None:
-        return limited
-    above = build_mechanism("threshold", **parameters)
-    assert isinstance(above, Threshold)
-    return above if above.threshold < _LESS * limited.votes_needed else limited
+        chosen: Mechanism = limited
+    else:
+        above = build_mechanism("threshold", **parameters, noise=own.get("noise"))
+        assert isinstance(above, Threshold)
+        chosen = above if above.threshold < _LESS * limited.votes_needed else limited
+    _check_own(chosen, own)
+    return chosen
+
+
+def _check_own(chosen: Mechanism, own: dict[str, Any]) -> None:
+    """Refuse a parameter that only the other mechanism has. The user did not name one, so say that auto chose."""
+    if "k_bar" in own and chosen.name != "limited-domain":
+        raise ParameterError(
+            "{k_bar} must go with {mechanism='limited-domain'}",
+            _CHOSE,
+            hint="leave {k_bar} out, or pass {mechanism='limited-domain'}",
+            chosen=chosen.name,
+        )
+    if "noise" in own and chosen.name != "threshold":
+        raise ParameterError(
+            "{noise} must go with {mechanism='threshold'}",
+            _CHOSE,
+            hint="leave {noise} out, or pass {mechanism='threshold'}, which needs {votes_per_person}",
+            chosen=chosen.name,
+        )
