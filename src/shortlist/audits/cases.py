@@ -22,7 +22,12 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
     "noisy-counts": [{"votes_per_person": 1}, {"votes_per_person": 1, "delta": _DELTA}],
     # Two candidates, so that items of few people are at the cut-off.
     "limited-domain": [{"delta": _DELTA, "k_bar": 2}, {"delta": _DELTA, "k_bar": 2, "votes_per_person": 1}],
-    "threshold": [{"delta": _DELTA, "votes_per_person": 1, "noise": noise} for noise in ("laplace", "gaussian")],
+    # With two votes, one person can bring two items, or one, and move the count of another.
+    "threshold": [
+        {"delta": _DELTA, "votes_per_person": cap, "noise": noise}
+        for cap in (1, 2)
+        for noise in ("laplace", "gaussian")
+    ],
     "stable": [{"delta": _DELTA}],
 }
 _SMALLEST, _LARGEST = Fraction(1, 100), Fraction(10)

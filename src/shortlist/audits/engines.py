@@ -43,7 +43,8 @@ def _hold_arrow(table: pyarrow.Table, folder: Path) -> Any:
 
 
 def _hold_pandas(table: pyarrow.Table, folder: Path) -> Any:
-    return table.to_pandas()
+    """Put whole numbers beside a gap as they are. By default, a conversion to pandas makes floats of all of them."""
+    return table.to_pandas(integer_object_nulls=True)
 
 
 def _hold_polars(table: pyarrow.Table, folder: Path) -> Any:

@@ -27,11 +27,14 @@ DOMAINS: dict[str, list[Any]] = {
 _VOTES: dict[str, tuple[str, list[Any]]] = {
     "text": ("string", [*DOMAINS["text"], "", "a ", "Ä", "a\u0308", "\u212a", "+7", "7.0", "NULL", "NaN", "TRUE"]),
     "int64": ("int64", [*DOMAINS["whole numbers"], -(2**63), 2**53 + 2, 128]),
-    "float64": ("float64", [7.0, 7.5, 1.5, 0.0, -0.0, float("nan"), float("inf"), 2.0**53, 127.0, 1e300]),
+    "float64": ("float64", [7.0, 0.0, 127.0, 7.5, 1.5, -0.0, float("nan"), float("inf"), 2.0**53, 1e300]),
     "decimal": ("decimal128(20, 5)", [Decimal("1.5"), Decimal("2"), Decimal("7"), Decimal("1.50001")]),
     "date": ("date32", [*DOMAINS["dates"], date(1, 1, 1)]),
     "timestamp": ("timestamp[us]", [*DOMAINS["timestamps"], datetime(2024, 2, 29), datetime(1600, 1, 1)]),
 }
+"""Types of votes in Arrow, and values of them."""
+_ORDINARY = 3
+"""The first values of each type are items of the domain that fits the type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,10 @@ def invent_neighbours(bits: Bits) -> Neighbours:
     same = own.get(kind, "dates" if kind == "date" else "timestamps")
     domain = choose([same, same, same, "text", *DOMAINS], bits)
     values = [*_VOTES[kind][1], None]
-    people = [[choose(values, bits) for _ in range(1 + below(6, bits))] for _ in range(2 + below(5, bits))]
+    # If all others are ordinary, the last person alone has what may be an error, or decide how a column is read.
+    usual = choose([values, values[:_ORDINARY]], bits)
+    people = [[choose(usual, bits) for _ in range(1 + below(6, bits))] for _ in range(1 + below(5, bits))]
+    people.append([choose(choose([values, values[:_ORDINARY]], bits), bits) for _ in range(3 + below(8, bits))])
     cap, first = choose([None, 1, 2], bits), choose([False, True], bits)
     return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=cap, first=first)
 

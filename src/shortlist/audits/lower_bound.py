@@ -98,16 +98,17 @@ def _state_both(case: Case, pair: Pair, stretch: Fraction) -> tuple[dict[Output,
         return {each: float(p.mid()) for each, p in here.items()}, {each: float(p.mid()) for each, p in there.items()}
 
 
-def find_far_pair(case: Case) -> Pair:
-    """Find a pair in which one person votes for an item that is far behind.
+def find_far_pair(case: Case, trials: int) -> Pair:
+    """Find a pair in which one person votes for an item that is far behind, as far as so many draws can see it.
 
     A mechanism that gives up too early on such items, or on items without votes, shows it here. Without a domain, the
     pair is nobody against one person: a mechanism that hides items of one person too rarely shows it.
     """
     if not case.needs_domain:
         return Pair(here=(0,), there=(1,), k=1, relation="add-remove")
-    gap = max(1, round(4 / case.epsilon))
-    return Pair(here=(gap, 0), there=(gap, 1), k=1, relation="add-remove")
+    farthest = max(1, round(4 / case.epsilon))
+    pairs = [Pair(here=(gap, 0), there=(gap, 1), k=1, relation="add-remove") for gap in range(farthest, 0, -1)]
+    return next((pair for pair in pairs if _find_power(case, pair, MOST_MORE * trials // 2)), pairs[0])
 
 
 def _bound(event: set[Output], here: Counter[Output], there: Counter[Output], trials: int, delta: float) -> float:

@@ -28,7 +28,7 @@ _ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8), Fraction(32))
 """The orders of the Rényi divergences that are compared with rho."""
 _SURE = 1e-6
 """A float that is below its bound by this share needs no ball."""
-_NEAR = 20
+_NEAR = 24
 """Up to this reach, pairs of noisy counts are few enough to be enumerated."""
 
 

@@ -96,7 +96,7 @@ def check_case(
         yield _describe_frequencies(case, name, check_frequencies(case, trials, bits, **options), trials)
     progress(f"{case}: comparing draws with each other")
     yield _describe_independence(case, check_independence(case, trials, bits))
-    for pair in (*telling, find_far_pair(case)):
+    for pair in (*telling, find_far_pair(case, trials)):
         progress(f"{case}: bounding epsilon from samples")
         yield _describe_bound(case, bound_epsilon(case, pair, trials, bits))
 

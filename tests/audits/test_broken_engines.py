@@ -1,0 +1,116 @@
+"""Engines that are wrong in one way each, in the place of a right one: the check of tables fails them."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from shortlist.audits import engines, tables
+from shortlist.audits.report import Result
+from shortlist.errors import DataError
+from shortlist.votes.engines import registry
+from shortlist.votes.engines.arrow import ArrowTable
+from shortlist.votes.items.domain import number_items
+
+
+class Rewritten(ArrowTable):
+    """An engine that counts another table than the one that it was given."""
+
+    def __init__(self, workspace, given, name):
+        super().__init__(workspace, self.rewrite(given), name)
+
+    def rewrite(self, votes):
+        raise NotImplementedError
+
+
+class EveryRowIsAPerson(Rewritten):
+    """A person counts as often as their rows repeat an item."""
+
+    def rewrite(self, votes):
+        return votes.set_column(0, "user", pa.array(range(len(votes)), pa.int64()))
+
+
+class NoRareItems(Rewritten):
+    """Items in a single row are left out, so that the next person adds two votes."""
+
+    def rewrite(self, votes):
+        rows = Counter(votes["track"].to_pylist())
+        return votes.filter(pa.array([rows[item] > 1 for item in votes["track"].to_pylist()], pa.bool_()))
+
+
+class RefusesGaps(Rewritten):
+    """A row without an item is an error, so that one person decides whether there is a release."""
+
+    def rewrite(self, votes):
+        if votes["track"].null_count:
+            raise DataError("the votes must have no gaps")
+        return votes
+
+
+class NoCap(ArrowTable):
+    """All votes of a person count, whatever the cap is."""
+
+    def count(self, domain, columns, start):
+        return super().count(domain, lift_cap(columns), start)
+
+    def count_observed(self, columns, start):
+        return super().count_observed(lift_cap(columns), start)
+
+
+class CapByTheOthers(NoCap):
+    """Which votes of a person are kept depends on how many rows the other people have."""
+
+    def count(self, domain, columns, start):
+        self._cut(columns.voters.cap)
+        return super().count(domain, columns, start)
+
+    def count_observed(self, columns, start):
+        self._cut(columns.voters.cap)
+        return super().count_observed(columns, start)
+
+    def _cut(self, cap):
+        votes = list(dict.fromkeys(zip(*self._given.to_pydict().values(), strict=True)))
+        taken, kept = Counter(), []
+        for person, item in sorted(votes, key=repr, reverse=len(self._given) % 2 == 0):
+            if item is not None and (cap is None or taken[person] < cap):
+                taken[person] += 1
+                kept.append({"user": person, "track": item})
+        self._given = pa.Table.from_pylist(kept, schema=self._given.schema)
+
+
+class VotesAreItems(ArrowTable):
+    """An item that somebody votes for joins the domain."""
+
+    def count(self, domain, columns, start):
+        voted = self._given["track"].combine_chunks()
+        if voted.type == pa.string() and domain.items.type in (pa.string(), pa.large_string()):
+            domain = number_items(pa.concat_arrays([domain.items, voted.cast(domain.items.type)]))
+        return super().count(domain, columns, start)
+
+
+def lift_cap(columns):
+    return replace(columns, voters=replace(columns.voters, cap=None))
+
+
+BOTH = {tables.WITH_DOMAIN, tables.WITHOUT_DOMAIN}
+
+
+@pytest.mark.parametrize(
+    ("broken", "failing"),
+    [
+        (ArrowTable, set()),
+        (EveryRowIsAPerson, BOTH),
+        (NoRareItems, BOTH),
+        (RefusesGaps, BOTH),
+        (NoCap, BOTH),
+        (CapByTheOthers, BOTH),
+        (VotesAreItems, {tables.WITH_DOMAIN}),
+    ],
+)
+def test_a_broken_engine_fails(broken, failing, monkeypatch):
+    """Each error is caught with a domain and without one, where it exists; the right engine passes the same tables."""
+    monkeypatch.setattr(tables, "ENGINES", [each for each in engines.ENGINES if each.name == "PyArrow"])
+    monkeypatch.setattr(registry, "ArrowTable", broken)
+    results = {each.check: each.result for each in tables.check_tables(seed=3) if each.result is not Result.NOT_RUN}
+    assert results == {check: Result.FAIL if check in failing else Result.PASS for check in sorted(BOTH)}
