@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 UNLISTED = ["auto", "limited-domain", "threshold", "stable"]
 RANGES: list[Any] = [(1, 2), (2, 2), (1, 3), (3, 1), (0, 1), (1, 10**9), (1, None), ("1", "2"), [1, 2], "1-2", (1,)]
-EXTRAS = ["assess", "counts_epsilon", "counts_rho", "counts_delta", "people", "sensitivity", "votes_per_person"]
+EXTRAS = ["assess", "counts_epsilon", "counts_rho", "counts_delta", "people", "sensitivity", "votes_per_person", "unit"]
 WISHES: list[Any] = ["recall 0.9", "exact 0.5", "error 20", "recall", "recall 2", "error -1", "recall nan"]
 
 
@@ -45,6 +45,9 @@ def bought(attack: Attack, described: list[str]) -> None:
     named = attack.pick([*attack.paths, ""], str(attack.budget.path)) if attack.random.random() < 0.1 else None
     described.append(f"prepare({write(counts)}, {write(given)}).release({write(charged)}), environment {write(named)}")
     with patch.dict(os.environ, {} if named is None or "\0" in named else {"SHORTLIST_LEDGER": named}):
+        if "SHORTLIST_LEDGER" in os.environ and attack.random.random() < 0.3:
+            drawn = attack.random.choice([shortlist.top_k, lambda *a, **b: shortlist.prepare(*a, **b).draw_many(2)])
+            assert not drawn(counts, **given), "drawn without a charge"
         before = len(attack.budget.charges) if charged or named else 0
         release = shortlist.prepare(counts, **given).release(**charged)
         paid = charged.get("ledger") is attack.budget or named == str(attack.budget.path)
@@ -96,7 +99,7 @@ def plan(attack: Attack, described: list[str]) -> None:
 
 def audit(attack: Attack, described: list[str]) -> None:
     """An audit. Calls that would be answered at length are left out: the audit has tests of its own."""
-    short = [*TEXTS, *NUMBERS, Laplace(k=2, epsilon=1), "laplace", "gamma"]
+    short = ["laplace", "gamma", Laplace(k=2, epsilon=1), *TEXTS, *NUMBERS]
     long: list[Any] = [*MECHANISMS, Joint(k=2, epsilon=1), None]
     given: dict[str, Any] = {"mechanism": attack.random.choice([*short, *long]), "tables": False}
     given |= {"epsilon": attack.pick(NUMBERS, 1), "trials": attack.pick([*NUMBERS, *SIZES], 1000)}
@@ -121,10 +124,18 @@ def further_arguments(attack: Attack) -> list[str]:
         "plan": {"--like": "zipf", "--items": "20", "--people": "100", "--draws": "2", "--want": "recall 0.9"},
         "audit": {"--mechanism": "laplace", "--trials": "1000"},
         "create": {"--delta": "1e-6", "--accounting": "both", "--basic-share": "1/3", "--population": "EU"},
-        "afford": {"--assess": "0.1", "--counts-epsilon": "0.1", "--delta": "1e-6"},
+        "afford": {
+            "--assess": "0.1",
+            "--counts-epsilon": "0.1",
+            "--delta": "1e-6",
+            "--k-bar": "20",
+            "--noise": "laplace",
+        },
     }
+    flags = attack.random.sample(["--no-domain"], attack.random.choice([0, 1]))
     command = attack.random.choice(list(options))
     given = {"--epsilon": "1", **({"-k": "2"} if command in ("plan", "afford") else {}), **options[command]}
     paths = {"create": [str(path)], "afford": [str(attack.budget.path)]}
     words = ["ledger", command, *map(word, paths[command])] if command in paths else [command]
-    return [*words, *(each for name, usual in given.items() for each in (name, word(usual)))]
+    kept = attack.random.sample(list(given), attack.random.randrange(len(given) + 1)) if flags else given
+    return [*words, *flags, *(each for name in kept for each in (name, word(given[name])))]

@@ -189,8 +189,8 @@ def make_array(items, kind):
     return pa.array(items, pa.int64()).cast(kind, safe=False) if whole else pa.array(items, kind)
 
 
-def cases(kinds, *, people, mixed=False, named=EVERYWHERE):
-    """Draw cases whose column has one of some kinds, or values of all kinds."""
+def cases(kinds, *, people, fewest=None, mixed=False, named=EVERYWHERE):
+    """Draw cases whose column has one of some kinds, or values of all kinds, with `fewest` to `people` people."""
 
     @st.composite
     def draw_case(draw):
@@ -207,9 +207,10 @@ def cases(kinds, *, people, mixed=False, named=EVERYWHERE):
         )
         chosen = draw(st.sampled_from(named))
         # Whole numbers among text and floats, so that one person changes the type of a column without a type.
-        person = st.one_of(WHOLE, *(PERSONS[each][1] for each in ("text", "float"))) if mixed else PERSONS[chosen][1]
+        several = st.one_of(WHOLE, st.just(5 + 0j), *(PERSONS[each][1] for each in ("text", "float")))
+        person = several if mixed else PERSONS[chosen][1]
         pairs = st.tuples(person, votes)
-        drawn = draw(st.lists(pairs, min_size=people, max_size=people, unique_by=lambda pair: pair[0]))
+        drawn = draw(st.lists(pairs, min_size=fewest or people, max_size=people, unique_by=lambda pair: pair[0]))
         return Case(domain=domain, kind=kind, named=chosen, people=drawn, cap=draw(st.none() | st.integers(1, 3)))
 
     return draw_case()
@@ -399,12 +400,20 @@ def hold_duckdb(data, connection):
     return connection.table(name)
 
 
+class Connection(sqlite3.Connection):
+    """A connection that is closed when nobody holds it. Any thread may be the one that finds it unused."""
+
+    def __del__(self):
+        self.close()
+
+
 def hold_sqlite(data):
-    connection = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:", factory=Connection, check_same_thread=False)
     connection.execute("CREATE TABLE log (user BLOB COLLATE NOCASE, track NUMERIC COLLATE NOCASE)")
     stored = (None, int, float, str, bytes)
     rows = [(user, item) for user, item in zip(*data.values(), strict=True) if type(item) in stored or item is None]
     rows = [row for row in rows if not (type(row[1]) is int and abs(row[1]) >= 1 << 63) and row[1] != "\ud800"]
+    rows = [row for row in rows if not isinstance(row[0], complex)]
     if isinstance(data["user"], pa.Array):
         rows = list(zip(*(column.to_pylist() for column in data.values()), strict=True))
     connection.executemany("INSERT INTO log VALUES (?, ?)", rows)

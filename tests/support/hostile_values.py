@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -241,7 +242,7 @@ def make_folder(folder: Path) -> list[str]:
     }
     for name, content in contents.items():
         (folder / name).write_bytes(content)
-    with sqlite3.connect(folder / "other.db") as connection:
+    with closing(sqlite3.connect(folder / "other.db")) as connection, connection:
         connection.execute("CREATE TABLE votes (user, track)")
         connection.executemany("INSERT INTO votes VALUES (?, ?)", [(n, "ab"[n % 2]) for n in range(30)])
     connection.close()

@@ -1,6 +1,5 @@
 """A real PostgreSQL server for tests, started from the programs of the machine."""
 
-import glob
 import os
 import pwd
 import shutil
@@ -9,18 +8,13 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from components import find_postgres
 
 
 @contextmanager
 def postgres_server():
-    """Start a server on a socket of its own, and give its address; skip where there is none, but not in CI."""
-    programs = find_programs()
-    if programs is None:
-        reason = "PostgreSQL is not installed (initdb and pg_ctl)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    """Start a server on a socket of its own, and give its address."""
+    programs = find_postgres()
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     user = unprivileged(folder)
     run = {"check": True, "user": user, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
@@ -36,13 +30,6 @@ def postgres_server():
             subprocess.run([programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def find_programs():
-    """The folder of initdb and pg_ctl."""
-    on_path = shutil.which("pg_ctl")
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/pg_ctl")) + ([on_path] if on_path else [])
-    return next((Path(each).parent for each in reversed(found) if Path(each).with_name("initdb").exists()), None)
 
 
 def unprivileged(folder):

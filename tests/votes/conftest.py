@@ -2,9 +2,9 @@
 
 import gzip
 import json
-import shutil
 import sqlite3
 import warnings
+from contextlib import closing
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -12,6 +12,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from components import find_java
 from postgres_server import postgres_server
 
 from shortlist.profile import EVERY_LEVEL, Picks
@@ -100,10 +101,9 @@ def as_duckdb_file(columns, folder):
 def as_sqlite_file(columns, folder):
     names = ", ".join(f'"{name}"' for name in columns)
     marks = ", ".join("?" * len(columns))
-    with sqlite3.connect(folder / "votes.sqlite") as connection:
+    with closing(sqlite3.connect(folder / "votes.sqlite")) as connection, connection:
         connection.execute(f"CREATE TABLE log ({names})")
         connection.executemany(f"INSERT INTO log VALUES ({marks})", zip(*columns.values(), strict=True))
-    connection.close()
     return {"votes": Query(folder / "votes.sqlite", "SELECT * FROM log;")}
 
 
@@ -174,8 +174,7 @@ UNTYPED = {"csv", "csv.gz", "jsonl"}
 
 @pytest.fixture(scope="session")
 def spark():
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java 17 or later, and there is none")
+    find_java()
     with warnings.catch_warnings():
         # PySpark warns of pandas 3 while it is imported.
         warnings.simplefilter("ignore", FutureWarning)
@@ -187,6 +186,8 @@ def spark():
             .config("spark.sql.shuffle.partitions", "3")
             .config("spark.driver.memory", "1g")
             .config("spark.driver.host", "127.0.0.1")
+            # Queries are many and short: compiling them as far as for long ones costs more than it saves.
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
             .config("spark.sql.session.timeZone", "America/New_York")
             .getOrCreate()
         )

@@ -54,6 +54,7 @@ def test_releases_the_whole_domain(hold, votes):
     assert sorted(release(hold(votes), k=62, domain=domain, epsilon="0.01").items) == sorted(domain)
 
 
+@pytest.mark.slow
 def test_real_votes_agree(hold):
     """The games log, 129,511 votes for 5,155 games, gives one and the same top 10."""
     games = find_real_data("games.votes.csv.gz")

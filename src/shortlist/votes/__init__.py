@@ -10,7 +10,21 @@
 `check/`                                the check of a data owner
 """
 
-from shortlist.votes.queries import Query
-from shortlist.votes.tallies import Tally, observe, tally
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shortlist.votes.queries import Query
+    from shortlist.votes.tallies import Tally, observe, tally
 
 __all__ = ["Query", "Tally", "observe", "tally"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: counts in memory need no engine."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "queries" if name == "Query" else "tallies"
+    return globals().setdefault(name, getattr(import_module(f"shortlist.votes.{home}"), name))

@@ -31,8 +31,8 @@ _FROM_VOTES = (
 def check_domain(domain: Any, votes: Any, *, domain_column: str | None, item: str) -> None:
     """Refuse to go on without a domain, or with the votes as their own domain.
 
-    Files and queries are compared, and the very same frame is noticed; that a list or a column was made from the votes
-    cannot be seen.
+    Files and queries are compared, and the very same frame is noticed, or its column in pandas and dicts. That another
+    list or column was made from the votes cannot be seen.
     """
     if domain is None:
         raise _refuse("none was given")
@@ -42,6 +42,8 @@ def check_domain(domain: Any, votes: Any, *, domain_column: str | None, item: st
         raise _refuse("the query reads a file of the votes")
     if domain_column in (None, item) and _is_same(domain, votes):
         raise _refuse("the votes themselves were given")
+    if domain_column in (None, item) and _is_column(domain, votes, item):
+        raise _refuse("a column of the votes was given")
 
 
 def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: str) -> Domain:
@@ -120,6 +122,18 @@ def _is_same(domain: Any, votes: Any) -> bool:
         return type(domain) is type(votes) and bool(domain == votes)
     listed = isinstance(domain, list | tuple) and is_path(domain)
     return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
+
+
+def _is_column(domain: Any, votes: Any, item: str) -> bool:
+    """Whether the domain is the column of items, of a dict or in pandas. No values are compared."""
+    if isinstance(votes, Mapping):
+        return votes.get(item) is domain
+    if not find_library(domain) == find_library(votes) == "pandas" or not has_columns(votes):
+        return False
+    # What pandas takes out of a frame has the very index of the frame.
+    index = getattr(domain, "index", None)
+    names = domain.columns if has_columns(domain) else [getattr(domain, "name", None)]
+    return index is not None and bool(index.is_(votes.index)) and item in list(names)
 
 
 def _reads_files(domain: Query, votes: Any) -> bool:

@@ -110,7 +110,7 @@ def reads_from(domain: Query, votes: Query) -> bool:
 def find_file_kind(query: Query) -> str:
     """Tell a DuckDB file from an SQLite file."""
     path = query.path
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike `Path.is_file`, it answers for a name that is too long
         raise DataError(
             "{database} must be a file that exists, or a PostgreSQL address",
             "nothing was found at {path}",
@@ -140,7 +140,9 @@ def refuse_sql(said: str, sql: str) -> ParameterError:
         words = re.findall(r"\w+", quoted[0])
         return quoted[0] if all(word.casefold() in known or word in _TYPES for word in words) else "..."
 
-    shown = _QUOTED.sub(hide, said.partition("\n")[0])
+    # PostgreSQL counts characters of a statement of ours.
+    line = re.sub(r" at character \d+$", "", said.partition("\n")[0]).rstrip("!")
+    shown = _QUOTED.sub(hide, line)
     return ParameterError("{sql} must be one SELECT that the database can answer", "it says: {said}", said=shown)
 
 

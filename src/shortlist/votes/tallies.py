@@ -13,7 +13,7 @@ from shortlist.votes.engines.counted import ObservedTally
 from shortlist.votes.engines.registry import ACCEPTED, open_table
 from shortlist.votes.engines.table import Table, Tally
 from shortlist.votes.items.domain import Domain
-from shortlist.votes.libraries import unwrap
+from shortlist.votes.libraries import find_library, unwrap
 from shortlist.votes.workspace.failures import strip_context
 from shortlist.votes.workspace.workspace import Workspace
 
@@ -125,14 +125,20 @@ def open_votes(workspace: Workspace, votes: Any) -> Table:
     """Open a table of votes in the engine that holds it."""
     table = open_table(workspace, votes, name=VOTES)
     if table is None:
-        rows = isinstance(votes, list | tuple) and bool(votes) and isinstance(votes[0], Mapping)
-        raise ParameterError(
-            "{votes} must be {accepted}",
-            "not {kind}",
-            hint="make a table of a list of rows: pandas.DataFrame(rows) or pyarrow.Table.from_pylist(rows)"
-            if rows
-            else None,
-            accepted=ACCEPTED,
-            kind=type(votes).__name__,
-        )
+        values = {"accepted": ACCEPTED, "kind": type(votes).__name__, "advice": _find_advice(votes)}
+        raise ParameterError("{votes} must be {accepted}", "not {kind}", hint="{advice}", **values)
     return table
+
+
+def _find_advice(votes: Any) -> str:
+    """What to pass in place of something that is no table."""
+    if hasattr(votes, "cursor") or find_library(votes) == "sqlalchemy":
+        return "ask it a query: shortlist.Query(connection, 'SELECT user, track FROM plays')"
+    if isinstance(votes, Mapping) or hasattr(votes, "dtype") or find_library(votes) == "pyarrow":
+        return "a table has a column of items and one of persons; if these are counts, pass them to shortlist.top_k"
+    first = votes[0] if isinstance(votes, list | tuple) and votes else None
+    if isinstance(first, Mapping):
+        return "make a table of a list of rows: pandas.DataFrame(rows) or pyarrow.Table.from_pylist(rows)"
+    if isinstance(first, list | tuple):
+        return "make a table of a list of rows: pandas.DataFrame(rows, columns=['user', 'track'])"
+    return "make a dict of two columns, say: {'user': [...], 'track': [...]}"

@@ -1,16 +1,18 @@
 """Attacks on the guarantee that worked once."""
 
 import sqlite3
+from contextlib import closing
 from datetime import date, datetime, time
 from decimal import Decimal
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes import Query, tally
+from shortlist.votes import Query, observe, tally
 
 NAMES = ["counted", "domain", "votes", "places", "keys", "picked", "v", "k", "matched", "pairs", "item", "rows_read"]
 
@@ -64,7 +66,7 @@ def test_a_collation_moves_no_votes(collation, all_items):
 def test_a_collation_behind_ibis(tmp_path, all_items):
     """Where the backend decides what is equal, one person still adds at most 1 to each item."""
     ibis = pytest.importorskip("ibis")
-    with sqlite3.connect(tmp_path / "log.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
         connection.execute("CREATE TABLE plays (u TEXT, item TEXT COLLATE NOCASE)")
         connection.executemany("INSERT INTO plays VALUES (?, 'A')", [(f"p{number}",) for number in range(50)])
     connection.close()
@@ -96,7 +98,7 @@ def test_a_scale_does_not_leak(all_items):
 @pytest.mark.parametrize("sql", ["SELECT 'x' AS u, json_extract(item, path) AS item FROM docs"])
 def test_the_text_of_an_error_in_a_row_does_not_cross(tmp_path, sql):
     """SQLite quotes values in the errors of a running query."""
-    with sqlite3.connect(tmp_path / "log.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
         connection.execute("CREATE TABLE docs (item TEXT, path TEXT)")
         connection.execute("INSERT INTO docs VALUES ('{}', 'SECRET-DIAGNOSIS')")
     connection.close()
@@ -164,6 +166,23 @@ def test_one_text_among_items_changes_no_other(items, domain, all_items):
     assert after == before
 
 
+@pytest.mark.parametrize("cap", [None, 2])
+@pytest.mark.parametrize("more", [8 + 0j, 9 + 1j, None])
+@pytest.mark.parametrize("library", ["pandas", "numpy"])
+def test_one_complex_number_changes_no_other(all_items, library, more, cap):
+    """pandas and NumPy turn a column of whole numbers with one complex number into complex numbers."""
+    hold = pd.Series if library == "pandas" else np.array
+
+    def count(users, items):
+        votes = {"user": hold(users), "track": hold(items)}
+        return all_items(tally(votes, person="user", item="track", domain=[7, 8], votes_per_person=cap))
+
+    assert count([1, 2, 3], [7, 7, 8]) == [(2, 7), (1, 8)]
+    assert count([1, 2, 3, 4], [7, 7, 8, more]) == [(2, 7), (2 if more == 8 else 1, 8)]
+    assert count([1, 2, 3, more], [7, 7, 8, 8]) == [(2, 7), (2 if more == 8 else 1, 8)]
+    assert count([1, 2, 3, 2 + 0j], [7, 7, 8, 7]) == [(2, 7), (1, 8)]
+
+
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])
 def test_no_nanosecond_is_rounded(library, all_items):
     """A time of day that is a nanosecond off matches nothing, and a person who is one off is another person."""
@@ -211,3 +230,26 @@ def test_the_votes_own_file_is_no_domain(tmp_path):
     domain = Query(tmp_path / "a.duckdb", f"SELECT DISTINCT item FROM '{tmp_path / 'plays.csv'}'")
     with pytest.raises(ParameterError, match="reads a file of the votes"):
         tally(tmp_path / "plays.csv", person="u", item="item", domain=domain)
+
+
+@pytest.mark.parametrize("cap", [None, 1])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("tenths", ["1.0", "1.00"]), ("reals", ["0", "-0"]), ("days", []), ("pair", []), ("numrange", []), ("jsonb", [])],
+)
+def test_persons_of_rare_types_of_a_server(postgres, all_items, kind, values, cap):
+    """A domain of a domain has the type at its base; values with parts, which have several texts, are no persons."""
+    with pytest.importorskip("psycopg").connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS rare CASCADE; CREATE SCHEMA rare; SET search_path = rare")
+        for domain, base in (("tenths", "numeric"), ("reals", "float8"), ("days", "interval")):
+            connection.execute(f"CREATE DOMAIN base_{domain} AS {base}; CREATE DOMAIN {domain} AS base_{domain}")
+        connection.execute(f"CREATE TYPE pair AS (a numeric, b numeric); CREATE TABLE plays (u {kind}, t text)")
+        for value in values:
+            connection.execute("INSERT INTO plays VALUES (%s, 'a'), (%s, 'b')", (value, value))
+    votes, options = Query(postgres, "SELECT * FROM rare.plays"), {"person": "u", "item": "t", "votes_per_person": cap}
+    if not values:
+        with pytest.raises(DataError, match="must hold persons as plain values"):
+            tally(votes, **options, domain=["a", "b"])
+        return
+    for counted in (tally(votes, **options, domain=["a", "b"]), observe(votes, **options)):
+        assert sum(count for count, _ in all_items(counted)) == (2 if cap is None else 1)

@@ -277,6 +277,7 @@ def test_names_of_columns_choose_no_converter(all_items):
     connection.execute("INSERT INTO plays VALUES ('p1', 'a'), ('p2', 'a')")
     votes = Query(connection, "SELECT * FROM plays")
     assert counts(all_items, votes, ["a", "A", "item"]) == {"a": 2, "A": 0, "item": 0}
+    connection.close()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+from contextlib import closing
 
 import duckdb
 import pytest
@@ -108,7 +109,7 @@ def test_takes_an_empty_answer(database, all_items):
 def test_counts_columns_of_several_types(tmp_path, all_items):
     """SQLite lets a column hold anything; each value is matched by its own type."""
     path = tmp_path / "log.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE log (user, track)")
         rows = [(1, "secret"), (2, 7), ("2", 7.0), (b"2", b"7"), (3, None), (4, "7"), (5, 7.5)]
         connection.executemany("INSERT INTO log VALUES (?, ?)", rows)

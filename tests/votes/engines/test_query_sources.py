@@ -3,6 +3,7 @@
 import sqlite3
 import time
 import traceback
+from contextlib import closing
 
 import duckdb
 import pytest
@@ -40,12 +41,13 @@ def test_open_connections(connect, all_items):
     if connect is sqlite3.connect:
         assert (connection.row_factory, connection.text_factory) == (sqlite3.Row, bytes)
         assert connection.execute("SELECT count(*) FROM sqlite_temp_master").fetchone()[0] == 0
+    connection.close()
 
 
 def test_sqlalchemy_engines(tmp_path, all_items):
     """An engine of SQLAlchemy answers by its driver."""
     sqlalchemy = pytest.importorskip("sqlalchemy")
-    with sqlite3.connect(tmp_path / "log.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "log.db")) as connection, connection:
         fill(connection)
     connection.close()
     engine = sqlalchemy.create_engine(f"sqlite:///{tmp_path / 'log.db'}")

@@ -101,7 +101,7 @@ def test_copies_keep_the_columns_of_folders(folder, all_items):
         ("https://host/x.csv?token=S3CR3T", "extension 'httpfs'"),
         ("s3://bucket/x.parquet", "extension 'httpfs'"),
         ("az://box/x.parquet", "extension 'azure'"),
-        ("postgresql://bob:hunter2@db/x", r"Query.database and Query.sql"),
+        ("postgresql://bob:hunter2@db/x", r"pass shortlist.Query\(database, sql\)"),
         ("https://host/x.csv.zst", "copy the file to this machine"),
         ("https://bob:hun/ter2@host/x.csv.bz2?token", "copy the file to this machine"),
     ],

@@ -3,8 +3,10 @@
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -135,6 +137,18 @@ def test_refuses_the_votes_as_their_own_domain(votes, tmp_path):
     path = tmp_path / "votes.csv"
     with pytest.raises(ParameterError, match="the votes themselves"):
         tally(path, person="user", item="track", domain=str(path))
+
+
+def test_refuses_a_column_of_the_votes():
+    """A column that pandas takes out of the votes, or that a dict holds, is refused; equal values are not."""
+    columns = {"user": [1, 2], "track": ["a", "b"]}
+    frame = pd.DataFrame(columns)
+    taken = [frame["track"], frame[["track"]], frame.loc[:, "track"], frame["track"].str.lower()]
+    for votes, domain in [(columns, columns["track"]), *((frame, each) for each in taken)]:
+        with pytest.raises(ParameterError, match="a column of the votes was given"):
+            tally(votes, person="user", item="track", domain=domain)
+    for domain in (pd.DataFrame(columns), pd.Series(["a", "b"], name="track"), pd.Index(["a", "b"], name="track")):
+        assert tally(frame, person="user", item="track", domain=domain).d == 2
 
 
 @pytest.mark.parametrize("spelling", ["plays", "plays/*.csv", "plays/../plays/b.csv", "link.csv", "hard.csv"])
@@ -348,3 +362,10 @@ def test_keys_of_many_digits_are_not_rounded():
     keys = key_table(number_items(pa.array([item])), pa.decimal128(38, 9)).to_pylist()
     assert keys == [{"key": item, "row": 0}]
     assert key_table(number_items(pa.array([item])), pa.decimal128(38, 8)).to_pylist() == []
+
+
+def test_uuids_are_text(all_items):
+    numbers = [UUID(int=2), UUID(int=1)]
+    votes = {"user": [1, 2, 3], "track": [numbers[0], str(numbers[0]), numbers[1]]}
+    counted = tally(votes, person="user", item="track", domain=numbers)
+    assert all_items(counted) == [(2, str(numbers[0])), (1, str(numbers[1]))]

@@ -1,5 +1,6 @@
 """Counts in arrays: read without loss, shown level by level, and found again."""
 
+import itertools
 import tracemalloc
 from decimal import Decimal
 from fractions import Fraction
@@ -88,25 +89,24 @@ def test_a_mapping_returns_its_keys():
     assert top_k({("a", 1): 9000, "b": 0, 3: 5000}, k=2, epsilon=9) == [("a", 1), 3]
 
 
-@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "uint64", ">i4", "float64"])
 @pytest.mark.parametrize("d", [50, 20_000, 200_000])
 @pytest.mark.parametrize("mechanism", ["joint", "pnf-peel", "subset", "auto"])
-def test_every_type_of_counts_gives_the_same_list(kind, d, mechanism):
+def test_every_type_of_counts_gives_the_same_list(d, mechanism):
     """The same counts in another type of numbers, or every second one of an array, give the same items."""
     rng = np.random.default_rng(d)
     counts = np.minimum(rng.integers(0, 100, d), rng.poisson(60, d))
     counts[rng.integers(0, d, 20)] = np.arange(100, 120)
-    ours = top_k(counts, k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist()
-    assert top_k(counts.astype(kind), k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist() == ours
-    strided = np.repeat(counts.astype(kind), 2)[::2]
-    assert top_k(strided, k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist() == ours
+    lists = {"int64": top_k(counts, k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist()}
+    for kind in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "uint64", ">i4", "float64"):
+        for name, same in ((kind, counts.astype(kind)), (f"{kind}, strided", np.repeat(counts.astype(kind), 2)[::2])):
+            lists[name] = top_k(same, k=10, epsilon=1, mechanism=mechanism, bits=SeededBits(1)).tolist()
+    assert {name for name, each in lists.items() if each != lists["int64"]} == set()
 
 
-@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("d", [50, 20_000, 200_000])
-def test_a_negative_count_of_any_type_is_refused(kind, d):
+def test_a_negative_count_of_any_type_is_refused(d):
     """Wherever it stands."""
-    for place in (0, d // 2, d - 1):
+    for kind, place in itertools.product(("int8", "int16", "int32", "int64"), (0, d // 2, d - 1)):
         counts = np.full(d, 3, dtype=kind)
         counts[place] = -1
         with pytest.raises(DataError, match="some are negative"):

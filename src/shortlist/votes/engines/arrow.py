@@ -86,9 +86,9 @@ class ArrowTable(StreamTable):
 def exports_arrow(value: Any) -> bool:
     """Whether a value is a table of Arrow, or exports one."""
     pa = import_optional("pyarrow")
-    return isinstance(value, pa.RecordBatch | import_optional("pyarrow.dataset").Dataset) or hasattr(
-        value, "__arrow_c_stream__"
-    )
+    if isinstance(value, pa.RecordBatch | import_optional("pyarrow.dataset").Dataset):
+        return True
+    return hasattr(value, "__arrow_c_stream__") and not isinstance(value, pa.ChunkedArray)
 
 
 def count_batches(

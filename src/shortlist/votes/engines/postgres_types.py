@@ -27,6 +27,8 @@ _FAMILIES = {
     "timestamptz": Family.AWARE,
     "bytea": Family.BYTES,
 }
+_ONE_TEXT = ("bit", "varbit", "char", "cidr", "inet", "macaddr", "macaddr8", "money", "oid", "pg_lsn", "timetz")
+"""Other types that have one text for each value."""
 _ARROW = {
     "int2": "int16",
     "int4": "int32",
@@ -45,7 +47,7 @@ class Column:
     name: str
     """Its quoted name in the view `v`."""
     kind: str
-    """The name of its type, `text` for all that is written as text."""
+    """The name of its type: `text` for all that is written as text, `other` for types that users made."""
 
     @property
     def family(self) -> Family:
@@ -73,8 +75,8 @@ class Column:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its values can be persons; the name of an array's type begins with an underscore."""
-        return self.kind != "interval" and not self.kind.startswith("_")
+        """Whether its values can be persons: equal values of other types (ranges, say) may have different texts."""
+        return self.kind in ("text", *_FAMILIES, *_ONE_TEXT)
 
     @property
     def count(self) -> str:
@@ -95,11 +97,14 @@ class Column:
 def describe_columns(connection: Any, view: str) -> dict[str, Column]:
     """The columns of a view, by name."""
     rows = connection.execute(
-        # A domain has the type that it is made of; strings, enumerations and UUIDs are compared as text.
-        "SELECT a.attname, CASE WHEN t.typcategory IN ('S', 'E') OR t.typname = 'uuid' THEN 'text' ELSE t.typname END "
-        "FROM pg_attribute AS a JOIN pg_type AS own ON own.oid = a.atttypid "
-        "JOIN pg_type AS t ON t.oid = CASE own.typtype WHEN 'd' THEN own.typbasetype ELSE own.oid END "
-        "WHERE a.attrelid = %s::regclass AND a.attnum > 0 ORDER BY a.attnum",
+        # A domain has the type that it is made of, which may be a domain again.
+        "WITH RECURSIVE found AS (SELECT attnum, attname, atttypid AS kind FROM pg_attribute "
+        "WHERE attrelid = %s::regclass AND attnum > 0 UNION ALL SELECT attnum, attname, typbasetype "
+        "FROM found JOIN pg_type AS t ON t.oid = found.kind WHERE t.typtype = 'd') "
+        # Strings, enumerations and UUIDs are compared as text.
+        "SELECT attname, CASE WHEN t.typcategory IN ('S', 'E') OR t.oid = 'uuid'::regtype THEN 'text' "
+        "WHEN t.typnamespace = 'pg_catalog'::regnamespace THEN t.typname ELSE 'other' END "
+        "FROM found JOIN pg_type AS t ON t.oid = found.kind WHERE t.typtype <> 'd' ORDER BY attnum",
         (view,),
     ).fetchall()
     return {name: Column(name=f"v.{quote_name(name)}", kind=kind) for name, kind in rows}

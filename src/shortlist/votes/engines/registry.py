@@ -50,8 +50,8 @@ def open_table(workspace: Workspace, given: Any, *, name: str) -> Table | None:
     if is_path(given):
         return open_file_table(workspace, given, name)
     open_frame = _FRAMES.get(find_library(given))
-    if open_frame is not None and has_columns(given):
-        return open_frame(workspace, given, name)
+    if open_frame is not None:
+        return open_frame(workspace, given, name) if has_columns(given) else None
     if isinstance(given, Mapping) and given and all(isinstance(each, Iterable) for each in given.values()):
         return ColumnsTable(workspace, given, name)
     return ArrowTable(workspace, given, name) if exports_arrow(given) else None

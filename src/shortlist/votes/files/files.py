@@ -143,7 +143,7 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
             raise DataError(
                 "{name} must be {known}",
                 "not {file!r}",
-                hint="to query a database, pass {Query.database} and {Query.sql}"
+                hint="to query a database, pass {shortlist.Query(database, sql)}"
                 if database
                 else "state it: {Files.format='csv'}",
                 **_of(name, place),

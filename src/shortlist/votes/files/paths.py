@@ -12,7 +12,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from shortlist.errors import DataError, ParameterError
 
@@ -150,6 +149,8 @@ def _local_path(address: str, name: str) -> str:
             name=name,
             address=hide_secrets(address),
         )
+    from urllib.request import url2pathname  # loads http and ssl
+
     return url2pathname(parts.path)
 
 
@@ -185,7 +186,7 @@ def _check_address(text: str, address: re.Match[str], name: str) -> Place:
         raise ParameterError(
             "{name} must be at an address that DuckDB can read: {schemes}",
             "not at {scheme}://",
-            hint="give a database and a query on it: {Query.database} and {Query.sql}",
+            hint="to query a database, pass {shortlist.Query(database, sql)}",
             name=name,
             schemes=", ".join(f"{each}://" for each in ("file", "https", "s3", "gs", "az")),
             scheme=scheme,

@@ -17,12 +17,12 @@ _LONGEST = 38
 
 
 def arrow_column(values: Iterable[Any], *, what: str) -> Any:
-    """Make an Arrow array of values that all have one type; None is a gap.
+    """Make an Arrow array of values that all have one type; None is a gap, and a UUID is its text.
 
     >>> arrow_column([1, 2**70], what="domain").type
     Decimal128Type(decimal128(38, 0))
     """
-    listed = [value.item() if isinstance(value, np.generic) else value for value in values]
+    listed = [_to_plain(value) for value in values]
     present = [value for value in listed if value is not None]
     kinds = {type(value) for value in present}
     # Arrow by itself would shorten a datetime among dates to a date, and take text among bytes for bytes.
@@ -46,6 +46,12 @@ def arrow_column(values: Iterable[Any], *, what: str) -> Any:
             kind=next(iter(kinds)).__name__,
         )
     return made
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if type(value).__module__ == "uuid" else value
 
 
 def _wide_integers(values: list[int | None], what: str) -> Any:

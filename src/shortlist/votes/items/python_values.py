@@ -20,6 +20,9 @@ def classify(value: Any) -> tuple[Family, Any]:
     """
     if isinstance(value, np.generic):
         value = _from_numpy(value)
+    if isinstance(value, complex) and value.imag == 0:
+        # One complex number makes pandas turn a column of whole numbers into complex ones.
+        value = value.real
     if isinstance(value, str):
         return Family.TEXT, str.__str__(value)
     if isinstance(value, datetime):
@@ -75,6 +78,6 @@ def is_missing(value: Any) -> bool:
     if isinstance(value, np.datetime64 | np.timedelta64):
         return bool(np.isnat(value))
     try:
-        return isinstance(value, float | Decimal | np.floating) and bool(value != value)
+        return isinstance(value, float | complex | Decimal | np.inexact) and bool(value != value)
     except Exception:  # a signalling NaN
         return True
