@@ -2,7 +2,8 @@
 
 They share no code: the published ones work item by item in floating point with NumPy's generator, the others on the
 profile, with exact draws but for Laplace and Gamma. On real data the published side makes fewer than 200 runs where one
-takes long.
+takes long. The published Joint takes seconds, and a rank test at 10⁻⁹ can reject nothing with fewer than 14 runs. So
+Joint is compared on small histograms only.
 """
 
 from collections import Counter
@@ -30,21 +31,17 @@ PAIRS = {
 }
 RUNS = 200
 SLOW = {
-    ("joint", "games"): 8,
-    ("joint", "books"): 8,
-    ("joint", "news"): 4,
-    ("fastjoint", "games"): 100,
-    ("fastjoint", "books"): 60,
-    ("fastjoint", "news"): 60,
-    ("pnf-peel", "news"): 60,
+    **{(name, data): 60 for name in ("fastjoint", "fastjoint-buckets", "pnf-peel") for data in ("books", "news")},
+    ("fastjoint", "games"): 60,
 }
 SMALL_RUNS = 3000
 SMALL = ((9, 5, 5, 1, 0), 2, 1.1)
 
-every_pair = pytest.mark.parametrize("name", PAIRS)
+# Not Gamma: its noise is larger than all counts of games, whatever epsilon is. FastJoint is here by its faster form.
+TELL_EPSILONS_APART = ("fastjoint-buckets", "pnf-peel", "cdp-peel", "laplace")
 
 
-@every_pair
+@pytest.mark.parametrize("name", PAIRS)
 def test_small_laws_agree(name):
     """Sampled sequences have one law on small histograms, and another when epsilon is 30 % off."""
     right, low, high = _small_p_values(name, *SMALL)
@@ -53,28 +50,23 @@ def test_small_laws_agree(name):
     assert high < ALARM
 
 
-@every_pair
+@pytest.mark.parametrize("name", [name for name in PAIRS if name != "joint"])
 @pytest.mark.parametrize("data", ["games", "books", "news"])
 def test_errors_on_real_data_agree(name, data, real_counts):
-    """At k = 100 and ε = 1 the ℓ∞ and ℓ1 errors have the same distributions, by a rank test at 10⁻⁹."""
+    """At k = 100 and ε = 1 the ℓ∞ and ℓ1 errors have the same distributions, by a rank test at 10⁻⁹.
+
+    The same test on games rejects an epsilon that is 30 % off, so that agreement means something.
+    """
     counts = real_counts(data).astype(np.int64)
     published = _errors(counts, _published(name, counts, 100, 1.0, SLOW.get((name, data), RUNS)))
-    ours = _errors(counts, _ours(name, counts, 100, 1.0, RUNS))
-    for theirs, mine in zip(published, ours, strict=True):
-        assert mannwhitneyu(theirs, mine).pvalue > ALARM
 
+    def p_values(epsilon):
+        ours = _errors(counts, _ours(name, counts, 100, epsilon, RUNS))
+        return [mannwhitneyu(theirs, mine).pvalue for theirs, mine in zip(published, ours, strict=True)]
 
-@pytest.mark.parametrize("name", ["fastjoint-buckets", "pnf-peel", "cdp-peel", "laplace"])
-def test_errors_tell_epsilons_apart(name, real_counts):
-    """The same test on games rejects an epsilon that is 30 % off, so that agreement means something.
-
-    Not for Gamma: its noise is larger than all counts of games, whatever epsilon is.
-    """
-    counts = real_counts("games").astype(np.int64)
-    published = _errors(counts, _published(name, counts, 100, 1.0, RUNS))
-    for factor in (0.7, 1.3):
-        ours = _errors(counts, _ours(name, counts, 100, factor, RUNS))
-        assert min(mannwhitneyu(a, b).pvalue for a, b in zip(published, ours, strict=True)) < ALARM
+    assert min(p_values(1.0)) > ALARM
+    if data == "games" and name in TELL_EPSILONS_APART:
+        assert max(min(p_values(factor)) for factor in (0.7, 1.3)) < ALARM
 
 
 def _small_p_values(name, counts, k, epsilon):
@@ -100,9 +92,9 @@ def _published(name, counts, k, epsilon, runs):
 
 
 def _ours(name, counts, k, epsilon, runs):
-    tally, bits = ArrayTally(counts), SeededBits(11)
-    prepared = PAIRS[name](k=k, epsilon=epsilon).prepare(tally)
-    return np.array([tally.items(prepared.draw(bits)) for _ in range(runs)])
+    tally = ArrayTally(counts)
+    drawn = PAIRS[name](k=k, epsilon=epsilon).prepare(tally).draw_many(runs, SeededBits(11))
+    return np.array([tally.items(picks) for picks in drawn.split()])
 
 
 def _errors(counts, chosen):

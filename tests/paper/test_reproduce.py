@@ -21,8 +21,9 @@ SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--rounds", "
 
 
 def run_command(*words):
-    """Run the command in this process; return the exit code, stdout and stderr."""
-    result = CliRunner(env={"SHORTLIST_DATA": None}).invoke(app, ["reproduce", *map(str, words)])
+    """Run the command in this process; return its code, stdout and stderr. Its data are public: it needs no ledger."""
+    environment = {"SHORTLIST_DATA": None, "SHORTLIST_LEDGER": "absent.db"}
+    result = CliRunner(env=environment).invoke(app, ["reproduce", *map(str, words)])
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -65,6 +66,7 @@ def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path
     assert str(output / "report.html") in out
     assert err.splitlines()[0] == "reading the data"
     assert "errors: 0 %" in err
+    assert err.splitlines()[-1] == "report: 0 %; drawing the figures and writing the page"
     before = count_trials(output)
     drawn = {path.name for path in (output / "figures").iterdir()}
     stems = ("games-against-beta", "games-without-sequence-step", "gaps", "speed-ups")
@@ -76,6 +78,19 @@ def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path
     assert answer(*words, "--rounds", "2")[0] == 0
     assert {len(found.cpu) for found in _results(output).times.values()} == {2}
     assert {len(found.linf) for found in _results(output).errors.values()} == {5}
+
+
+def test_a_report_takes_no_other_data_than_those_measured(answer, folder, tmp_path):
+    """Without the files, the stand-ins of the same names say nothing about the gaps of what was measured."""
+    output = tmp_path / "results"
+    counts = np.load(folder / "games.counts.npy")
+    np.save(folder / "games.counts.npy", counts + 1)
+    words = (*SMALL, "--rounds", "0", "--output", output)
+    assert answer("--data", folder, *words)[0] == 0
+    assert (output / "figures" / "gaps.png").exists()
+    (output / "figures" / "gaps.png").unlink()
+    assert answer(*words, "--report-only")[0] == 0
+    assert not (output / "figures" / "gaps.png").exists()
 
 
 @pytest.mark.slow
@@ -117,10 +132,10 @@ def test_an_empty_folder_can_be_listed(answer, tmp_path):
         (("--datasets", "games,shoes"), 2, "'shoes' is not one of them"),
         (("--datasets", ""), 2, "none was given"),
         (("--vary", "delta"), 2, "vary must be some of k, epsilon, beta"),
-        (("--trials", "-1"), 2, "trials must be at least 0"),
-        (("--rounds", "-1"), 2, "rounds must be at least 0"),
+        (("--trials", "-1"), 2, "trials must be between 0 and"),
+        (("--rounds", "-1"), 2, "rounds must be between 0 and"),
         (("--seconds", "nan"), 2, "seconds must be a number of at least 0"),
-        (("--seed", "-1"), 2, "seed must be at least 0"),
+        (("--seed", "-1"), 2, "seed must be between 0 and"),
         (("--report-only", "--remeasure"), 2, "remeasure must not be given with --report-only"),
         (("--data", "no/such"), 1, "data must name a folder"),
         (("--released", "no/such"), 1, "released must name a folder"),

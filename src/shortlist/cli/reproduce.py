@@ -71,15 +71,16 @@ def reproduce(
     if list_data:
         _list_data(data)
         return
+    from shortlist.ledger.account import lift_variable
     from shortlist.paper import reproduce as library
 
     grid = _grid(quick, datasets, vary, trials, rounds, seconds, seed)
     if report_only and remeasure:
         raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
-    if report_only:
-        outcome = library.report_only(grid, data=data, output=output)
-    else:
-        with _show_progress(output) as watch:
+    with _show_progress(output) as watch, lift_variable():
+        if report_only:
+            outcome = library.report_only(grid, data=data, output=output, watch=watch)
+        else:
             outcome = library.reproduce(
                 grid,
                 data=data,
@@ -200,6 +201,8 @@ def _print(outcome: Outcome, output: Path) -> None:
         table.add_row(Text(each.claim.text), *verdicts)
     Console().print(table)
     print(f"The report is {output / 'report.html'}; the figures are in {output / 'figures'}.")
+    if len(outcome.results.versions) > 1:
+        print("The trials come from more than one version of the code; --remeasure measures the older ones again.")
     failures = outcome.results.tables.failures
     if failures:
         print(f"{len(failures)} cells failed; the report says why, and the same command tries them again.")

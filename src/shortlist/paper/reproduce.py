@@ -13,7 +13,7 @@ from shortlist.paper.data.datasets import Histogram
 from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.machine import describe_machine, find_commit, hash_code
 from shortlist.paper.experiment.results import Results, read_results
-from shortlist.paper.experiment.run import Run, Watch, load_all
+from shortlist.paper.experiment.run import Progress, Run, Watch, load_all
 from shortlist.paper.experiment.store import RunInfo, lock_folder, open_store, write_released
 from shortlist.paper.released.process import Released
 from shortlist.paper.report.figures.style import use_matplotlib
@@ -63,18 +63,23 @@ def reproduce(
             store.forget_other_versions(info.code)
         store.begin(info, histograms, grid.seed)
         results = Run(grid, histograms, store, released=programs, watch=watch).measure()
-    return _report(results, histograms, output)
+    return _report(results, histograms, output, watch)
 
 
-def report_only(grid: Grid, *, data: Path | None = None, output: Path) -> Outcome:
+def report_only(grid: Grid, *, data: Path | None = None, output: Path, watch: Watch = lambda progress: None) -> Outcome:
     """Write the report of the trials that a folder holds, also while a run goes on."""
     use_matplotlib()
     with open_store(output, new=False) as store:
         results = read_results(store)
-    return _report(results, load_all(grid, data), output)
+    return _report(results, load_all(grid, data), output, watch)
 
 
-def _report(results: Results, histograms: list[Histogram], output: Path) -> Outcome:
-    shown = [each for each in histograms if each.dataset.name in results.tables.data]
+def _report(results: Results, histograms: list[Histogram], output: Path, watch: Watch) -> Outcome:
+    failures = len(results.tables.failures)
+    current = "drawing the figures and writing the page"
+    watch(Progress(step="report", done=0, total=1, current=current, failures=failures))
+    # The folder may hold results of other data than those at hand, for instance of files that are elsewhere now.
+    known = results.tables.data
+    shown = [each for each in histograms if (name := each.dataset.name) in known and known[name].matches(each)]
     results.gaps = {each.dataset.name: float(np.median(each.gaps())) for each in shown}
     return Outcome(results=results, findings=publish(results, shown, output))

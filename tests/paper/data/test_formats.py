@@ -102,5 +102,6 @@ def test_a_vector_of_other_things_is_refused(tmp_path, counts):
 
 def test_a_vector_that_is_no_vector_is_refused(tmp_path):
     """Bytes that NumPy cannot read are no reason for a traceback."""
-    with pytest.raises(DataError, match="must be a NumPy array file"):
-        formats.read_vector(_written(tmp_path, "1,2,3"))
+    for text in ("1,2,3", ""):
+        with pytest.raises(DataError, match="must be a NumPy array file"):
+            formats.read_vector(_written(tmp_path, text))

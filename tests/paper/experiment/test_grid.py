@@ -71,11 +71,14 @@ def test_every_trial_has_a_seed_of_its_own():
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        ({"trials": -1}, "trials must be at least 0, not -1"),
-        ({"rounds": -1}, "rounds must be at least 0"),
+        ({"trials": -1}, "trials must be between 0 and 1,000,000, not -1"),
+        ({"trials": 10**9}, "trials must be between 0 and 1,000,000, not 1,000,000,000"),
+        ({"trials": 0, "rounds": 0}, "trials or rounds must be at least 1; both are 0"),
+        ({"rounds": -1}, "rounds must be between 0 and"),
         ({"seconds": -1.0}, "seconds must be a number of at least 0, not -1.0"),
         ({"seconds": float("nan")}, "seconds must be a number of at least 0, not nan"),
-        ({"seed": -1}, "seed must be at least 0"),
+        ({"seed": -1}, "seed must be between 0 and"),
+        ({"seed": 2**63}, "seed must be between 0 and"),
         ({"vary": ("k", "delta")}, "vary must be some of k, epsilon, beta; 'delta'"),
         ({"vary": ()}, "vary must be some of k, epsilon, beta; none"),
         ({"datasets": ("shoes",)}, "'shoes' is not one of them"),
@@ -85,3 +88,14 @@ def test_a_wrong_grid_is_refused_before_any_work(wrong, expected):
     """The text says what is allowed."""
     with pytest.raises(ParameterError, match=expected):
         Grid(**{"datasets": ("games",), **wrong})
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 7.0, 1e6, float("inf")])
+@pytest.mark.parametrize("rounds", [0, 3, 4, 9, 20])
+@pytest.mark.parametrize("mean", [0.25, 1.0, 8.0])
+def test_the_rounds_left_are_those_that_will_be_wanted(seconds, rounds, mean):
+    """Counting them at once gives what asking round after round gives."""
+    grid, asked = Grid(datasets=("games",), rounds=20, seconds=seconds), rounds
+    while grid.wants_round(asked, asked * mean):
+        asked += 1
+    assert grid.count_rounds_left(rounds, rounds * mean, mean) == asked - rounds

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from shortlist.errors import OutputError
+from shortlist.paper.experiment import run as module
 from shortlist.paper.experiment.grid import Grid
 from shortlist.paper.experiment.results import read_results
-from shortlist.paper.experiment.run import Plan, Run, compute_errors
+from shortlist.paper.experiment.run import Run, Schedule, compute_errors
 from shortlist.paper.experiment.store import RunInfo, count_trials, lock_folder, open_store
 
 GRID = Grid(datasets=("games",), vary=("beta",), trials=3, rounds=2)
@@ -104,6 +105,32 @@ def test_another_version_of_the_code_is_marked_or_measured_again(run):
     assert _errors(again) == _errors(mixed)
 
 
+def test_versions_are_named_where_no_cell_is_mixed(run):
+    """A run that went on after a change of the code has cells of either version."""
+    run(replace(GRID, rounds=0))
+    assert run().versions == {"one": ERROR_CELLS}
+    later = run(replace(GRID, vary=("epsilon",), rounds=0), info=replace(INFO, code="two"))
+    assert later.mixed_cells == ()
+    assert later.versions["one"] == ERROR_CELLS
+    assert {later.find_versions(key) for key in later.errors} == {("one",), ("two",)}
+
+
+def test_many_lists_are_drawn_and_kept_in_batches(run, tmp_path, monkeypatch):
+    """The lists are those of one batch, and an interrupt within a cell keeps its first batches."""
+
+    def stop(progress):
+        if progress.done == 2:
+            raise KeyboardInterrupt
+
+    grid = replace(GRID, trials=5, rounds=0)
+    whole = run(grid, name="whole")
+    monkeypatch.setattr(module, "_BATCH", 2)
+    with pytest.raises(KeyboardInterrupt):
+        run(grid, watch=stop)
+    assert count_trials(tmp_path / "results") == 4
+    assert _errors(run(grid)) == _errors(whole)
+
+
 def test_all_programs_and_settings_take_turns(run):
     """A round goes over all cells before the next begins."""
     seen = []
@@ -151,21 +178,40 @@ def test_a_folder_has_one_run_at_a_time(tmp_path):
 def test_a_foreign_file_is_refused(tmp_path):
     """It is not overwritten."""
     (tmp_path / "results.sqlite").write_bytes(b"not a database, but long enough to look at" * 9)
-    with pytest.raises(OutputError, match="cannot be read"), open_store(tmp_path):
+    with pytest.raises(OutputError, match="cannot be used"), open_store(tmp_path):
         pass
     with pytest.raises(OutputError, match="must be a folder with results"), open_store(tmp_path / "no", new=False):
         pass
 
 
-def test_the_plan_knows_how_long_the_rest_takes():
+def test_a_damaged_file_is_reported_and_stays(run, tmp_path):
+    """Damage in the middle is seen when the trials are read."""
+    run(replace(GRID, trials=64, rounds=0))
+    path = tmp_path / "results" / "results.sqlite"
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 3 :] = bytes(len(damaged) - len(damaged) // 3)
+    path.write_bytes(damaged)
+    with pytest.raises(OutputError, match=r"cannot be used \("), open_store(tmp_path / "results", new=False) as store:
+        read_results(store)
+    assert path.read_bytes() == damaged
+
+
+def test_a_folder_that_cannot_be_locked_is_refused(tmp_path):
+    """As one that cannot be written to."""
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(OutputError, match="that can be written to"), lock_folder(tmp_path):
+        pass
+
+
+def test_the_schedule_knows_how_long_the_rest_takes():
     """A cell goes on as it began; one without a round costs as much for each item and place as its program."""
     grid = Grid(datasets=("games",), vary=("k",), rounds=10, seconds=30)
     from shortlist.paper.experiment.grid import list_programs
 
     cells = grid.time_cells(list_programs(released=False), {"games": 100})
     joint = [cell for cell in cells if cell.contender == "published-joint"][:2]
-    plan = Plan(grid, {"games": 100})
-    plan.start(joint[0], [1.0, 1.0])
-    plan.start(joint[1], [])
-    assert plan.left == pytest.approx(8 * 1.0 + 10 * 2.0)
-    assert plan.rounds(joint[0]) == 2
+    schedule = Schedule(grid, {"games": 100})
+    schedule.start(joint[0], [1.0, 1.0])
+    schedule.start(joint[1], [])
+    assert schedule.left == pytest.approx(8 * 1.0 + 10 * 2.0)
+    assert schedule.rounds(joint[0]) == 2

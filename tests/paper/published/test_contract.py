@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from shortlist.errors import DataError, ParameterError, ShortlistError
+from shortlist.errors import DataError, ParameterError
 from shortlist.paper import published
 from shortlist.paper.published import PUBLISHED
 
@@ -24,18 +24,17 @@ every_name = pytest.mark.parametrize("name", PUBLISHED)
 
 
 @every_name
-@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("epsilon", [0.1, 30])
-def test_names_k_distinct_items(name, shape, epsilon):
+def test_names_k_distinct_items(name, epsilon):
     """A selection names k different items, whatever the counts and the noise."""
-    counts, k = SHAPES[shape]
-    rng = np.random.default_rng(5)
-    for _ in range(10):
-        chosen = PUBLISHED[name](counts, k, epsilon, rng=rng)
-        assert chosen.dtype == np.int64
-        assert chosen.shape == (k,)
-        assert len(set(chosen.tolist())) == k
-        assert set(chosen.tolist()) <= set(range(len(counts)))
+    for shape, (counts, k) in SHAPES.items():
+        rng = np.random.default_rng(5)
+        for _ in range(10):
+            chosen = PUBLISHED[name](counts, k, epsilon, rng=rng)
+            assert chosen.dtype == np.int64, shape
+            assert chosen.shape == (k,), shape
+            assert len(set(chosen.tolist())) == k, shape
+            assert set(chosen.tolist()) <= set(range(len(counts))), shape
 
 
 @every_name
@@ -61,36 +60,35 @@ def test_same_generator_state_gives_same_items(name):
     assert first.tolist() == second.tolist()
 
 
-@every_name
 @pytest.mark.parametrize(
-    ("counts", "error"),
+    "counts",
     [
-        ([[1, 2], [3, 4]], DataError),
-        ([], DataError),
-        (1234567, DataError),
-        ([1234567.5, 2.0], DataError),
-        ([True, False], DataError),
-        ([1234567, -7654321], DataError),
-        (np.array([2**63 + 5, 1], dtype=np.uint64), DataError),
+        [[1, 2], [3, 4]],
+        [],
+        1234567,
+        [1234567.5, 2.0],
+        [True, False],
+        [1234567, -7654321],
+        np.array([2**63 + 5, 1], dtype=np.uint64),
     ],
 )
-def test_refuses_counts_that_are_not_a_histogram(name, counts, error):
+def test_refuses_counts_that_are_not_a_histogram(counts):
     """Counts are one row of non-negative integers; the error shows none of them."""
-    with pytest.raises(error) as caught:
-        PUBLISHED[name](counts, 1, 1.0, rng=np.random.default_rng(0))
-    assert isinstance(caught.value, ShortlistError)
-    assert not any(number in str(caught.value) for number in ("1234567", "7654321"))
+    for select in PUBLISHED.values():
+        with pytest.raises(DataError) as caught:
+            select(counts, 1, 1.0, rng=np.random.default_rng(0))
+        assert not any(number in str(caught.value) for number in ("1234567", "7654321"))
 
 
-@every_name
 @pytest.mark.parametrize(
     ("k", "epsilon"),
     [(0, 1), (4, 1), (-1, 1), (1.0, 1), (True, 1), (2, 0), (2, -1), (2, np.nan), (2, np.inf)],
 )
-def test_refuses_parameters_out_of_range(name, k, epsilon):
+def test_refuses_parameters_out_of_range(k, epsilon):
     """k is from 1 to d, and epsilon is a finite number above 0."""
-    with pytest.raises(ParameterError):
-        PUBLISHED[name]([3, 2, 1], k, epsilon, rng=np.random.default_rng(0))
+    for select in PUBLISHED.values():
+        with pytest.raises(ParameterError):
+            select([3, 2, 1], k, epsilon, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ def test_another_content_is_refused(tmp_path):
             (tmp_path / place / name).write_text("print('changed')\n")
     with pytest.raises(DataError, match=r"as released; .*FastTopk\.py has another content"):
         find_programs(tmp_path)
+    (tmp_path / "authors" / "DP_Parameters.py").unlink()
+    with pytest.raises(DataError, match=r"authors has no DP_Parameters\.py"):
+        find_programs(tmp_path)
 
 
 def test_comments_and_line_ends_do_not_change_a_hash(tmp_path):

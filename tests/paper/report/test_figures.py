@@ -108,6 +108,8 @@ def test_joint_without_its_sequence_step_is_beside_fastjoint(invented):
         assert np.allclose(joint.get_ydata(), 1.02)
         assert np.allclose(before.get_ydata(), 0.51)
         assert np.allclose(fastjoint.get_ydata(), 1.02)
+    alone = _panels(others.draw_without_step(invented("games", vary=("k",)), "games"))
+    assert [panel.get_xlabel() for panel in alone] == ["k"]
 
 
 def test_a_stand_in_is_labelled_in_every_panel(invented, small):

@@ -58,7 +58,7 @@ def read_vector(path: Path) -> IntArray:
     """A plain vector of counts, as NumPy saves it."""
     try:
         counts = np.load(path, allow_pickle=False)
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):
         raise DataError("{file} must be a NumPy array file, and cannot be read as one", file=path.name) from None
     if counts.ndim != 1 or counts.dtype.kind not in "iu":
         raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -26,6 +27,10 @@ MEMORY_KS = (10, 50, 100)
 _FEWER_KS = (10, 50, 100, 150, 200)
 _LARGE, _VERY_LARGE = 30_000, 100_000
 FEWEST_ROUNDS = 4
+_MOST = 1_000_000
+"""The largest number of lists and of rounds. It guards against slips of the keyboard."""
+_LARGEST_SEED = 2**63 - 1
+"""The largest integer of the results file."""
 _WATCHED_PLACES = 4_000_000
 
 
@@ -76,11 +81,14 @@ class Grid:
                 )
         if not self.vary:
             raise ParameterError("{vary} must be some of {known}", "none was given", known=", ".join(SWEEPS))
-        for name, number, least in (("trials", self.trials, 0), ("rounds", self.rounds, 0), ("seed", self.seed, 0)):
-            if number < least:
+        limits = (("trials", self.trials, _MOST), ("rounds", self.rounds, _MOST), ("seed", self.seed, _LARGEST_SEED))
+        for name, number, most in limits:
+            if not 0 <= number <= most:
                 raise ParameterError(
-                    f"{{{name}}} must be at least {{least}}", "not {number}", least=least, number=number
+                    f"{{{name}}} must be between 0 and {{most:,}}", "not {number:,}", most=most, number=number
                 )
+        if not self.trials and not self.rounds:
+            raise ParameterError("{trials} or {rounds} must be at least 1", "both are 0, so nothing would be measured")
         if not self.seconds >= 0:  # This is also true of NaN.
             raise ParameterError("{seconds} must be a number of at least 0", "not {number}", number=self.seconds)
 
@@ -107,6 +115,17 @@ class Grid:
         [True, False, True, False]
         """
         return rounds < self.rounds and (rounds < FEWEST_ROUNDS or spent < self.seconds)
+
+    def count_rounds_left(self, rounds: int, spent: float, mean: float) -> int:
+        """Count the rounds that a cell still gets if each takes `mean` seconds.
+
+        >>> grid = Grid(datasets=("games",), rounds=20, seconds=30)
+        >>> [grid.count_rounds_left(rounds, spent, 2.0) for rounds, spent in ((0, 0), (5, 25), (3, 90), (4, 90))]
+        [15, 3, 1, 0]
+        """
+        affordable = (self.seconds - spent) / mean if mean > 0 else math.inf
+        within = self.rounds if affordable >= self.rounds else rounds + max(0, math.ceil(affordable))
+        return max(0, min(self.rounds, max(within, FEWEST_ROUNDS)) - rounds)
 
     def settings(self) -> Iterator[Setting]:
         """List every setting of the sweeps. The default is in each sweep, so it may be there more than once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.paper.data.datasets import write_title
+from shortlist.paper.data.datasets import Histogram, write_title
 from shortlist.paper.experiment.contenders import CONTENDERS, Setting
 from shortlist.paper.experiment.grid import SWEEPS
 from shortlist.paper.experiment.store import NO_BETA, RunInfo, Store
@@ -53,6 +53,10 @@ class DataInfo:
     d: int
     fingerprint: str
     stand_in: bool
+
+    def matches(self, histogram: Histogram) -> bool:
+        """Whether these counts are the ones that were measured."""
+        return self.fingerprint == histogram.fingerprint
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,14 +134,20 @@ class Results:
         )
 
     @cached_property
+    def versions(self) -> dict[str, int]:
+        """The versions of the code that measured the trials, and in how many cells each has a trial."""
+        return dict(Counter(code for key in {*self.errors, *self.times} for code in self.find_versions(key)))
+
+    def find_versions(self, key: Key) -> tuple[str, ...]:
+        """The versions of the code that measured the trials of a cell, oldest first."""
+        found = (cells.get(key) for cells in (self.errors, self.times))
+        runs = sorted(run for trials in found if trials is not None for run in trials.runs)
+        return tuple(dict.fromkeys(self.tables.runs[run].code for run in runs))
+
+    @cached_property
     def mixed_cells(self) -> tuple[Key, ...]:
         """The cells whose trials were measured by more than one version of the code."""
-        found = []
-        for cells in (self.errors, self.times):
-            for key, trials in cells.items():
-                if len({self.tables.runs[run].code for run in trials.runs}) > 1:
-                    found.append(key)
-        return tuple(dict.fromkeys(found))
+        return tuple(key for key in dict.fromkeys((*self.errors, *self.times)) if len(self.find_versions(key)) > 1)
 
 
 def read_results(store: Store) -> Results:

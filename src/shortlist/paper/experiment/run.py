@@ -36,6 +36,9 @@ class Progress:
     """The estimated seconds that the step still takes. It is None before anything is known."""
 
 
+_BATCH = 4_096
+"""How many lists are drawn between two writes to the store. It bounds the memory that a large run takes."""
+
 Watch = Callable[[Progress], None]
 
 
@@ -77,12 +80,17 @@ class Run:
     def _draw_errors(self) -> None:
         held = {key: len(found.linf) for key, found in read_results(self._store).errors.items()}
         cells = self._grid.error_cells(self._contenders)
-        missing = [(cell, range(held.get(_key(cell), 0), self._grid.trials)) for cell in cells]
-        missing = [(cell, trials) for cell, trials in missing if trials]
+        missing = [
+            (cell, range(start, min(start + _BATCH, self._grid.trials)))
+            for cell in cells
+            for start in range(held.get(_key(cell), 0), self._grid.trials, _BATCH)
+        ]
         started = monotonic()
         for done, (cell, trials) in enumerate(missing):
             left = (monotonic() - started) / done * (len(missing) - done) if done else None
             self._show("errors", done, len(missing), str(cell), left)
+            if cell in self._failed:
+                continue  # Trials are numbered without gaps.
             with self._record_failure(cell):
                 histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
                 seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
@@ -113,19 +121,19 @@ class Run:
         self._warm_up()
         cells = self._grid.time_cells(self._contenders, self._sizes)
         held = read_results(self._store).times
-        plan = Plan(self._grid, self._sizes)
+        schedule = Schedule(self._grid, self._sizes)
         for cell in cells:
             found = held.get(_key(cell))
-            plan.start(cell, [] if found is None else found.wall.tolist())
+            schedule.start(cell, [] if found is None else found.wall.tolist())
         for round_number in range(self._grid.rounds):
             for cell in cells:
-                if plan.rounds(cell) == round_number and plan.wants(cell) and cell not in self._failed:
-                    left = plan.left
-                    total = plan.spent + (left or 1.0)
-                    self._show("times", plan.spent, total, f"round {round_number + 1}, {cell}", left)
+                if schedule.rounds(cell) == round_number and schedule.wants(cell) and cell not in self._failed:
+                    left = schedule.left
+                    total = schedule.spent + (left or 1.0)
+                    self._show("times", schedule.spent, total, f"round {round_number + 1}, {cell}", left)
                     with self._record_failure(cell):
-                        plan.add(cell, self._time(cell, round_number))
-        self._show("times", plan.spent, plan.spent, "")
+                        schedule.add(cell, self._time(cell, round_number))
+        self._show("times", schedule.spent, schedule.spent, "")
 
     def _time(self, cell: Cell, trial: int) -> float:
         histogram, seed = self._histograms[cell.dataset], cell.seed(self._grid.seed, trial)
@@ -160,7 +168,7 @@ class Run:
         self._watch(Progress(step=step, done=done, total=total, current=current, failures=self._failures, left=left))
 
 
-class Plan:
+class Schedule:
     """How many rounds each cell has, how long they took, and how long the rest will take."""
 
     def __init__(self, grid: Grid, sizes: Mapping[str, int]) -> None:
@@ -212,15 +220,9 @@ class Plan:
         left = 0.0
         for cell, walls in self._walls.items():
             guess = rates.get(cell.contender, other) * self._sizes[cell.dataset] * cell.setting.k
-            left += self._left(walls, float(np.mean(walls)) if walls else guess)
+            mean = float(np.mean(walls)) if walls else guess
+            left += mean * self._grid.count_rounds_left(len(walls), sum(walls), mean)
         return left
-
-    def _left(self, walls: list[float], mean: float) -> float:
-        rounds, spent = len(walls), sum(walls)
-        seconds = 0.0
-        while self._grid.wants_round(rounds, spent):
-            rounds, spent, seconds = rounds + 1, spent + mean, seconds + mean
-        return seconds
 
 
 def compute_errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:

@@ -30,6 +30,8 @@ CREATE TABLE tails ({_CELL}, tau INTEGER, log_probability REAL, run INTEGER, {_K
 CREATE TABLE failures ({_CELL}, failure TEXT, run INTEGER, {_KEY};
 """
 TRIALS = ("errors", "times", "memory", "tails", "failures")
+_PATIENCE = 60.0
+"""How many seconds to wait while another process uses the file."""
 NO_BETA = 0.0
 """Stands for an absent beta in the file, because a key has no empty fields."""
 
@@ -55,12 +57,13 @@ class Store:
         self._run = 0
         fresh = not self.path.exists()
         try:
-            self._file = sqlite3.connect(self.path)
+            # A report may read for some time while a run wants to write.
+            self._file = sqlite3.connect(self.path, timeout=_PATIENCE)
             if fresh:
                 self._file.executescript(f"PRAGMA user_version = {_SCHEMA};{_TABLES}")
             known = self._file.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
-            raise _not_ours(self.path, type(error).__name__) from None
+            raise _not_ours(self.path, str(error)) from None
         if known != _SCHEMA:
             raise _not_ours(self.path, "another schema")
 
@@ -68,7 +71,7 @@ class Store:
         """Start a run. Refuse other data or another seed than those of the earlier trials."""
         for each in histograms:
             row = (each.dataset.name, len(each.counts), each.fingerprint, int(each.origin is None), seed)
-            found = self._file.execute("SELECT * FROM data WHERE dataset = ?", row[:1]).fetchone()
+            found = self._execute("SELECT * FROM data WHERE dataset = ?", row[:1]).fetchone()
             if found is not None and tuple(found) != row:
                 raise OutputError(
                     "{output} must be empty or hold results of the same data and seed",
@@ -77,10 +80,10 @@ class Store:
                     path=self.path,
                     what="another seed" if found[:4] == row[:4] else f"another {each.dataset.name}",
                 )
-            self._file.execute("INSERT OR IGNORE INTO data VALUES (?, ?, ?, ?, ?)", row)
+            self._execute("INSERT OR IGNORE INTO data VALUES (?, ?, ?, ?, ?)", row)
         values = (info.started, info.command, info.code, info.release, info.machine, info.released)
-        self._run = int(self._file.execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0)
-        self._file.commit()
+        self._run = int(self._execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0)
+        self.flush()
 
     def add(self, table: str, cell: Cell, trials: Iterable[tuple[object, ...]]) -> None:
         """Store trials of a cell. The first entry of each is its number. They reach the disk within a second."""
@@ -89,14 +92,15 @@ class Store:
         rows = [(*key, *trial, self._run) for trial in trials]
         if rows:
             marks = ", ".join("?" * len(rows[0]))
-            self._file.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
+            with self._report_damage():
+                self._file.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
         if monotonic() - self._written > 1:
             self.flush()
 
     def clear_failure(self, cell: Cell) -> None:
         """Remove an earlier failure of a cell before it is tried again."""
         at = cell.setting
-        self._file.execute(
+        self._execute(
             "DELETE FROM failures WHERE dataset = ? AND contender = ? AND k = ? AND epsilon = ? AND beta = ?",
             (cell.dataset, cell.contender, at.k, at.epsilon, NO_BETA if at.beta is None else at.beta),
         )
@@ -106,22 +110,38 @@ class Store:
         cell = "dataset, contender, k, epsilon, beta"
         for table in TRIALS:
             others = f"SELECT {cell} FROM {table} WHERE run IN (SELECT run FROM runs WHERE code <> ?)"
-            self._file.execute(f"DELETE FROM {table} WHERE ({cell}) IN ({others})", (code,))
-        self._file.commit()
+            self._execute(f"DELETE FROM {table} WHERE ({cell}) IN ({others})", (code,))
+        self.flush()
 
     def select(self, query: str) -> Iterator[tuple[object, ...]]:
         """Return the rows of a query."""
-        return iter(self._file.execute(query))
+        with self._report_damage():
+            yield from self._file.execute(query)
 
     def flush(self) -> None:
         """Write all trials to the disk."""
-        self._file.commit()
+        with self._report_damage():
+            self._file.commit()
         self._written = monotonic()
 
     def close(self) -> None:
         """Write all trials to the disk and close the file."""
-        self._file.commit()
-        self._file.close()
+        try:
+            self.flush()
+        finally:
+            self._file.close()
+
+    @contextmanager
+    def _report_damage(self) -> Iterator[None]:
+        """Say which file cannot be read or written: it may be damaged, or the disk full."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise _not_ours(self.path, str(error)) from None
+
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        with self._report_damage():
+            return self._file.execute(statement, values)
 
 
 @contextmanager
@@ -146,7 +166,11 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Lock a folder against a second run, on systems with file locks."""
     _make_folder(folder)
-    with (folder / ".lock").open("w") as lock:
+    try:
+        file = (folder / ".lock").open("w")
+    except OSError as error:
+        raise _no_folder(folder, error) from None
+    with file as lock:
         try:
             import fcntl
 
@@ -176,17 +200,21 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(
-            "{output} must name a folder",
-            "{folder} cannot be one ({reason})",
-            folder=folder,
-            reason=type(error).__name__,
-        ) from None
+        raise _no_folder(folder, error) from None
+
+
+def _no_folder(folder: Path, error: OSError) -> OutputError:
+    return OutputError(
+        "{output} must name a folder that can be written to",
+        "{folder} is not one ({reason})",
+        folder=folder,
+        reason=type(error).__name__,
+    )
 
 
 def _not_ours(path: Path, reason: str) -> OutputError:
     return OutputError(
-        "{path} must be results of this command, and cannot be read ({reason})",
+        "{path} must be results of this command, and cannot be used ({reason})",
         hint="pass another folder by {output}",
         path=path,
         reason=reason,

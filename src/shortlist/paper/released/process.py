@@ -69,7 +69,7 @@ class Released:
         except OSError:
             line = ""
         if not line:
-            raise DataError("the released programs must answer", "their process ended")
+            raise DataError("the released programs must answer", "their process ended ({python})", python=self._python)
         answer: dict[str, Any] = json.loads(line)
         if "failure" in answer:
             raise DataError("the released program failed", "{failure}", failure=answer["failure"])

@@ -43,10 +43,13 @@ def find_programs(folder: Path) -> Programs:
     """Find both programs in a folder or up to three folders below it, and check their hashes."""
     if not folder.is_dir():
         raise DataError("{released} must name a folder", "{folder} is not one", folder=folder)
-    fastjoint = _find(folder, "FastTopk.py", AUTHORS)
-    dp_topk = _find(folder, "baseline_mechanisms.py", GOOGLE)
+    fastjoint = _find(folder, "FastTopk.py")
+    dp_topk = _find(folder, "baseline_mechanisms.py")
     wanted = [*((fastjoint / name, found) for name, found in _AUTHORS_FILES.items())]
     wanted += [(dp_topk / name, found) for name, found in _GOOGLE_FILES.items()]
+    for path, _ in wanted:
+        if not path.is_file():
+            raise _not_found(path.parent, path.name)
     hashes = {}
     for path, expected in wanted:
         hashes[path.name] = hash_program(path)[: len(expected)]
@@ -58,7 +61,7 @@ def find_programs(folder: Path) -> Programs:
                 path=path,
                 actual=hashes[path.name],
                 known=expected,
-                address=AUTHORS if path.name in _AUTHORS_FILES else GOOGLE,
+                address=_address(path.name),
             )
     return Programs(fastjoint=fastjoint, dp_topk=dp_topk, hashes=hashes)
 
@@ -73,18 +76,26 @@ def hash_program(path: Path) -> str:
     return hashlib.sha256(("\n".join(kept) + "\n").encode()).hexdigest()
 
 
-def _find(folder: Path, name: str, address: str) -> Path:
+def _find(folder: Path, name: str) -> Path:
     for place in _list_folders(folder, _DEPTH):
         if (place / name).is_file():
             return place
-    raise DataError(
+    raise _not_found(folder, name)
+
+
+def _not_found(folder: Path, name: str) -> DataError:
+    return DataError(
         "{released} must name a folder with the released programs",
         "{folder} has no {name}",
         hint="clone {address} into it",
         folder=folder,
         name=name,
-        address=address,
+        address=_address(name),
     )
+
+
+def _address(name: str) -> str:
+    return AUTHORS if name in _AUTHORS_FILES else GOOGLE
 
 
 def _list_folders(folder: Path, depth: int) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from shortlist.paper.report.figures.others import draw_gaps, draw_speed_ups, dra
 from shortlist.paper.report.figures.style import AXES, save
 from shortlist.paper.report.figures.sweeps import draw_sweep, draw_today
 from shortlist.paper.report.page import write_page
+from shortlist.paper.report.page.notes import write_notes
 from shortlist.paper.report.verdict import SIDES, Finding, count_verdicts, judge_claims
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
-    """Write `figures/*.png`, `figures/*.svg`, `verdict.md` and `report.html`; return the verdict."""
+    """Write `figures/*.png`, `figures/*.svg`, `verdict.md`, `notes.md` and `report.html`; return the verdict."""
     findings = judge_claims(results)
     drawn = folder / "figures"
     try:
@@ -35,6 +36,7 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
         for kind in ("png", "svg"):
             write_whole(drawn / f"{name}.{kind}", partial(save, figure, kind=kind), force=True)
     _write(folder / "verdict.md", write_verdict(findings))
+    _write(folder / "notes.md", write_notes())
     _write(folder / "report.html", write_page(results, histograms, findings))
     return findings
 

@@ -198,6 +198,8 @@ def test_games_must_lie_between_the_peels(judged):
     assert judged("games", error=curve).holding is Holding.YES
     assert judged("games", error=lambda c, d, at: 5 if at.epsilon == 4 else curve(c, d, at)).holding is Holding.YES
     assert judged("games", "books").holding is Holding.UNTESTED
+    assert judged("games", "games", "books").holding is Holding.UNTESTED
+    assert judged("games", vary=("k",)).holding is Holding.UNTESTED
 
 
 def test_time_must_fall_with_epsilon(judged):

@@ -69,12 +69,14 @@ def draw_speed_up(panel: Axes, results: Results, dataset: str) -> None:
 
 
 def draw_without_step(results: Results, dataset: str) -> Figure:
-    """The time of Joint without its sequence step, and of FastJoint with it, along each sweep."""
+    """The time of Joint without its sequence step, and of FastJoint with it, along each sweep that was run."""
     name = f"{results.title(dataset)}: Joint without its sequence step (Figure 7 of the paper)"
     title = f"{name}; {count_rounds(results, dataset)}"
-    figure, panels = make_panels(1, 3, title=title, legend=0.6)
-    for panel, vary in zip(panels, AXES, strict=True):
+    sweeps = [vary for vary in AXES if results.has_sweep(vary)] or list(AXES)
+    figure, panels = make_panels(1, len(AXES), title=title, legend=0.6)
+    for panel, vary in zip(panels, sweeps, strict=False):
         draw_without_step_panel(panel, results, dataset, vary)
+    _hide(panels[len(sweeps) :])
     return add_legend(figure, panels, columns=3)
 
 

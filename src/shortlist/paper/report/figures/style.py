@@ -58,12 +58,13 @@ def finish(panel: Axes, *, title: str, vary: str, measure: str, log: bool = True
 
 
 def use_whole_decades(panel: Axes) -> None:
-    """Let the axis end at powers of ten, with some space below, so that ticks need no minor labels."""
-    low, high = np.log10(panel.dataLim.intervaly)
-    if not np.isfinite([low, high]).all():
+    """Let the axis run just past powers of ten, so that ticks need no minor labels and no marker is cut."""
+    limits = np.asarray(panel.dataLim.intervaly)
+    if not np.isfinite(limits).all() or limits.min() <= 0:  # Nothing was drawn.
         return
+    low, high = np.log10(limits)
     panel.yaxis.minorticks_off()
-    panel.set_ylim(10.0 ** (np.floor(low) - 0.1), 10.0 ** max(np.ceil(high), np.floor(low) + 1))
+    panel.set_ylim(10.0 ** (np.floor(low) - 0.1), 10.0 ** (max(np.ceil(high), np.floor(low) + 1) + 0.1))
 
 
 def make_panels(rows: int, columns: int, *, title: str = "", legend: float = 0.0) -> tuple[Figure, list[Axes]]:

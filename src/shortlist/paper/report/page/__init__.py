@@ -85,10 +85,11 @@ def _summary(results: Results) -> str:
         )
     if results.tables.failures:
         lines.append(f"<strong>{len(results.tables.failures)} cells failed</strong>; they are listed below.")
-    if results.mixed_cells:
+    if len(results.versions) > 1:
+        counts = ", ".join(f"{escape(code)} in {count} cells" for code, count in results.versions.items())
         lines.append(
-            f"<strong>{len(results.mixed_cells)} cells hold trials of more than one version of the code</strong>; the "
-            "last column of the tables marks them."
+            f"<strong>The trials come from {len(results.versions)} versions of the code</strong>: {counts}. "
+            f"{len(results.mixed_cells)} cells hold trials of more than one. The last column of the tables names them."
         )
     return "\n".join(f"<p>{line}</p>" for line in lines)
 

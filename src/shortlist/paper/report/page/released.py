@@ -51,9 +51,11 @@ def _repeats(results: Results) -> str:
     if not found:
         return said
     rows: list[list[Entry]] = []
-    for (dataset, k, epsilon), (lists, total, most) in found.items():
+    for (dataset, k, epsilon), (lists, total, most) in sorted(
+        found.items(), key=lambda entry: (results.datasets.index(entry[0][0]), *entry[0][1:])
+    ):
         title = results.title(dataset)
-        share = (f"{lists} of {total}", lists / total)
+        share = (f"{lists:,} of {total:,}", lists / total)
         rows.append([(title, title), (str(k), k), (f"{epsilon:g}", epsilon), share, (str(most), most)])
     heads = ("data set", "k", "ε", "lists with a repeat", "most repeats in one list")
     return said + write_sortable(heads, rows)

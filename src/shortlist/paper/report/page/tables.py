@@ -179,8 +179,8 @@ def _cell(results: Results, key: Key) -> list[Entry]:
     entries.append(_number(None if times is None else len(times.cpu)))
     entries += _quartiles(None if times is None else 1e3 * times.cpu)
     entries.append(_number(None if times is None else 1e3 * float(np.median(times.wall))))
-    runs = (errors.runs if errors else frozenset()) | (times.runs if times else frozenset())
-    entries.append(_number(len({results.tables.runs[run].code for run in runs})))
+    versions = ", ".join(code[:6] for code in results.find_versions(key))
+    entries.append((versions, versions))
     return entries
 
 

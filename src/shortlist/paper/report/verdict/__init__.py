@@ -18,14 +18,14 @@ CLAIMS = (
     ),
     Claim(
         place="5, varying k",
-        text="FastJoint is slower than CDP-Peel.",
+        text="FastJoint is slower than CDP-Peel; …",
         rule="FastJoint's time over CDP-Peel's in the same round is above 1 at every k of every data set",
         judge=speed.slower_than_cdp_peel,
     ),
     Claim(
         place="5, varying k",
         text="We observe “jumps” in running time of Joint on the games and food datasets. … the current Python "
-        "implementation of the sequence sampling step … introduces instability in the running time.",
+        "implementation of the Sequence Sampling step of Joint … introduces instability in the running time.",
         rule="at the largest jump between neighbouring k, beyond growth in proportion to k, the factor is smaller "
         "without the step in the same round",
         judge=speed.jumps_come_from_the_step,
@@ -132,8 +132,8 @@ CLAIMS = (
         judge=accuracy.others_are_dominated,
     ),
     Claim(
-        place="4, Theorem 4.1",
-        text="The probability of FastJoint sampling an s with loss at least τ is at most β.",
+        place="4, Theorem 4.1 and Lemma 4.6",
+        text="The probability of [FastJoint] sampling an s with [loss] ≥ τ is at most β.",
         rule="the probability, computed from the subset sizes at every data set and setting, is at most β; no chance "
         "enters",
         judge=bounds.pruning_is_improbable,

@@ -63,19 +63,19 @@ def good_where_gaps_are_large(results: Results, side: Side) -> Judgement:
 def good_on_news_and_not_on_games(results: Results, side: Side) -> Judgement:
     """On news better than both peels at every ε; on games better than PNF-Peel and worse than CDP-Peel."""
     fast, pnf, cdp = (side.errors[law] for law in ("fastjoint", "pnf-peel", "cdp-peel"))
+    swept = [name for name in results.real if len(results.errors_along(name, fast, "epsilon")) > 1]
+    if not {"news", "games"} <= {*swept}:
+        return Judgement.untested("errors were not drawn along ε on both news and games as real data")
     pairs = {"news": ((pnf, fast), (cdp, fast)), "games": ((pnf, fast), (fast, cdp))}
     comparisons: list[Comparison] = []
     said = []
     for name, claims in pairs.items():
-        if name in results.real:
-            for larger, smaller in claims:
-                comparisons += compare_errors(results, name, larger, smaller, SWEEPS["epsilon"], "epsilon")
-            for law, other in (("PNF-Peel", pnf), ("CDP-Peel", cdp)):
-                values = compare_medians(results, name, fast, other, SWEEPS["epsilon"])
-                if values:
-                    said.append(f"{name}: median ℓ∞ + 1 over {law}'s {write_spread(values)}")
-    if not comparisons:
-        return Judgement.untested(_NO_DATA)
+        for larger, smaller in claims:
+            comparisons += compare_errors(results, name, larger, smaller, SWEEPS["epsilon"], "epsilon")
+        for law, other in (("PNF-Peel", pnf), ("CDP-Peel", cdp)):
+            values = compare_medians(results, name, fast, other, SWEEPS["epsilon"])
+            if values:
+                said.append(f"{name}: median ℓ∞ + 1 over {law}'s {write_spread(values)}")
     return judge_comparisons(comparisons, "; ".join(said))
 
 
