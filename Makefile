@@ -25,10 +25,9 @@ check: .venv/.ready ## Lint, check the format and the types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: .venv/.ready ## Measure the speed of selection, as ratios inside one run, and how its cost grows
-	@$(BIN)/python benchmarks/selection.py
-	@$(BIN)/python benchmarks/growth.py
-	@$(BIN)/python benchmarks/memory.py
+bench: .venv/.ready ## Measure speed and growth, beside other libraries, and write docs/performance.md
+	@.ci/setup bench
+	@$(BIN)/python benchmarks/report.py
 
 mutations: .venv/.ready ## Break decisive lines one at a time, and see that a test fails each time
 	@$(BIN)/python tests/support/mutations.py

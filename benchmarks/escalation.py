@@ -12,7 +12,8 @@ import time
 
 import numpy as np
 
-from selection import real, synthetic
+from histograms import real
+from selection import synthetic
 from shortlist import Joint, SystemBits
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.joint import mixture

@@ -2,6 +2,7 @@
 
     python benchmarks/growth.py                     all three, as tables with fitted slopes
     python benchmarks/growth.py k                   only one of them: k, d or epsilon
+    python benchmarks/growth.py mechanisms          every mechanism beside joint, on real histograms, k = 100 and 200
     python benchmarks/growth.py --plots FOLDER      and draw each on logarithmic axes, as FOLDER/growth-k.svg and so on
 
 A time is the processor time of the whole process from counts to indices, with the operating system's randomness. It is
@@ -14,17 +15,19 @@ from __future__ import annotations
 import argparse
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from histograms import FAMILIES, MECHANISMS, Counts, make_counts, real_and_zipf
 from shortlist import top_k
 
-Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
+FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-FAMILIES = ("Zipf", "dense", "low", "equal", "huge")
+LIMITS = {"cdp-peel": 2, "pnf-peel": 2, "subset": 3, "auto": 3, "noisy-counts": 3}
+"""The aim for each mechanism: how many times the time of joint it may take."""
 
 
 @dataclass(frozen=True)
@@ -44,34 +47,24 @@ class Line:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=["k", "d", "epsilon", []], default=[])
+    parser.add_argument("what", nargs="*", choices=["k", "d", "epsilon", "mechanisms", []], default=[])
     parser.add_argument("--plots", type=Path)
+    parser.add_argument("--format", choices=["svg", "png"], default="svg")
     parser.add_argument("--turns", type=int, default=5)
     arguments = parser.parse_args()
     top_k(make_counts("Zipf", 20_000), k=10, epsilon=1)  # imports what is imported on first use
     kinds = {"k": (k_lines, "k"), "d": (d_lines, "items d"), "epsilon": (epsilon_lines, "1/ε")}
-    for what in arguments.what or kinds:
+    if "mechanisms" in arguments.what:
+        compare_mechanisms(arguments.turns)
+    for what in (each for each in arguments.what or kinds if each != "mechanisms"):
         make_lines, axis = kinds[what]
         results = {line.name: line.measure(arguments.turns) for line in make_lines()}
         print_table(axis, results)
+        if what == "epsilon":
+            print_largest(results)
         if arguments.plots:
-            draw(axis, results, arguments.plots / f"growth-{what}.svg")
-
-
-def make_counts(family: str, d: int) -> Counts:
-    """Zipf: few large counts. Dense: many near the top. Low: hardly any votes, all ties. Huge: far apart."""
-    rng = np.random.default_rng(d)
-    match family:
-        case "Zipf":
-            return rng.permutation((100 * d / np.arange(10, d + 10)).astype(np.int64))
-        case "dense":
-            return rng.integers(0, 10 * d, size=d)
-        case "low":
-            return rng.poisson(2.0, size=d)
-        case "equal":
-            return np.full(d, 7)
-        case _:
-            return rng.integers(0, 2**62, size=d)
+            arguments.plots.mkdir(parents=True, exist_ok=True)
+            draw(axis, results, arguments.plots / f"growth-{what}.{arguments.format}")
 
 
 def k_lines() -> Iterator[Line]:
@@ -97,9 +90,20 @@ def d_lines() -> Iterator[Line]:
 
 
 def epsilon_lines() -> Iterator[Line]:
-    """Smaller and smaller epsilons, for every exact mechanism that needs no further parameter."""
+    """Smaller and smaller epsilons, for every exact mechanism."""
     inverse = {1.0: "1", 10.0: "0.1", 1e3: "1e-3", 1e6: "1e-6"}
-    for mechanism in ("joint", "margin-joint", "fastjoint", "pnf-joint", "subset", "pnf-peel", "auto"):
+    names = (
+        "joint",
+        "margin-joint",
+        "fastjoint",
+        "pnf-joint",
+        "subset",
+        "pnf-peel",
+        "cdp-peel",
+        "noisy-counts",
+        "auto",
+    )
+    for mechanism in names:
         for family in ("Zipf", "dense"):
             counts = make_counts(family, 10**5)
             yield Line(
@@ -112,14 +116,63 @@ def epsilon_lines() -> Iterator[Line]:
 
 
 def measure_one(counts: Counts, k: int, epsilon: str, mechanism: str, turns: int) -> float:
-    seconds = []
     gc.disable()
-    for _ in range(turns):
-        begin = time.process_time()
-        top_k(counts, k=k, epsilon=epsilon, mechanism=mechanism)
-        seconds.append(time.process_time() - begin)
+    seconds = [processor_time(lambda: run(counts, k, epsilon, mechanism)) for _ in range(turns)]
     gc.enable()
     return float(np.median(seconds))
+
+
+def run(counts: Counts, k: int, epsilon: str, mechanism: str) -> None:
+    top_k(counts, k=k, epsilon=epsilon, mechanism=mechanism, **MECHANISMS[mechanism])
+
+
+def processor_time(call: Callable[[], object], times: int = 1) -> float:
+    begin = time.process_time()
+    for _ in range(times):
+        call()
+    return (time.process_time() - begin) / times
+
+
+def compare_mechanisms(turns: int) -> None:
+    """Time every mechanism beside joint at epsilon 1. A ratio is the median of the ratios of all turns."""
+    names = list(LIMITS)
+    print(
+        "| counts | d | k | joint, ms | " + " | ".join(f"{name} / joint" for name in names) + " | cdp-peel / Gumbel |"
+    )
+    print("|---" * (len(names) + 5) + "|")
+    largest = dict.fromkeys(names, 0.0)
+    for name, counts in real_and_zipf():
+        for k in (100, 200):
+            seconds = take_turns(counts, k, ["joint", *names], turns)
+            ratios = {each: float(np.median(seconds[each] / seconds["joint"])) for each in names}
+            largest = {each: max(largest[each], ratio) for each, ratio in ratios.items()}
+            row = [name, f"{len(counts):,}", str(k), f"{np.median(seconds['joint']) * 1e3:.3g}"]
+            row += [f"{ratio:.2f}" for ratio in ratios.values()]
+            row.append(f"{np.median(seconds['cdp-peel'] / seconds['Gumbel']):.2f}")
+            print("| " + " | ".join(row) + " |", flush=True)
+    print()
+    for name, limit in LIMITS.items():
+        verdict = "reached" if largest[name] <= limit else "missed"
+        print(f"- `{name}`: at most {largest[name]:.2f} × `joint` (aim {limit}: {verdict})")
+
+
+def take_turns(counts: Counts, k: int, names: list[str], turns: int) -> dict[str, FloatArray]:
+    """Time each mechanism, and one-shot Gumbel noise in NumPy, three times in a row in every turn but the first."""
+    rng, d = np.random.default_rng(0), len(counts)
+    calls: dict[str, Callable[[], object]] = {
+        name: lambda name=name: run(counts, k, "1", name)  # type: ignore[misc]
+        for name in names
+    }
+    calls["Gumbel"] = lambda: np.argpartition(counts + rng.gumbel(scale=2.0, size=d), d - k)[d - k :]
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    gc.disable()
+    for turn in range(turns + 1):
+        for name, call in calls.items():
+            taken = processor_time(call, times=3)
+            if turn:
+                seconds[name].append(taken)
+    gc.enable()
+    return {name: np.array(values) for name, values in seconds.items()}
 
 
 def fit_slope(results: dict[float, float]) -> float:
@@ -138,21 +191,40 @@ def print_table(axis: str, results: dict[str, dict[float, float]]) -> None:
     print()
 
 
+def print_largest(results: dict[str, dict[float, float]]) -> None:
+    """Say how many times as long the smallest epsilons take as epsilon 1."""
+    ratios = {name: max(times[1e3], times[1e6]) / times[1.0] for name, times in results.items()}
+    worst = max(ratios, key=ratios.__getitem__)
+    verdict = "reached" if ratios[worst] <= 20 else "missed"
+    print(f"At ε = 10⁻³ and 10⁻⁶: at most {ratios[worst]:.1f} × the time at ε = 1 ({worst}; aim 20: {verdict}).")
+
+
 def draw(axis: str, results: dict[str, dict[float, float]], path: Path) -> None:
+    """Draw times on logarithmic axes, with the slope of each line in its label."""
     import matplotlib
 
-    matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "shortlist"
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    axes = figure.subplots()
+    groups = list(dict.fromkeys(name.split(", ")[0] for name in results))
+    endings = list(dict.fromkeys(name.split(", ")[1] for name in results))
     for name, times in results.items():
-        axes.loglog(list(times), [seconds * 1e3 for seconds in times.values()], ".-", label=name)
+        group, ending = name.split(", ")
+        axes.loglog(
+            list(times),
+            [seconds * 1e3 for seconds in times.values()],
+            color=matplotlib.colormaps["tab10"](groups.index(group) % 10),
+            linestyle=["-", "--", ":"][endings.index(ending) % 3],
+            marker=".",
+            label=f"{name} (slope {fit_slope(times):.2f})",
+        )
     axes.set_xlabel(axis)
     axes.set_ylabel("processor time, ms")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize="x-small", ncols=2)
-    figure.savefig(path, metadata={"Date": None})
+    figure.legend(fontsize="x-small", loc="outside right upper", handlelength=4)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 if __name__ == "__main__":

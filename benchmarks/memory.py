@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from histograms import make_counts
 from shortlist import top_k
 
 
@@ -32,13 +33,6 @@ def main(d: int, kinds: list[str]) -> None:
             tracemalloc.stop()
             ours, ratio = np.median([a for a, _ in pairs]), np.median([a / b for a, b in pairs])
             print(f"| {kind} | {name} | {ours * 1e3:.3g} | {ratio:.1f} | {extra:.2f} |", flush=True)
-
-
-def make_counts(name: str, d: int, largest: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    rng = np.random.default_rng(d)
-    if name == "Zipf":
-        return rng.permutation(np.minimum(100 * d / np.arange(10, d + 10), largest).astype(np.int64))
-    return rng.integers(0, min(10 * d, largest), size=d) if name == "dense" else rng.poisson(2.0, size=d)
 
 
 def run(counts: object) -> None:

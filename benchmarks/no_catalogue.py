@@ -2,6 +2,7 @@
 
     python benchmarks/no_catalogue.py                 games and food5core, k = 10, 50, 100
     python benchmarks/no_catalogue.py --draws 11      fewer draws
+    python benchmarks/no_catalogue.py --data games -k 10
 
 For each cell: the mean recall, and in brackets the mean number of items in the list. Recall is the share of the true
 top k that is in the list. ε = 1 and δ = 10⁻⁶. `threshold` and `noisy-counts` count 20 votes of each person at most; the
@@ -44,15 +45,17 @@ ALL: dict[str, tuple[Callable[[int], Mechanism], int | None]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=31)
-    draws = parser.parse_args().draws
+    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("-k", nargs="+", type=int, default=list(SIZES))
+    options = parser.parse_args()
     print("| votes | k | " + " | ".join(ALL) + " |")
     print("|---" * (len(ALL) + 2) + "|")
-    for name, (person, item) in DATA.items():
-        path = find_votes(name)
+    for name in options.data:
+        (person, item), path = DATA[name], find_votes(name)
         tallies = {cap: observe(path, person=person, item=item, votes_per_person=cap) for cap in (None, CAP)}
         true = read_all(tallies[None])
-        for k in SIZES:
-            cells = [measure(make(k), tallies[cap], true, draws) for make, cap in ALL.values()]
+        for k in options.k:
+            cells = [measure(make(k), tallies[cap], true, options.draws) for make, cap in ALL.values()]
             print(f"| {name} | {k} | " + " | ".join(cells) + " |", flush=True)
 
 

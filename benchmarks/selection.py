@@ -16,19 +16,16 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 
+from histograms import MECHANISMS, Counts, make_counts, real, real_and_zipf
 from shortlist import Joint, SystemBits, top_k
 from shortlist.mechanisms import build_mechanism
 from shortlist.votes.memory.arrays import ArrayTally
-
-Counts = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def main() -> None:
@@ -97,8 +94,7 @@ def compare_published() -> None:
     )
     print("|---|---|---|---|---|---|---|")
     rng = np.random.default_rng(0)
-    zipf = ("Zipf", (10**6 / np.arange(10, 166_059)).astype(np.int64))
-    for name, counts in [*real(), zipf]:
+    for name, counts in real_and_zipf():
         # The published Joint wants d × k numbers at once: the largest data set is left out.
         slow = {"published joint": lambda c=counts: PUBLISHED["joint"](c, 100, 1.0, rng=rng)} if name != "Zipf" else {}
         seconds = taking_turns(
@@ -123,7 +119,7 @@ def compare_lists() -> None:
     names = ("joint", "margin-joint", "subset", "auto")
     print("| counts | d | " + " | ".join(f"{name}, ms" for name in names) + " | subset / joint | auto / joint |")
     print("|---" * (len(names) + 4) + "|")
-    for name, counts in [*real(), ("Zipf", (10**6 / np.arange(10, 166_059)).astype(np.int64))]:
+    for name, counts in real_and_zipf():
         candidates = {
             each: lambda c=counts, each=each: [top_k(c, k=100, epsilon=1, mechanism=each) for _ in range(5)]
             for each in names
@@ -137,15 +133,7 @@ def compare_lists() -> None:
 def compare_many() -> None:
     """Time 1,000 draws at once beside single draws, in processor time: microseconds per draw, and their ratio."""
     names: dict[str, dict[str, object]] = {
-        "joint": {},
-        "margin-joint": {},
-        "fastjoint": {},
-        "pnf-joint": {},
-        "subset": {},
-        "pnf-peel": {},
-        "cdp-peel": {"delta": "1e-6"},
-        "noisy-counts": {"votes_per_person": 10},
-        "auto": {},
+        **MECHANISMS,
         "limited-domain": {"delta": "1e-6"},
         "threshold": {"delta": "1e-6", "votes_per_person": 10},
         "stable": {"delta": "1e-6"},
@@ -153,7 +141,7 @@ def compare_many() -> None:
     print("| counts | d | mechanism | single, µs | many, µs | single / many |")
     print("|---|---|---|---|---|---|")
     bits, rounds, singles, n = SystemBits(), 5, 50, 1000
-    for name, counts in [*real(), ("Zipf", (10**6 / np.arange(10, 166_059)).astype(np.int64))]:
+    for name, counts in real_and_zipf():
         for mechanism, parameters in names.items():
             built = build_mechanism(mechanism, k=100, epsilon=1, **parameters)
             prepared = built.prepare(ArrayTally(counts))
@@ -198,20 +186,11 @@ def histograms(largest: int) -> Iterator[tuple[str, Counts]]:
     yield from synthetic(largest)
 
 
-def real() -> Iterator[tuple[str, Counts]]:
-    folder = Path(os.environ.get("SHORTLIST_DATA", Path(__file__).parents[1] / ".." / "shared" / "data"))
-    for path in sorted(folder.glob("*.counts.npy")):
-        yield path.name.removesuffix(".counts.npy"), np.random.default_rng(1).permutation(np.load(path))
-
-
 def synthetic(largest: int) -> Iterator[tuple[str, Counts]]:
-    """Zipf: few large counts; dense: many counts near the top; low: hardly any votes, all ties."""
     for d in (5_000, 30_000, 300_000, 10**6, 10**7):
         if d <= largest:
-            rng = np.random.default_rng(d)
-            yield "Zipf", rng.permutation((100 * d / np.arange(10, d + 10)).astype(np.int64))
-            yield "dense", rng.integers(0, 10 * d, size=d)
-            yield "low", rng.poisson(2.0, size=d)
+            for family in ("Zipf", "dense", "low"):
+                yield family, make_counts(family, d)
 
 
 if __name__ == "__main__":

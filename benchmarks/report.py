@@ -1,0 +1,69 @@
+"""Run the benchmarks that docs/performance.md shows, and put their output there.
+
+    python benchmarks/report.py                     every block of the page
+    python benchmarks/report.py "growth.py k"       only the blocks whose commands have this text
+
+A block of the page begins with a comment that has the command, and ends with another comment. Only what lies between
+them is replaced: by the command, a line about the machine and the date, and what the command printed. All other text is
+written by hand, such as the section about tables, whose benchmark is run separately. The page is written after each
+block.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "performance.md"
+BLOCK = re.compile(r"(<!-- output of: (?P<command>[^\n]*) -->\n).*?(<!-- end of output -->)", re.DOTALL)
+
+
+def main(wanted: list[str]) -> None:
+    commands = [match["command"] for match in BLOCK.finditer(PAGE.read_text())]
+    for command in commands:
+        if not wanted or any(text in command for text in wanted):
+            print(command, flush=True)
+            fill(command, describe_machine(), run(command))
+
+
+def run(command: str) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "python", command
+    finished = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if finished.returncode:
+        sys.exit(f"{command}\n{finished.stderr}")
+    return finished.stdout.strip()
+
+
+def fill(command: str, machine: str, output: str) -> None:
+    """Replace the block of a command in the page."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match["command"] != command:
+            return match[0]
+        return f"{match[1]}\n```\n{command}\n```\n\n{machine}\n\n{output}\n\n{match[3]}"
+
+    PAGE.write_text(BLOCK.sub(replace, PAGE.read_text()))
+
+
+def describe_machine() -> str:
+    """Say when and where a benchmark is run, and how busy the machine is before."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
+    busy = f"; programs that ran or waited before: {load:.1f} for {cores} cores"
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
+    return f"*{datetime.now(UTC):%Y-%m-%d}, {(models or [platform.machine()])[0]}, {versions}{busy}.*"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
