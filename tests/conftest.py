@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import resource
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ SHARED = ("spark", "postgres", "browser")
 # Tests that used the processor for a fifth of a second or more, all parameters together. Measure with `--write-slow`.
 SLOW = Path(__file__).with_name("slow.txt")
 SLOW_SECONDS = 0.2
+# Tests on all engines are slow together. On this engine they are fast, so that the fast tests see each of them.
+FAST_ENGINE = "pyarrow"
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         shared = shared_component(item)
         if shared is not None:
             item.add_marker(pytest.mark.xdist_group(shared))
-        if shared is not None or name_of(item.nodeid) in measured:
+        listed = name_of(item.nodeid) in measured and parameters_of(item).get("engine") != FAST_ENGINE
+        if shared is not None or listed:
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.fast)
@@ -46,12 +50,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def shared_component(item: pytest.Item) -> str | None:
     """Name the component that a test uses: by a fixture of that name, or by a parameter that begins with it."""
-    callspec = getattr(item, "callspec", None)
-    values = [value for value in callspec.params.values() if isinstance(value, str)] if callspec else []
+    values = [value for value in parameters_of(item).values() if isinstance(value, str)]
     for name in SHARED:
         if name in getattr(item, "fixturenames", ()) or any(value.startswith(name) for value in values):
             return name
     return None
+
+
+def parameters_of(item: pytest.Item) -> dict[str, object]:
+    """Take the parameters of a test by name."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params if callspec else {}
 
 
 def name_of(nodeid: str) -> str:
@@ -65,19 +74,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add up on the process that gathers the reports."""
-    if config.getoption("--write-slow") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Stopwatch())
+    """Measure in every worker, and add up on the process that gathers the reports."""
+    if config.getoption("--write-slow"):
+        config.pluginmanager.register(ProcessorTimes())
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(Stopwatch())
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Note the processor time of a test and of the programs it ran: unlike the clock, it ignores the machine's load."""
-    before = sum(os.times()[:4])
-    try:
-        return (yield)
-    finally:
-        item.user_properties.append(("processor seconds", sum(os.times()[:4]) - before))
+class ProcessorTimes:
+    """Notes the processor time of each test and of the programs that it ran. It depends little on the machine's load.
+
+    It is a plugin of its own, because the hooks of this file see the tests of this folder only, and no examples.
+    """
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Append the seconds to the report."""
+        before = self.read()
+        try:
+            return (yield)
+        finally:
+            item.user_properties.append(("processor seconds", self.read() - before))
+
+    def read(self) -> float:
+        """Read the processor seconds of this process and of those that it waited for."""
+        programs = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + programs.ru_utime + programs.ru_stime
 
 
 class Stopwatch:
@@ -92,9 +114,10 @@ class Stopwatch:
             self.seconds[name_of(report.nodeid)] += float(dict(report.user_properties)["processor seconds"])
 
     def pytest_sessionfinish(self) -> None:
-        """Write the names of the slow tests."""
-        slow = sorted(name for name, seconds in self.seconds.items() if seconds >= SLOW_SECONDS)
-        SLOW.write_text("".join(f"{name}\n" for name in slow), encoding="utf-8")
+        """Write the names of the slow tests. A test that did not run stays what it was."""
+        before = set(SLOW.read_text(encoding="utf-8").split()) - self.seconds.keys()
+        slow = before | {name for name, seconds in self.seconds.items() if seconds >= SLOW_SECONDS}
+        SLOW.write_text("".join(f"{name}\n" for name in sorted(slow)), encoding="utf-8")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the total, and the tests that took longest."""

@@ -8,10 +8,10 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from attack import Attack
+from attack import WEIGHTS, Attack
 
-from shortlist import Guarantee, Ledger, Release, Subset, audit, check, plan, select, top_k
-from shortlist.errors import DataError, ParameterError
+from shortlist import Guarantee, Ledger, Query, Release, Subset, audit, check, plan, prepare, select, top_k
+from shortlist.errors import DataError, OutputError, ParameterError
 from shortlist.exact.bits import SeededBits
 
 
@@ -33,7 +33,14 @@ def test_hostile_calls_end_well(tmp_path):
         for _ in range(calls):
             attack.call(kind)
     assert attack.failures == {}
-    assert all(attack.answers[kind] for kind in ("top_k", "bought", "compose", "from_json", "ledger"))
+
+
+@pytest.mark.parametrize("kind", list(WEIGHTS))
+def test_a_call_of_each_kind_is_answered(kind, tmp_path):
+    """Calls are refused for what is hostile in them: the same call with usual arguments has a right answer."""
+    attack = Attack(folder=tmp_path / "files", seed=4)
+    attack.call_rightly(kind)
+    assert (attack.answers[kind], attack.failures) == (1, {})
 
 
 # Each of these was found by hostile calls.
@@ -103,4 +110,49 @@ def test_a_plan_reads_numbers_as_other_functions_do():
     asked = {"like": "zipf", "items": 50, "people": 100, "k": 2, "epsilon": 1}
     with pytest.raises(ParameterError, match="votes_per_person must be a whole number"):
         plan(**asked, votes_per_person="many")
+    with pytest.raises(ParameterError, match="sort must be one of"):
+        plan(**asked, sort=[])
     assert plan(**asked, draws=np.array(2)).best.name
+
+
+@pytest.mark.parametrize("k", [2**31, 2**63 - 1])
+def test_a_set_of_any_size_fits_into_memory(k):
+    """Without a domain, k may be far above the number of items: `stable` had an array of k gaps."""
+    votes = {"u": range(60), "i": ["a"] * 50 + ["b"] * 10}
+    asked = {"person": "u", "item": "i", "epsilon": 1, "delta": "0.01", "mechanism": "stable", "bits": SeededBits(3)}
+    assert select(votes, k=(1, k), **asked).items in ((), ("a",), ("a", "b"))
+    assert select(votes, k=k, **asked).items == ()
+    assert prepare({"a": 50, "b": 10}, (1, k), 1, mechanism="stable", delta="0.01").draw_many(5, SeededBits(3))
+
+
+@pytest.mark.parametrize("mechanism", ["stable", "limited-domain", "threshold"])
+def test_a_k_that_cannot_be_written_is_refused(mechanism):
+    """Without a domain nothing bounds k, and Python writes no integer of thousands of digits into a record."""
+    more = {"votes_per_person": 1} if mechanism == "threshold" else {}
+    votes = {"u": [1], "i": ["a"]}
+    for k in (2**63, 10**5000):
+        with pytest.raises(ParameterError, match="k must be at most"):
+            select(votes, person="u", item="i", k=k, epsilon=1, delta="0.1", mechanism=mechanism, **more)
+    with pytest.raises(ParameterError, match="k_bar must be at most"):
+        select(votes, person="u", item="i", k=1, epsilon=1, delta="0.1", mechanism="limited-domain", k_bar=10**5000)
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "x" * 100_000])
+def test_the_name_of_an_output_may_be_too_long(name, tmp_path):
+    """It was an OSError without words. A temporary file has a longer name than the file itself."""
+    with pytest.raises(OutputError, match="File name too long"):
+        Ledger.create(tmp_path / name, epsilon=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_name_of_a_database_may_be_too_long():
+    """It was an OSError."""
+    with pytest.raises(DataError, match="must be a file that exists"):
+        check(Query("x" * 100_000, "SELECT 1"), person="user", item="track", domain=["a"])
+
+
+@pytest.mark.parametrize("seed", [np.array([1.0]), 1.0, True, -1, 2**256, None])
+def test_a_seed_that_is_no_whole_number_is_refused(seed):
+    """An array of floats was a TypeError."""
+    with pytest.raises(ParameterError, match="seed must be a whole number"):
+        SeededBits(seed)

@@ -21,6 +21,8 @@ COUNTS = {"apple": 310, "pear": 190, "plum": 12}
         (lambda: shortlist.compose([], dleta=1), "delta"),
         (lambda: shortlist.Guarantee(eps=1), "epsilon"),
         (lambda: shortlist.Ledger.create("new.db", eps=1), "epsilon"),
+        (lambda: shortlist.Ledger.open("new.db", time_out=1), "timeout"),
+        (lambda: shortlist.SeededBits(sede=1), "seed"),
         (lambda: shortlist.Joint(k=1, epsilon=1, neighbors="replace"), "neighbours"),
         (lambda: shortlist.Files("plays.csv", delimeter=";"), "delimiter"),
         (lambda: shortlist.Query(db="plays.db", sql="SELECT 1"), "database"),
