@@ -71,7 +71,8 @@ def test_the_pages_have_the_table_of_the_classes(page, columns):
     """The README has a part of the table that the classes write, and docs/mechanisms.md has all of it."""
     text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
     table = text.partition("<!-- mechanisms -->\n")[2].partition("\n<!-- end of mechanisms -->")[0]
-    command = f"from shortlist.mechanisms import write_table; print(write_table{columns})"
+    named = ", ".join(f'"{column}"' for column in columns)
+    command = f"from shortlist.mechanisms import write_table; print(write_table({named}))"
     assert table == write_table(*columns), f"run: python -c '{command}'"
 
 
