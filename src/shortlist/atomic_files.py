@@ -33,7 +33,7 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
             "the output must be in a folder that can be written", "{folder} cannot be written", folder=folder
         )
     if not force and os.path.lexists(target):
-        raise _file_exists(target)
+        raise _describe_existing_file(target)
     return target
 
 
@@ -56,7 +56,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
             _name_new(temporary, target)
         _sync_folder(target.parent)
     except FileExistsError:
-        raise _file_exists(target) from None
+        raise _describe_existing_file(target) from None
     except OSError as error:
         raise OutputError(
             "the output {path} must be writable",
@@ -96,7 +96,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _file_exists(target: Path) -> OutputError:
+def _describe_existing_file(target: Path) -> OutputError:
     return OutputError(
         "the output must be a new file",
         "{path} exists",

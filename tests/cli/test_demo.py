@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shortlist.cli.demo import _find_program
-from shortlist.demo.comparison import compare, log_probability
+from shortlist.demo.comparison import compare, compute_log_probability
 from shortlist.demo.playlog import PlayLog
 
 from .conftest import Run
@@ -50,12 +50,12 @@ def check_numbers(shown: str, items: list[str]) -> None:
         row = rf"\W+{rank}\W+{re.escape(item)}\W+{re.escape(log.names[true])}\W+{log.counts[true]:,}\W*"
         assert any(re.fullmatch(row, line) for line in shown.splitlines()), rank
     person = log.find_most_active()
-    without = log.without(person)
+    without = log.remove_person(person)
     assert f"An invented log of {len(log.people):,} plays" in shown
     assert f"A public catalogue of {len(log.names):,} tracks" in shown
     assert f"Listener u{person:05d} played {np.sum(log.counts != without.counts)} tracks" in shown
     chosen = np.array([log.names.index(item) for item in items])
-    chances = [exp(log_probability(each.counts, chosen, 1.0)) for each in (log, without)]
+    chances = [exp(compute_log_probability(each.counts, chosen, 1.0)) for each in (log, without)]
     assert "{:.3%} with this listener, and {:.3%} without".format(*chances) in shown
     assert f"The ratio is {max(chances) / min(chances):.3f}. Epsilon 1 promises at most 2.72" in shown
     pair, single = (float(re.search(rf"{words}: +(\d+\.\d) of 10 places agree", shown)[1]) for words in AGREEMENTS)
@@ -102,7 +102,7 @@ def test_log_is_the_same_everywhere(log: PlayLog) -> None:
 
 def test_log_has_what_logs_have(log: PlayLog) -> None:
     """Repeats, rows without a track, tracks outside the catalogue, and tracks that nobody played."""
-    table = log.table()
+    table = log.to_arrow()
     assert table["track"].null_count > 0
     assert "untitled recording" in table["track"].to_pylist()
     assert len(log.pairs) < 0.95 * len(log.people)
@@ -112,7 +112,7 @@ def test_log_has_what_logs_have(log: PlayLog) -> None:
 
 def test_one_person_changes_each_count_by_one(log: PlayLog) -> None:
     """Without a person, every count is the same or one less: the neighbours of the guarantee."""
-    change = log.counts - log.without(log.find_most_active()).counts
+    change = log.counts - log.remove_person(log.find_most_active()).counts
     assert set(change.tolist()) == {0, 1}
     assert change.sum() == np.bincount(log.pairs // len(log.names)).max()
 
@@ -134,7 +134,7 @@ def test_agreement_shows_a_person_who_matters(log: PlayLog) -> None:
     comparison = compare(tiny, log.names[:2], epsilon=200, draws=400)
     assert (comparison.person, comparison.tracks) == (0, 3)
     assert tiny.counts[:4].tolist() == [3, 2, 1, 1]
-    assert tiny.without(0).counts[:4].tolist() == [2, 1, 0, 1]
+    assert tiny.remove_person(0).counts[:4].tolist() == [2, 1, 0, 1]
     assert comparison.agreement_with == 2
     # Without the listener, the second place is one of two tracks with equal counts: 1.5 places agree on average.
     assert abs(comparison.agreement_without - 1.5) < 0.2
@@ -161,5 +161,7 @@ def test_chances_are_those_of_the_law() -> None:
     sequences = [np.array(each) for each in permutations(range(5), 2)]
     weights = np.array([exp(-0.5 * np.max(top - counts[each])) for each in sequences])
     for chosen, chance in zip(sequences, weights / weights.sum(), strict=True):
-        assert exp(log_probability(counts, chosen, 1.0)) == pytest.approx(chance)
-    assert exp(log_probability(counts, sequences[0], 1.3)) != pytest.approx(weights[0] / weights.sum(), rel=0.05)
+        assert exp(compute_log_probability(counts, chosen, 1.0)) == pytest.approx(chance)
+    assert exp(compute_log_probability(counts, sequences[0], 1.3)) != pytest.approx(
+        weights[0] / weights.sum(), rel=0.05
+    )

@@ -157,7 +157,7 @@ def test_a_release_without_rho_ends_zcdp_accounting():
     both = Budget.plan(epsilon=1, delta="1e-6")
     assert both.afford(Amount(), leaky) == 10
     assert add_up([(leaky, 1)]).rho is None
-    assert both.left(add_up([(leaky, 1)])).rho == 0
+    assert both.subtract(add_up([(leaky, 1)])).rho == 0
     with pytest.raises(ParameterError, match="must have a rho"):
         Budget.plan(epsilon=1, delta="1e-6", accounting="zcdp").afford(Amount(), leaky)
 

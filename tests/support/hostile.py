@@ -22,10 +22,10 @@ from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query
 from shortlist.votes.columns import read_columns
 from shortlist.votes.engines.spark import SparkTable
-from shortlist.votes.items.arrow_values import arrow_column
+from shortlist.votes.items.arrow_values import make_arrow_column
 from shortlist.votes.items.domain import number_items
 from shortlist.votes.items.item_types import choose_exact_type, find_family
-from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
+from shortlist.votes.items.keys import NO_ROW, Lookup, make_key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.tallies import open_votes
 
@@ -47,7 +47,7 @@ DOMAINS = {
     "instants": [each.replace(tzinfo=UTC) for each in (MOMENT, datetime(1970, 1, 1), datetime(2500, 1, 1) + TICK)],
     "bytes": [b"a", b"", b"\x00\xff", b"7"],
 }
-FAMILIES = {name: number_items(arrow_column(values, what=name)).family for name, values in DOMAINS.items()}
+FAMILIES = {name: number_items(make_arrow_column(values, what=name)).family for name, values in DOMAINS.items()}
 EVERYTHING = [value for values in DOMAINS.values() for value in values]
 
 STRANGE = ["B", "Ä", "a\u0308", "K", "+7", "7.0", "-0", "NULL", "NaN", "1.500", "TRUE", "2024-02-29T12:30"]
@@ -221,8 +221,8 @@ def list_matching(domain, kind):
     """Values of a kind that match items of a domain."""
     if kind is None:
         return DOMAINS[domain]
-    numbered, held = number_items(arrow_column(DOMAINS[domain], what=domain)), KINDS[kind][0]
-    keys = key_table(numbered, choose_exact_type(held), find_family(held)).column("key")
+    numbered, held = number_items(make_arrow_column(DOMAINS[domain], what=domain)), KINDS[kind][0]
+    keys = make_key_table(numbered, choose_exact_type(held), find_family(held)).column("key")
     whole = pa.types.is_temporal(held) and held.bit_width == 64 and held != pa.time64("us")
     factor = {pa.date64(): 86_400_000, pa.time64("ns"): 1000}.get(held, 1)
     if whole and keys.type.bit_width == 32:
@@ -232,7 +232,7 @@ def list_matching(domain, kind):
 
 def check_chain(case, hold, workspace, *, first=1, exact=True):
     """Count every table of the chain, and compare neighbours; the number of pairs is returned."""
-    domain = number_items(arrow_column(DOMAINS[case.domain], what="the domain"))
+    domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
     columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
     before = None
     sizes = range(first, len(case.people) + 1)
@@ -252,7 +252,7 @@ def check_cube(case, hold, workspace, *, free=4, exact=True):
 
     Each of n people is added to every table without it: 2ⁿ tables are n · 2ⁿ⁻¹ pairs.
     """
-    domain = number_items(arrow_column(DOMAINS[case.domain], what="the domain"))
+    domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
     columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
     always, sometimes = case.people[:-free], case.people[-free:]
     found, pairs = {}, 0
@@ -271,7 +271,7 @@ def check_spark_chain(case, session, workspace):
     """Count every table of the chain in one job of Spark; the number of pairs is returned."""
     from pyspark.sql import functions
 
-    domain = number_items(arrow_column(DOMAINS[case.domain], what="the domain"))
+    domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
     columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
     sizes, plans, errors = range(1, len(case.people) + 1), [], []
     data, numbers = case.columns(len(case.people)), range(len(case.people))

@@ -72,17 +72,17 @@ def invent_neighbours(bits: Bits) -> Neighbours:
     values = [*_VOTES[kind][1], None]
     # If all others are ordinary, the last person alone has what may be an error, or decide how a column is read.
     usual = choose([values, values[:_ORDINARY]], bits)
-    people = [[choose(usual, bits) for _ in range(1 + below(6, bits))] for _ in range(1 + below(5, bits))]
-    people.append([choose(choose([values, values[:_ORDINARY]], bits), bits) for _ in range(3 + below(8, bits))])
+    people = [[choose(usual, bits) for _ in range(1 + draw_small(6, bits))] for _ in range(1 + draw_small(5, bits))]
+    people.append([choose(choose([values, values[:_ORDINARY]], bits), bits) for _ in range(3 + draw_small(8, bits))])
     cap, first = choose([None, 1, 2], bits), choose([False, True], bits)
     return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=cap, first=first)
 
 
 def choose(values: Sequence[_Value], bits: Bits) -> _Value:
     """Choose one of a few values."""
-    return values[below(len(values), bits)]
+    return values[draw_small(len(values), bits)]
 
 
-def below(bound: int, bits: Bits) -> int:
+def draw_small(bound: int, bits: Bits) -> int:
     """Draw a number below a small bound. It needs no exact law: these votes are inventions."""
     return int.from_bytes(bits.draw(8)) % bound

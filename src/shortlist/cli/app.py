@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from shortlist.cli import ledger
 from shortlist.cli.failures import report_errors
-from shortlist.cli.options import example
+from shortlist.cli.options import format_example
 from shortlist.version import __version__
 
 __all__ = ["COMMANDS", "app"]
@@ -42,12 +42,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog=example("shortlist demo"),
+    epilog=format_example("shortlist demo"),
 )
 for _name, _summary in COMMANDS.items():
     # Each command is a module with a function of the same name and an EXAMPLE.
     _module = importlib.import_module(f"shortlist.cli.{_name}")
-    app.command(_name, short_help=_summary, epilog=example(_module.EXAMPLE))(getattr(_module, _name))
+    app.command(_name, short_help=_summary, epilog=format_example(_module.EXAMPLE))(getattr(_module, _name))
 app.add_typer(ledger.app, name="ledger", short_help="Keep a privacy budget for releases.")
 
 

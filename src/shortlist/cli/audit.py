@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shortlist.cli import options
-from shortlist.cli.display import progress, remark
+from shortlist.cli.display import remark, show_progress
 from shortlist.errors import ParameterError
 from shortlist.safe_text import escape
 
@@ -50,7 +50,7 @@ def audit(
         if output.suffix.lower() != ".json":
             raise ParameterError("{output} must end in .json", "not {path}", path=repr(str(output)))
         check_target(output, force=force)
-    with progress(quiet=quiet) as step:
+    with show_progress(quiet=quiet) as step:
         from shortlist.audits.run import audit as run_audit
 
         report = run_audit(mechanism or None, epsilon=epsilon, trials=trials, tables=not mechanism, progress=step)

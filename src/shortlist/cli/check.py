@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortlist.cli import options
-from shortlist.cli.display import progress, remark
+from shortlist.cli.display import remark, show_progress
 from shortlist.cli.inputs import Source, take_source
 from shortlist.errors import ParameterError
 
@@ -37,7 +37,7 @@ def check(
     only you may read: text, or JSON if the name ends in .json.
     """
     _check_destination(output, force=force, quiet=quiet)
-    with progress(quiet=quiet) as step:
+    with show_progress(quiet=quiet) as step:
         from shortlist.votes.check.check import check as check_votes
 
         found = check_votes(

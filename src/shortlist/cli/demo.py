@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.cli.display import make_console, make_ranking, print_lines, progress, to_text
+from shortlist.cli.display import make_console, make_ranking, print_lines, show_progress, to_text
 from shortlist.cli.options import Force, Quiet
 from shortlist.errors import OutputError, ParameterError
 
@@ -52,7 +52,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     from shortlist.selection.from_votes import select
 
     plays, catalogue, output = _choose_paths(folder, force)
-    with progress(quiet=quiet) as step, lift_variable():
+    with show_progress(quiet=quiet) as step, lift_variable():
         step("Inventing a log of plays")
         log = PlayLog.invent(plays=300_000, people=20_000)
         log.write(plays, catalogue)

@@ -23,7 +23,7 @@ _PIPED_WIDTH = 60
 
 
 @contextmanager
-def progress(*, quiet: bool) -> Iterator[Step]:
+def show_progress(*, quiet: bool) -> Iterator[Step]:
     """Return a callback that shows each step when it starts, on stderr and on a terminal only."""
     if quiet or not sys.stderr.isatty():
         yield lambda step: None

@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     help="Keep a privacy budget that releases are charged to.",
-    epilog=options.example(EXAMPLES["create"]),
+    epilog=options.format_example(EXAMPLES["create"]),
 )
 
 File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file of the ledger.", show_default=False)]
@@ -43,7 +43,7 @@ Population = Annotated[str | None, typer.Option(metavar="TEXT", help="Whose data
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write everything as JSON.")]
 
 
-@app.command(epilog=options.example(EXAMPLES["create"]))
+@app.command(epilog=options.format_example(EXAMPLES["create"]))
 def create(
     path: File,
     epsilon: Budget,
@@ -74,7 +74,7 @@ def create(
         remark(f"limits: {limits}; only basic accounting covers a release with a delta and without a rho", quiet=quiet)
 
 
-@app.command(epilog=options.example(EXAMPLES["show"]))
+@app.command(epilog=options.format_example(EXAMPLES["show"]))
 def show(path: File, output: Output = None, force: options.Force = False, quiet: options.Quiet = False) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
     from shortlist.atomic_files import check_target, write_whole
@@ -94,7 +94,7 @@ def show(path: File, output: Output = None, force: options.Force = False, quiet:
         _print(statement)
 
 
-@app.command(epilog=options.example(EXAMPLES["afford"]))
+@app.command(epilog=options.format_example(EXAMPLES["afford"]))
 def afford(
     path: File,
     k: options.Sizes,

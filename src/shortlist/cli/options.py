@@ -20,10 +20,10 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-def example(command: str) -> str:
+def format_example(command: str) -> str:
     r"""Lay a command out as the last lines of a help. The character \b keeps its lines as they are.
 
-    >>> print(example("shortlist demo").lstrip("\b"))
+    >>> print(format_example("shortlist demo").lstrip("\b"))
     <BLANKLINE>
     Example:
       shortlist demo

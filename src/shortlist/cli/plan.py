@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from shortlist.cli import options
-from shortlist.cli.display import progress, remark
+from shortlist.cli.display import remark, show_progress
 from shortlist.cli.inputs import describe_files
 from shortlist.cli.options import Format
 from shortlist.cli.plan_display import print_plan
@@ -98,7 +98,7 @@ def plan(
     invented.
     """
     _check_options(files, item=item, count=count, like=like, output=output, force=force, quiet=quiet)
-    with progress(quiet=quiet) as step:
+    with show_progress(quiet=quiet) as step:
         from shortlist.planning.plan import plan as make_plan
         from shortlist.planning.writing import NOT_PRIVATE
 

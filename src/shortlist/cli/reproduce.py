@@ -74,7 +74,7 @@ def reproduce(
     from shortlist.ledger.account import lift_variable
     from shortlist.paper import reproduce as library
 
-    grid = _grid(quick, datasets, vary, trials, rounds, seconds, seed)
+    grid = _build_grid(quick, datasets, vary, trials, rounds, seconds, seed)
     if report_only and remeasure:
         raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
     with _show_progress(output) as watch, lift_variable():
@@ -87,13 +87,13 @@ def reproduce(
                 output=output,
                 released=released,
                 remeasure=remeasure,
-                command=_command(),
+                command=_restate_command(),
                 watch=watch,
             )
     _print(outcome, output)
 
 
-def _grid(
+def _build_grid(
     quick: bool,
     datasets: str | None,
     vary: str,
@@ -108,8 +108,8 @@ def _grid(
 
     defaults = QUICK if quick else Grid(datasets=tuple(DATASETS))
     return Grid(
-        datasets=defaults.datasets if datasets is None else _names(datasets),
-        vary=_names(vary),
+        datasets=defaults.datasets if datasets is None else _split_names(datasets),
+        vary=_split_names(vary),
         trials=defaults.trials if trials is None else trials,
         rounds=defaults.rounds if rounds is None else rounds,
         seconds=defaults.seconds if seconds is None else seconds,
@@ -118,11 +118,11 @@ def _grid(
     )
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _split_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def _command() -> str:
+def _restate_command() -> str:
     """The command as it was typed, with folders by their last name only: the report may be published."""
     words = [word if word.startswith("-") or "/" not in word else f"…/{Path(word).name}" for word in sys.argv[1:]]
     return shlex.join(["shortlist", *words]).replace("'", "")
@@ -174,7 +174,7 @@ class _Display:
             self._next = 0.0
         failed = f"{progress.failures} failed; " if progress.failures else ""
         text, share = failed + progress.current, progress.done / progress.total
-        left = "" if progress.left is None else f"about {_minutes(progress.left)} left"
+        left = "" if progress.left is None else f"about {_write_minutes(progress.left)} left"
         self._bar.update(self._tasks[progress.step], completed=share, description=text, left=left)
         if self._lines and monotonic() >= self._next:
             self._next = monotonic() + _EVERY
@@ -182,7 +182,7 @@ class _Display:
             print(f"{progress.step}: {', '.join(parts)}; {text}", file=sys.stderr, flush=True)
 
 
-def _minutes(seconds: float) -> str:
+def _write_minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortlist.cli import options
-from shortlist.cli.display import progress, remark
+from shortlist.cli.display import remark, show_progress
 from shortlist.cli.inputs import Source, take_source
 from shortlist.cli.options import Format
 from shortlist.cli.output import check_output, print_release, write_release
@@ -67,7 +67,7 @@ def select(
     """
     bits, sizes = _read_bits(seed, insecure), options.read_sizes(k)
     check_output(output, force=force, quiet=quiet)
-    with progress(quiet=quiet) as step, warnings.catch_warnings():
+    with show_progress(quiet=quiet) as step, warnings.catch_warnings():
         from shortlist.mechanisms import DEFAULT_MECHANISM
         from shortlist.release.usefulness import UsefulnessWarning
         from shortlist.selection.from_votes import select as select_from

@@ -42,7 +42,7 @@ class Comparison:
 def compare(log: PlayLog, items: Sequence[str], *, epsilon: int, draws: int = _DRAWS) -> Comparison:
     """Compare the log with the log without its most active listener. Both logs are invented, so draws cost nothing."""
     person = log.find_most_active()
-    without = log.without(person)
+    without = log.remove_person(person)
     joint = Joint(k=len(items), epsilon=epsilon)
     ours, theirs = prepare(log.counts, mechanism=joint), prepare(without.counts, mechanism=joint)
     numbers = {name: number for number, name in enumerate(log.names)}
@@ -51,22 +51,22 @@ def compare(log: PlayLog, items: Sequence[str], *, epsilon: int, draws: int = _D
         person=person,
         tracks=int(np.sum(log.counts != without.counts)),
         draws=draws,
-        agreement_with=_mean_agreement(ours, ours, draws),
-        agreement_without=_mean_agreement(ours, theirs, draws),
-        chance_with=math.exp(log_probability(log.counts, chosen, epsilon)),
-        chance_without=math.exp(log_probability(without.counts, chosen, epsilon)),
+        agreement_with=_average_agreement(ours, ours, draws),
+        agreement_without=_average_agreement(ours, theirs, draws),
+        chance_with=math.exp(compute_log_probability(log.counts, chosen, epsilon)),
+        chance_without=math.exp(compute_log_probability(without.counts, chosen, epsilon)),
         limit=math.exp(epsilon),
     )
 
 
-def log_probability(counts: IntArray, chosen: IntArray, epsilon: float) -> float:
+def compute_log_probability(counts: IntArray, chosen: IntArray, epsilon: float) -> float:
     """Compute the logarithm of the probability that Joint chooses this list, for the add-remove relation.
 
     Joint chooses s with probability q^L(s) / Σ q^L. The sum is (1 − q) Σ_r q^r N_r, where N_r is the number of lists
     with a loss of at most r. Floats are exact enough here: the number is shown, and nothing is decided by it.
 
     >>> counts = np.array([3, 1, 0])
-    >>> chances = [math.exp(log_probability(counts, np.array([item]), 1.0)) for item in range(3)]
+    >>> chances = [math.exp(compute_log_probability(counts, np.array([item]), 1.0)) for item in range(3)]
     >>> round(sum(chances), 9)
     1.0
     """
@@ -84,6 +84,6 @@ def log_probability(counts: IntArray, chosen: IntArray, epsilon: float) -> float
     return float(-rate * loss - np.logaddexp.reduce(terms))
 
 
-def _mean_agreement(left: Selector[IntArray], right: Selector[IntArray], draws: int) -> float:
+def _average_agreement(left: Selector[IntArray], right: Selector[IntArray], draws: int) -> float:
     """Average the number of places in which two lists name the same item."""
     return float(np.mean([np.sum(left.draw() == right.draw()) for _ in range(draws)]))

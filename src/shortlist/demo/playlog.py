@@ -75,12 +75,12 @@ class PlayLog:
         """Find the person who played the most different tracks."""
         return int(np.bincount(self.pairs // _TRACKS).argmax())
 
-    def without(self, person: int) -> PlayLog:
+    def remove_person(self, person: int) -> PlayLog:
         """Make the log without one person."""
         others = self.people != person
         return PlayLog(people=self.people[others], tracks=self.tracks[others], names=self.names)
 
-    def table(self) -> Any:
+    def to_arrow(self) -> Any:
         """Make an Arrow table of the log: played_at, user_id, track."""
         import pyarrow as pa
 
@@ -102,7 +102,7 @@ class PlayLog:
         """Write the log as Parquet, and the public list of tracks as CSV."""
         import pyarrow.parquet as pq
 
-        pq.write_table(self.table(), plays)
+        pq.write_table(self.to_arrow(), plays)
         catalogue.write_text("\n".join(["track", *sorted(self.names)]) + "\n", encoding="utf-8")
 
 

@@ -116,10 +116,10 @@ class Budget:
         self.check(guarantee)
         return max(self._afford_basic(spent, guarantee), self._afford_zcdp(spent, guarantee))
 
-    def left(self, spent: Amount) -> Amount:
+    def subtract(self, spent: Amount) -> Amount:
         """Subtract what is spent. An accounting that is used up has 0 left."""
-        epsilon, delta = self._left_basic(spent)
-        rho = self._left_rho(spent)
+        epsilon, delta = self._subtract_basic(spent)
+        rho = self._subtract_rho(spent)
         used_up = epsilon < 0 or delta < 0
         return Amount(
             epsilon=Fraction(0) if used_up else epsilon,
@@ -146,30 +146,30 @@ class Budget:
         'nothing by basic accounting, or rho 0.0229374466 by zCDP accounting'
         """
         if self.accounting is not Accounting.BOTH:
-            return self.write(self.left(spent), up=False)
-        epsilon, delta = self._left_basic(spent)
+            return self.write(self.subtract(spent), up=False)
+        epsilon, delta = self._subtract_basic(spent)
         basic = f"epsilon {write_rounded(epsilon, up=False)}, delta {write_rounded(delta, up=False)}"
-        rho = self._left_rho(spent)
+        rho = self._subtract_rho(spent)
         zcdp = "nothing" if rho < 0 else f"rho {write_rounded(rho, up=False)}"
         return f"{'nothing' if min(epsilon, delta) < 0 else basic} by basic accounting, or {zcdp} by zCDP accounting"
 
     def _afford_basic(self, spent: Amount, guarantee: Guarantee) -> int:
-        epsilon, delta = self._left_basic(spent)
+        epsilon, delta = self._subtract_basic(spent)
         if epsilon < 0 or delta < 0:
             return 0
         times = int(epsilon // guarantee.epsilon)
         return min(times, int(delta // guarantee.delta)) if guarantee.delta else times
 
     def _afford_zcdp(self, spent: Amount, guarantee: Guarantee) -> int:
-        each, left = strongest_rho(guarantee), self._left_rho(spent)
+        each, left = strongest_rho(guarantee), self._subtract_rho(spent)
         return 0 if each is None or left < 0 else int(left // each)
 
-    def _left_basic(self, spent: Amount) -> tuple[Fraction, Fraction]:
+    def _subtract_basic(self, spent: Amount) -> tuple[Fraction, Fraction]:
         if self.basic_delta is None:
             return Fraction(-1), Fraction(-1)
         return self.guarantee.epsilon - spent.epsilon, self.basic_delta - spent.delta
 
-    def _left_rho(self, spent: Amount) -> Fraction:
+    def _subtract_rho(self, spent: Amount) -> Fraction:
         return Fraction(-1) if self.rho is None or spent.rho is None else self.rho - spent.rho
 
 

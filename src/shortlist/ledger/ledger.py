@@ -150,7 +150,7 @@ class Ledger:
     @property
     def left(self) -> Amount:
         """What is left of the budget, in each accounting that it uses."""
-        return self.budget.left(self.spent)
+        return self.budget.subtract(self.spent)
 
     def afford(self, release: Mechanism | Guarantee) -> int:
         """Count how many more releases like this one the budget covers."""

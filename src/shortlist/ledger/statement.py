@@ -79,7 +79,7 @@ class Statement:
                 "rho": _text(self.budget.rho),
             },
             "spent": _amount(spent, up=True),
-            "left": _amount(self.budget.left(spent), up=False),
+            "left": _amount(self.budget.subtract(spent), up=False),
             "unfinished": list(self.unfinished),
             "charges": [_charge(each) for each in self.charges],
         }

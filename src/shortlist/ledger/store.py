@@ -142,7 +142,7 @@ def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
             connection.execute("PRAGMA fullfsync = ON")
             yield connection
     except sqlite3.Error as error:
-        raise _failure(path, error) from None
+        raise _translate_error(path, error) from None
 
 
 def _check_regular(path: Path) -> None:
@@ -216,7 +216,7 @@ def _list_triggers(connection: sqlite3.Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
 
 
-def _failure(path: Path, error: sqlite3.Error) -> LedgerError:
+def _translate_error(path: Path, error: sqlite3.Error) -> LedgerError:
     """Translate an error of SQLite. Its own text is left out, because it may hold data."""
     name = getattr(error, "sqlite_errorname", "")
     code = "_".join(name.split("_")[:2])

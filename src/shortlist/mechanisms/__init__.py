@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -145,21 +146,19 @@ def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:
         )
 
 
-def write_table() -> str:
-    """Write the mechanisms as a Markdown table: the one in the README."""
-    rows = [
-        ["name", "what it does", "take it when", "guarantee", "ρ (zCDP)", "exact and secure"],
-        ["---"] * 6,
-        *(
-            [
-                f"`{kind.name}`",
-                kind.summary,
-                kind.when,
-                kind.guarantee_in_words,
-                kind.rho_in_words,
-                "no" if kind.research else "yes",
-            ]
-            for kind in MECHANISMS.values()
-        ),
-    ]
+def write_table(*columns: str) -> str:
+    """Write the mechanisms as a Markdown table with these columns, or with all: those of docs/mechanisms.md."""
+    headings = columns or tuple(_COLUMNS)
+    rows = [headings, ["---"] * len(headings)]
+    rows += [[_COLUMNS[heading](kind) for heading in headings] for kind in MECHANISMS.values()]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+_COLUMNS: dict[str, Callable[[type[Mechanism]], str]] = {
+    "name": lambda kind: f"`{kind.name}`",
+    "what it does": lambda kind: kind.summary,
+    "take it when": lambda kind: kind.when,
+    "guarantee": lambda kind: kind.guarantee_in_words,
+    "ρ (zCDP)": lambda kind: kind.rho_in_words,
+    "exact and secure": lambda kind: "no" if kind.research else "yes",
+}

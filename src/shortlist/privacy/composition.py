@@ -57,7 +57,7 @@ def compose(
     allowed = read_probability(delta, name="delta")
     stated = [basic] if basic.delta <= allowed else []
     total = Fraction(sum(part.delta for part in parts))
-    for first in _first_parts(parts):
+    for first in _propose_parts(parts):
         remaining = allowed - (total - first.delta)
         if remaining > 0:
             epsilon = epsilon_from(first.rho, remaining) + (basic.epsilon - first.epsilon)
@@ -114,7 +114,7 @@ class _Sums(NamedTuple):
     delta: Fraction
 
 
-def _first_parts(parts: list[Guarantee]) -> Iterator[_Sums]:
+def _propose_parts(parts: list[Guarantee]) -> Iterator[_Sums]:
     """Propose first parts of a split: the guarantees that gain most by their rho.
 
     epsilon_from is concave in rho, so equal guarantees stay together. Where delta is scarce, guarantees with a delta go

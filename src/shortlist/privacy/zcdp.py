@@ -44,9 +44,9 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
     2.41909318
     """
     log_delta, slope = log_of(delta), float(min(rho, _LARGE))
-    excess = _least(lambda a: slope * (1 + a) - _float_saving(a, log_delta))
+    excess = _minimise(lambda a: slope * (1 + a) - _compute_saving(a, log_delta))
     with working_precision(_PRECISION):
-        return round_up(ball(rho) * (1 + ball(excess)) - _saving(excess, delta))
+        return round_up(ball(rho) * (1 + ball(excess)) - _enclose_saving(excess, delta))
 
 
 @lru_cache(maxsize=256)
@@ -58,14 +58,14 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     excess = find_excess_order(epsilon, delta)
     with working_precision(_PRECISION):
-        return round_down((ball(epsilon) + _saving(excess, delta)) / (1 + ball(excess)))
+        return round_down((ball(epsilon) + _enclose_saving(excess, delta)) / (1 + ball(excess)))
 
 
 @lru_cache(maxsize=256)
 def find_excess_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Find α − 1 for the Rényi order α with which `rho_from` proves its rho."""
     log_delta, spent = log_of(delta), float(min(epsilon, _LARGE))
-    return _least(lambda a: -(spent + _float_saving(a, log_delta)) / (1 + a))
+    return _minimise(lambda a: -(spent + _compute_saving(a, log_delta)) / (1 + a))
 
 
 def round_up(number: arb) -> Fraction:
@@ -74,7 +74,7 @@ def round_up(number: arb) -> Fraction:
     >>> round_up(ball(Fraction(2, 3)))
     Fraction(666666667, 1000000000)
     """
-    return max(Fraction(0), _nine_digits(number.upper(), ROUND_CEILING))
+    return max(Fraction(0), _round_to_nine_digits(number.upper(), ROUND_CEILING))
 
 
 def round_down(number: arb) -> Fraction:
@@ -83,27 +83,27 @@ def round_down(number: arb) -> Fraction:
     >>> round_down(ball(Fraction(2, 3)))
     Fraction(333333333, 500000000)
     """
-    return max(Fraction(0), _nine_digits(number.lower(), ROUND_FLOOR))
+    return max(Fraction(0), _round_to_nine_digits(number.lower(), ROUND_FLOOR))
 
 
-def _nine_digits(point: arb, rounding: str) -> Fraction:
+def _round_to_nine_digits(point: arb, rounding: str) -> Fraction:
     mantissa, exponent = (int(part) for part in point.man_exp())
     exact = Fraction(mantissa) * Fraction(2) ** exponent
     context = Context(prec=_DIGITS, rounding=rounding)
     return Fraction(context.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
 
 
-def _saving(order: Fraction, delta: Fraction) -> arb:
+def _enclose_saving(order: Fraction, delta: Fraction) -> arb:
     """Enclose −ln((α−1)/α) + (ln δ + ln α)/(α−1), where `order` is α − 1."""
     a = ball(order)
     return (1 / a).log1p() + (ball(delta).log() + a.log1p()) / a
 
 
-def _float_saving(a: float, log_delta: float) -> float:
+def _compute_saving(a: float, log_delta: float) -> float:
     return math.log1p(1 / a) + (log_delta + math.log1p(a)) / a
 
 
-def _least(objective: Callable[[float], float]) -> Fraction:
+def _minimise(objective: Callable[[float], float]) -> Fraction:
     """Search for the α − 1 that minimises an objective: its logarithm by whole steps, then by golden sections."""
     near = min(range(-500, 501), key=lambda step: objective(math.exp(step)))
     low, high = near - 1.0, near + 1.0

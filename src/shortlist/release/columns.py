@@ -53,11 +53,11 @@ def make_arrow(release: Release) -> Any:
         import pyarrow as pa
     except ImportError:
         raise MissingExtraError("tables", purpose="an Arrow table") from None
-    from shortlist.votes.items.arrow_values import arrow_column
+    from shortlist.votes.items.arrow_values import make_arrow_column
 
     columns: dict[str, Any] = make_columns(release)
     text = pa.array([], pa.string())
-    columns["item"] = arrow_column(release.items, what="the items") if release.items else text
+    columns["item"] = make_arrow_column(release.items, what="the items") if release.items else text
     for name in columns.keys() - {"item"}:
         columns[name] = pa.array(columns[name], pa.bool_() if name == "secure" else pa.int64())
     return pa.table(columns).replace_schema_metadata({METADATA: record.write(release)})

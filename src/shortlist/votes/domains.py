@@ -13,7 +13,7 @@ from shortlist.votes.engines.columns import read_series
 from shortlist.votes.engines.registry import open_table
 from shortlist.votes.files.files import Files, are_same_files, identify_files, is_path
 from shortlist.votes.header import Choose, Header, Origin
-from shortlist.votes.items.arrow_values import arrow_column
+from shortlist.votes.items.arrow_values import make_arrow_column
 from shortlist.votes.items.domain import NAME, Domain, number_items
 from shortlist.votes.libraries import find_library, has_columns, import_optional
 from shortlist.votes.queries import Query, reads_from
@@ -57,7 +57,7 @@ def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: 
             with table.explain_failures():
                 found = table.read_items(_make_chooser(column, item))
         elif isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
-            found = arrow_column(domain, what=NAME)
+            found = make_arrow_column(domain, what=NAME)
     if found is None:
         expected = "{domain} must be a file, a list, a column, a frame or a query"
         raise ParameterError(expected, "not {kind}", kind=type(domain).__name__)
@@ -70,9 +70,9 @@ def _read_list(domain: Any) -> Any:
     if isinstance(domain, pa.Array | pa.ChunkedArray):
         return domain
     if isinstance(domain, list | tuple):
-        return arrow_column(domain, what=NAME)
+        return make_arrow_column(domain, what=NAME)
     if isinstance(domain, np.ndarray):
-        return pa.array(domain) if domain.dtype.kind == "M" else arrow_column(domain.tolist(), what=NAME)
+        return pa.array(domain) if domain.dtype.kind == "M" else make_arrow_column(domain.tolist(), what=NAME)
     if library == "pandas" and not has_columns(domain):
         return read_series(domain)
     return domain.to_arrow() if library == "polars" and not has_columns(domain) else None

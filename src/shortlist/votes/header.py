@@ -55,7 +55,7 @@ class Header:
         for name in wanted if self.origin is not Origin.UNKNOWN else ():
             times = list(self.columns).count(name)
             if not times:
-                raise self._missing(name, where)
+                raise self._describe_missing_column(name, where)
             if times > 1:
                 raise DataError(
                     "{where} must have each column once",
@@ -73,7 +73,7 @@ class Header:
         names = ", ".join(map(repr, self.columns[:20])) + (", ..." if len(self.columns) > 20 else "")
         return f"found {names or 'none'}{self._inside()}"
 
-    def _missing(self, name: str, where: str) -> DataError:
+    def _describe_missing_column(self, name: str, where: str) -> DataError:
         # Of a first line, of keys and of an answer nothing is repeated: they may be data.
         nearest = " or ".join(self._nearest(name))
         near = f"did you mean {nearest}?" if nearest else None

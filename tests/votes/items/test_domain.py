@@ -13,7 +13,7 @@ import pytest
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes import Query, tally
 from shortlist.votes.items.domain import number_items
-from shortlist.votes.items.keys import key_table
+from shortlist.votes.items.keys import make_key_table
 
 ITEMS = ["a", "b", "c", "b"]
 
@@ -359,9 +359,9 @@ def test_a_large_domain_with_few_votes(all_items, tmp_path):
 def test_keys_of_many_digits_are_not_rounded():
     """Python's decimals would be rounded to 28 digits where an item is compared with the scale of a column."""
     item = Decimal("1234567890123456789012345678.123456789")
-    keys = key_table(number_items(pa.array([item])), pa.decimal128(38, 9)).to_pylist()
+    keys = make_key_table(number_items(pa.array([item])), pa.decimal128(38, 9)).to_pylist()
     assert keys == [{"key": item, "row": 0}]
-    assert key_table(number_items(pa.array([item])), pa.decimal128(38, 8)).to_pylist() == []
+    assert make_key_table(number_items(pa.array([item])), pa.decimal128(38, 8)).to_pylist() == []
 
 
 def test_uuids_are_text(all_items):

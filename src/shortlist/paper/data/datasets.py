@@ -11,7 +11,7 @@ from pathlib import Path
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.paper.data import formats
-from shortlist.paper.data.standins import stand_in
+from shortlist.paper.data.standins import make_stand_in
 from shortlist.privacy.numbers import quote
 
 TOP = 300
@@ -241,7 +241,7 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
     """Read a data set and check its size; without a file, make a stand-in of that size."""
     path = locate(dataset, folder)
     if path is None:
-        counts = stand_in(
+        counts = make_stand_in(
             dataset.name,
             d=dataset.d,
             largest=dataset.largest,

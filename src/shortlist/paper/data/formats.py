@@ -20,7 +20,7 @@ from shortlist.privacy.numbers import quote
 
 def read_games(path: Path) -> IntArray:
     """Purchases per game: `steam-200k.csv`, without a header: user, game, behaviour, hours, 0."""
-    return _occurrences(path, (row[1] for row in _rows(path, columns=3) if row[2] == "purchase"))
+    return _count_occurrences(path, (row[1] for row in _read_rows(path, columns=3) if row[2] == "purchase"))
 
 
 def read_books(path: Path) -> IntArray:
@@ -44,14 +44,14 @@ def read_tweets(path: Path) -> IntArray:
 
 def read_movies(path: Path) -> IntArray:
     """Ratings per movie: `ratings.csv` of MovieLens: userId, movieId, rating, timestamp."""
-    rows = _rows(path, columns=4)
+    rows = _read_rows(path, columns=4)
     next(rows, None)
-    return _occurrences(path, (row[1] for row in rows))
+    return _count_occurrences(path, (row[1] for row in rows))
 
 
 def read_food(path: Path) -> IntArray:
     """Ratings per product: `ratings_Grocery_and_Gourmet_Food.csv`, without a header: user, item, rating, time."""
-    return _occurrences(path, (row[1] for row in _rows(path, columns=4)))
+    return _count_occurrences(path, (row[1] for row in _read_rows(path, columns=4)))
 
 
 def read_vector(path: Path) -> IntArray:
@@ -71,13 +71,13 @@ def read_vector(path: Path) -> IntArray:
     return _check(path, counts.astype(np.int64))
 
 
-def _occurrences(path: Path, items: Iterable[str]) -> IntArray:
+def _count_occurrences(path: Path, items: Iterable[str]) -> IntArray:
     return _check(path, np.fromiter(Counter(items).values(), dtype=np.int64))
 
 
 def _read_column(path: Path, name: str) -> IntArray:
     """Read a column of whole numbers by the position that the header gives it."""
-    rows = _rows(path, columns=1)
+    rows = _read_rows(path, columns=1)
     header = [column.strip() for column in next(rows, [])]
     if name not in header:
         raise DataError(
@@ -95,7 +95,7 @@ def _read_column(path: Path, name: str) -> IntArray:
     return _check(path, counts)
 
 
-def _rows(path: Path, *, columns: int) -> Iterator[list[str]]:
+def _read_rows(path: Path, *, columns: int) -> Iterator[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
             for row in csv.reader(lines):

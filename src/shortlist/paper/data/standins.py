@@ -10,14 +10,14 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 
 
-def stand_in(name: str, *, d: int, largest: int, hundredth: int, total: int, least: int) -> IntArray:
+def make_stand_in(name: str, *, d: int, largest: int, hundredth: int, total: int, least: int) -> IntArray:
     """Make up d counts in falling order, each `least` plus a Poisson number.
 
     The rates fall by the law of Zipf and Mandelbrot, c·(rank + q)^(−a). Its three numbers are chosen so that the
     largest count and the sum are about the given ones, and the hundredth as near as they allow. `least` is 1 where
     items are known because somebody voted for them. The same name gives the same counts.
 
-    >>> counts = stand_in("food", d=166_049, largest=11_500, hundredth=2_300, total=1_297_156, least=1)
+    >>> counts = make_stand_in("food", d=166_049, largest=11_500, hundredth=2_300, total=1_297_156, least=1)
     >>> len(counts), int(counts[-1]), bool(abs(counts[99] - 2_300) < 50), bool(abs(counts.sum() - 1_297_156) < 9_999)
     (166049, 1, True, True)
     """

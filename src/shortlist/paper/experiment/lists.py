@@ -42,13 +42,13 @@ def draw_lists(
     """Draw one list for each seed: the counts of the items, a row a list, and how many items of each are repeats."""
     if contender.maker is Maker.RELEASED:
         assert released is not None
-        answer = released.lists(histogram, seeds, k=setting.k, epsilon=setting.epsilon, beta=setting.beta)
+        answer = released.draw_lists(histogram, seeds, k=setting.k, epsilon=setting.epsilon, beta=setting.beta)
         return np.array(answer["counts"]), np.array(answer["repeats"])
     falling = histogram.counts
     if contender.maker is Maker.OURS:
         lists = _draw_ours(contender, falling, setting, seeds)
     else:
-        draw = _LAWS.get(contender.law, _program)(contender, histogram, setting)
+        draw = _LAWS.get(contender.law, _prepare_program)(contender, histogram, setting)
         lists = [draw(np.random.Generator(np.random.PCG64(seed))) for seed in seeds]
     # The counts fall, so items in rising order have falling counts.
     lists = [np.sort(items) if contender.is_unordered else items for items in lists]
@@ -70,12 +70,12 @@ def _draw_ours(contender: Contender, falling: IntArray, setting: Setting, seeds:
 
 def compute_tail(histogram: Histogram, setting: Setting) -> tuple[int, float]:
     """Compute τ and ln Pr[loss ≥ τ] of FastJoint, from its subset sizes. It is −inf if no list has the loss."""
-    tau, _, log_sizes = _fastjoint_sizes(histogram, setting)
+    tau, _, log_sizes = _compute_fastjoint_sizes(histogram, setting)
     log_weights = log_sizes - setting.epsilon / 2 * np.arange(len(log_sizes))[:, None]
     return tau, _log_sum(log_weights[-1]) - _log_sum(log_weights)
 
 
-def _joint(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
+def _prepare_joint(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
     falling, k = histogram.counts, setting.k
     log_weights = _JOINT_SIZES.of(histogram, k) - setting.epsilon / 2 * (falling[:k, None] - falling[None, :])
     cumulative = _accumulate(log_weights)
@@ -87,8 +87,8 @@ def _joint(contender: Contender, histogram: Histogram, setting: Setting) -> _Dra
     return draw
 
 
-def _fastjoint(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
-    tau, groups, log_sizes = _fastjoint_sizes(histogram, setting)
+def _prepare_fastjoint(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
+    tau, groups, log_sizes = _compute_fastjoint_sizes(histogram, setting)
     cumulative = _accumulate(log_sizes - setting.epsilon / 2 * np.arange(tau + 1)[:, None])
 
     def draw(rng: np.random.Generator) -> IntArray:
@@ -98,7 +98,7 @@ def _fastjoint(contender: Contender, histogram: Histogram, setting: Setting) -> 
     return draw
 
 
-def _pnf_peel(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
+def _prepare_pnf_peel(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
     """The largest of m exponential noises is −s·ln(1 − U^(1/m)): one number for each group of equal counts."""
     falling, k, scale = histogram.counts, setting.k, setting.k / setting.epsilon
     # After fewer than k rounds the largest count that is left is at least the k-th, so no group far below it can win.
@@ -118,16 +118,16 @@ def _pnf_peel(contender: Contender, histogram: Histogram, setting: Setting) -> _
     return draw
 
 
-def _program(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
+def _prepare_program(contender: Contender, histogram: Histogram, setting: Setting) -> _Draw:
     """Run the published program itself, if one list takes O(d)."""
     program, parameters = PUBLISHED[contender.law], contender.parameters(setting)
     return lambda rng: program(histogram.counts, setting.k, setting.epsilon, rng=rng, **parameters)
 
 
 _LAWS: dict[str, Callable[[Contender, Histogram, Setting], _Draw]] = {
-    "joint": _joint,
-    "fastjoint": _fastjoint,
-    "pnf-peel": _pnf_peel,
+    "joint": _prepare_joint,
+    "fastjoint": _prepare_fastjoint,
+    "pnf-peel": _prepare_pnf_peel,
 }
 
 
@@ -147,7 +147,7 @@ class _Sizes:
 _JOINT_SIZES = _Sizes()
 
 
-def _fastjoint_sizes(histogram: Histogram, setting: Setting) -> tuple[int, Groups, FloatArray]:
+def _compute_fastjoint_sizes(histogram: Histogram, setting: Setting) -> tuple[int, Groups, FloatArray]:
     assert setting.beta is not None
     tau = compute_truncation(len(histogram.counts), setting.k, setting.epsilon, setting.beta)
     groups = group_items(histogram.counts, setting.k)

@@ -63,9 +63,9 @@ class Store:
                 self._file.executescript(f"PRAGMA user_version = {_SCHEMA};{_TABLES}")
             known = self._file.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.DatabaseError as error:
-            raise _not_ours(self.path, str(error)) from None
+            raise _describe_foreign_file(self.path, str(error)) from None
         if known != _SCHEMA:
-            raise _not_ours(self.path, "another schema")
+            raise _describe_foreign_file(self.path, "another schema")
 
     def begin(self, info: RunInfo, histograms: Sequence[Histogram], seed: int) -> None:
         """Start a run. Refuse other data or another seed than those of the earlier trials."""
@@ -137,7 +137,7 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise _not_ours(self.path, str(error)) from None
+            raise _describe_foreign_file(self.path, str(error)) from None
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         with self._report_damage():
@@ -169,7 +169,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         file = (folder / ".lock").open("w")
     except OSError as error:
-        raise _no_folder(folder, error) from None
+        raise _describe_missing_folder(folder, error) from None
     with file as lock:
         try:
             import fcntl
@@ -200,10 +200,10 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _no_folder(folder, error) from None
+        raise _describe_missing_folder(folder, error) from None
 
 
-def _no_folder(folder: Path, error: OSError) -> OutputError:
+def _describe_missing_folder(folder: Path, error: OSError) -> OutputError:
     return OutputError(
         "{output} must name a folder that can be written to",
         "{folder} is not one ({reason})",
@@ -212,7 +212,7 @@ def _no_folder(folder: Path, error: OSError) -> OutputError:
     )
 
 
-def _not_ours(path: Path, reason: str) -> OutputError:
+def _describe_foreign_file(path: Path, reason: str) -> OutputError:
     return OutputError(
         "{path} must be results of this command, and cannot be used ({reason})",
         hint="pass another folder by {output}",

@@ -95,12 +95,12 @@ def _draw(contender: Contender, counts: IntArray, setting: Setting, seed: int) -
         return np.asarray(items), None
     rng = np.random.Generator(np.random.PCG64(seed))
     if contender.law == "joint":
-        return _joint(counts, setting, rng)
+        return _run_joint(counts, setting, rng)
     program: Callable[..., IntArray] = PUBLISHED[contender.law]
     return program(counts, setting.k, setting.epsilon, rng=rng, **contender.parameters(setting)), None
 
 
-def _joint(counts: IntArray, setting: Setting, rng: np.random.Generator) -> tuple[IntArray, float]:
+def _run_joint(counts: IntArray, setting: Setting, rng: np.random.Generator) -> tuple[IntArray, float]:
     """The published Joint in its two steps; a test checks that it is the same draw."""
     histogram, k, epsilon = read_arguments(counts, setting.k, setting.epsilon)
     order = np.argsort(-histogram, kind="stable")

@@ -62,7 +62,7 @@ class Buckets:
         """
         losses = np.arange(self._tau)[:, None]
         table = np.empty((self._tau + 1, len(self._top)), dtype=np.int64)
-        table[:-1] = self._bounds[self._above(self._top - losses - 1)]
+        table[:-1] = self._bounds[self._count_above(self._top - losses - 1)]
         table[-1] = self._bounds[-1]
         return table
 
@@ -70,15 +70,15 @@ class Buckets:
         """Draw a uniform sequence of S̄_{r,i}: Algorithm 2 on buckets."""
         merged = r == self._tau
         first = np.zeros(len(self._top), dtype=np.int64)
-        last = self._above(self._top - r)
+        last = self._count_above(self._top - r)
         first[i] = last[i]
-        last[i:] = len(self._left) if merged else self._above(self._top[i:] - r - 1)
+        last[i:] = len(self._left) if merged else self._count_above(self._top[i:] - r - 1)
         return np.array(
             [self._draw(*ends, rng) for ends in zip(first.tolist(), last.tolist(), strict=True)],
             dtype=np.int64,
         )
 
-    def _above(self, thresholds: IntArray) -> IntArray:
+    def _count_above(self, thresholds: IntArray) -> IntArray:
         """Count the buckets above each threshold."""
         return np.searchsorted(-self._values, -thresholds, side="left")
 

@@ -42,13 +42,13 @@ def _make(folder: Path, python: Path) -> None:
         try:
             done = subprocess.run(step, capture_output=True, text=True, check=False)
         except OSError as error:
-            raise _cannot_make(folder, type(error).__name__) from None
+            raise _describe_failure(folder, type(error).__name__) from None
         if done.returncode:
-            raise _cannot_make(folder, (done.stderr.strip().splitlines() or ["no message"])[-1])
+            raise _describe_failure(folder, (done.stderr.strip().splitlines() or ["no message"])[-1])
     (folder / "ready").touch()
 
 
-def _cannot_make(folder: Path, reason: str) -> OutputError:
+def _describe_failure(folder: Path, reason: str) -> OutputError:
     return OutputError(
         "the released programs need an environment with NumPy {version}",
         "{folder} could not be made ({reason})",

@@ -80,7 +80,7 @@ class Released:
         self._load(histogram)
         return self.ask(op=op, program=program, data=histogram.fingerprint, **parameters)
 
-    def lists(self, histogram: Histogram, seeds: Sequence[int], **parameters: Any) -> dict[str, Any]:
+    def draw_lists(self, histogram: Histogram, seeds: Sequence[int], **parameters: Any) -> dict[str, Any]:
         """Ask for one list of FastJoint for each seed."""
         self._load(histogram)
         return self.ask(op="lists", data=histogram.fingerprint, seeds=list(seeds), **parameters)

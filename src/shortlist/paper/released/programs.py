@@ -49,7 +49,7 @@ def find_programs(folder: Path) -> Programs:
     wanted += [(dp_topk / name, found) for name, found in _GOOGLE_FILES.items()]
     for path, _ in wanted:
         if not path.is_file():
-            raise _not_found(path.parent, path.name)
+            raise _describe_missing_program(path.parent, path.name)
     hashes = {}
     for path, expected in wanted:
         hashes[path.name] = hash_program(path)[: len(expected)]
@@ -80,10 +80,10 @@ def _find(folder: Path, name: str) -> Path:
     for place in _list_folders(folder, _DEPTH):
         if (place / name).is_file():
             return place
-    raise _not_found(folder, name)
+    raise _describe_missing_program(folder, name)
 
 
-def _not_found(folder: Path, name: str) -> DataError:
+def _describe_missing_program(folder: Path, name: str) -> DataError:
     return DataError(
         "{released} must name a folder with the released programs",
         "{folder} has no {name}",

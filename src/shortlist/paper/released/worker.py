@@ -61,7 +61,7 @@ class Programs:
         if request["op"] == "load":
             self._histograms = {request["name"]: np.load(request["path"])}
             return {}
-        return {"time": self._time, "memory": self._memory, "lists": self._lists}[request["op"]](request)
+        return {"time": self._time, "memory": self._measure_memory, "lists": self._draw_lists}[request["op"]](request)
 
     def _time(self, request: dict[str, Any]) -> dict[str, Any]:
         counts = self._permute(request)
@@ -73,7 +73,7 @@ class Programs:
             after |= {"before_wall": self._step[0] - wall, "before_cpu": self._step[1] - cpu}
         return {**after, "counts": counts[items].tolist(), "repeats": len(items) - len({int(item) for item in items})}
 
-    def _memory(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _measure_memory(self, request: dict[str, Any]) -> dict[str, Any]:
         counts = self._permute(request)
         np.random.seed(request["seed"] % 2**32)  # noqa: NPY002
         tracemalloc.start()
@@ -82,7 +82,7 @@ class Programs:
         tracemalloc.stop()
         return {"bytes": peak}
 
-    def _lists(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _draw_lists(self, request: dict[str, Any]) -> dict[str, Any]:
         """Draw many lists of FastJoint: its log sizes once, then its own two steps for each list."""
         fast, k, epsilon = self._fast, request["k"], request["epsilon"]
         counts = self._histograms[request["data"]]

@@ -17,7 +17,7 @@ from shortlist.votes.engines.table import Rows, TypedRows
 from shortlist.votes.files.source import translate_errors_of
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import Family
-from shortlist.votes.items.keys import NO_ROW, Lookup, key_table
+from shortlist.votes.items.keys import NO_ROW, Lookup, make_key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
@@ -93,7 +93,7 @@ def _fill(
     with translate_errors_of(votes.source):
         plain = votes.source.relation
         fits = can_match(domain.family, votes.family)
-        keys = workspace.connection.from_arrow(key_table(domain, votes.kept, votes.family)).set_alias("k")
+        keys = workspace.connection.from_arrow(make_key_table(domain, votes.kept, votes.family)).set_alias("k")
         missing = " OR system.main.isnan(other)" if str(plain.types[1]) in ("FLOAT", "DOUBLE") else ""
         nothing = " OR system.main.isnan(item)" if votes.family == Family.FLOAT else ""
         person = "CAST(other AS VARCHAR)"

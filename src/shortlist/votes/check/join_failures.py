@@ -5,7 +5,7 @@ from __future__ import annotations
 from shortlist.votes.check.report import Cause
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import Family
-from shortlist.votes.items.keys import key_table
+from shortlist.votes.items.keys import make_key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.sql import invent_name, quote_text
@@ -59,7 +59,7 @@ def find_causes(workspace: Workspace, unmatched: str, domain: Domain) -> tuple[C
     """Find the causes that explain items of the table `unmatched` (`written`, `n` rows), the most rows first."""
     pa, connection, keys = import_optional("pyarrow"), workspace.connection, invent_name()
     connection.execute(f"CREATE TEMP TABLE {keys} (key VARCHAR)")
-    connection.from_arrow(key_table(domain, pa.string(), Family.TEXT).select(["key"])).insert_into(keys)
+    connection.from_arrow(make_key_table(domain, pa.string(), Family.TEXT).select(["key"])).insert_into(keys)
     everything = "{text}"
     for neutral in _NEUTRAL.values():
         everything = neutral.replace("{text}", everything)

@@ -19,7 +19,7 @@ from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import choose_exact_type, find_family, is_plain
-from shortlist.votes.items.keys import key_table
+from shortlist.votes.items.keys import make_key_table
 from shortlist.votes.libraries import find_library, import_optional
 from shortlist.votes.workspace.running import register_engine
 from shortlist.votes.workspace.workspace import Workspace
@@ -45,7 +45,7 @@ class StreamTable(Table):
         check_comparable(find_family(item), domain, columns)
         check_persons(is_plain(other), columns)
         start()
-        keys = key_table(domain, choose_exact_type(item), find_family(item))
+        keys = make_key_table(domain, choose_exact_type(item), find_family(item))
         return LocalTally(domain, count_batches(self._workspace, reader, keys, columns.voters, d=domain.d))
 
     def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
@@ -62,7 +62,7 @@ class StreamTable(Table):
 
     def read_rows(self, choose: Choose) -> Rows:
         """All rows of the two chosen columns."""
-        return type_reader(self._workspace, self.open_reader(choose))
+        return read_typed_rows(self._workspace, self.open_reader(choose))
 
 
 class ArrowTable(StreamTable):
@@ -111,7 +111,7 @@ def open_batches(workspace: Workspace, reader: Any) -> Any:
     return take_plain_columns(workspace.connection.from_arrow(_cast_exactly(reader)))
 
 
-def type_reader(workspace: Workspace, reader: Any) -> TypedRows:
+def read_typed_rows(workspace: Workspace, reader: Any) -> TypedRows:
     """The rows of batches, in the workspace."""
     declared = reader.schema.field(0).type
     source = Source(relation=open_batches(workspace, reader), name=VOTES)

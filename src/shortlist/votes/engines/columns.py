@@ -16,17 +16,17 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.votes.columns import CountColumn, PersonColumn, VoteColumns
-from shortlist.votes.engines.arrow import count_batches, open_batches, type_reader
+from shortlist.votes.engines.arrow import count_batches, open_batches, read_typed_rows
 from shortlist.votes.engines.counted import LocalTally, ObservedTally
 from shortlist.votes.engines.counting import NO_COUNT, count_groups, number_rows
 from shortlist.votes.engines.observed import keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally
 from shortlist.votes.header import Choose, Header
-from shortlist.votes.items.arrow_values import arrow_column
+from shortlist.votes.items.arrow_values import make_arrow_column
 from shortlist.votes.items.domain import NAME, Domain
 from shortlist.votes.items.item_keys import write_item, write_items
 from shortlist.votes.items.item_types import Family, choose_exact_type, find_family, is_plain
-from shortlist.votes.items.keys import Lookup, key_table
+from shortlist.votes.items.keys import Lookup, make_key_table
 from shortlist.votes.items.matching import can_match
 from shortlist.votes.items.python_values import is_missing, read_count
 from shortlist.votes.libraries import import_optional
@@ -41,7 +41,7 @@ class ColumnsTable(Table):
     def read_items(self, choose: Choose) -> Any:
         """The items of the chosen column."""
         (column,) = self._take(choose)
-        return read_series(column) if hasattr(column, "isna") else arrow_column(column, what=self._name)
+        return read_series(column) if hasattr(column, "isna") else make_arrow_column(column, what=self._name)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         """Count in the workspace.
@@ -57,7 +57,7 @@ class ColumnsTable(Table):
             family = find_family(kind)
             if not can_match(domain.family, family):
                 return LocalTally(domain, np.zeros(domain.d, dtype=np.int64))
-            keys = key_table(domain, choose_exact_type(kind), family)
+            keys = make_key_table(domain, choose_exact_type(kind), family)
         reader = _open_batches(_write_batches(item, Lookup(domain).number), kind, other, columns.voters)
         return LocalTally(domain, count_batches(self._workspace, reader, keys, columns.voters, d=domain.d))
 
@@ -83,7 +83,7 @@ class ColumnsTable(Table):
         if any(column.typed is None for column in pair):
             return [tuple(column.to_list() for column in pair)]
         table = import_optional("pyarrow").table([column.typed for column in pair], names=["item", "other"])
-        return type_reader(self._workspace, table.to_reader())
+        return read_typed_rows(self._workspace, table.to_reader())
 
     def _take(self, choose: Choose) -> list[Any]:
         names = list(self._given if isinstance(self._given, Mapping) else self._given.columns)
@@ -96,7 +96,7 @@ def read_series(series: Any) -> Any:
     if object not in kinds:
         return import_optional("pyarrow").array(series, from_pandas=True)
     present = (None if missing else each for each, missing in zip(series, series.isna(), strict=True))
-    return arrow_column(present, what=NAME)
+    return make_arrow_column(present, what=NAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,11 +219,11 @@ def _type_text(column: Column) -> Column:
     """Give the type of text to items that are all text; they match what they match value by value."""
     if column.values is None or column.codes is not None:
         return column
-    made = _as_text(column.values)
+    made = _make_text_array(column.values)
     return column if made is None else _open_arrow(made)
 
 
-def _as_text(values: Any) -> Any:
+def _make_text_array(values: Any) -> Any:
     """An Arrow array of values that are text or missing; None if others are among them."""
     pa, pandas = import_optional("pyarrow"), sys.modules.get("pandas")
     if pandas is not None:
@@ -248,7 +248,7 @@ def write_others(values: Any, *, counted: bool) -> Any:
     if counted:
         read = [None if is_missing(each) else NO_COUNT if (n := read_count(each)) is None else n for each in values]
         return pa.array(read, pa.int64())
-    text = _as_text(values)
+    text = _make_text_array(values)
     if text is not None:  # faster, and the same bytes
         return write_persons(_combine(text))
     return pa.array([None if is_missing(each) else write_person(each) for each in values], pa.large_binary())

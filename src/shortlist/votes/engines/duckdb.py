@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from shortlist.votes.columns import VoteColumns
-from shortlist.votes.engines.arrow import StreamTable, type_reader
+from shortlist.votes.engines.arrow import StreamTable, read_typed_rows
 from shortlist.votes.engines.counted import LocalTally, ObservedTally
 from shortlist.votes.engines.counting import count_groups, count_matches
 from shortlist.votes.engines.duckdb_columns import has_plain_persons, take_plain_columns
@@ -22,7 +22,7 @@ from shortlist.votes.header import Choose, Header, Origin
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import find_family
-from shortlist.votes.items.keys import key_table
+from shortlist.votes.items.keys import make_key_table
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.queries import READABLE, Query, refuse_sql
 from shortlist.votes.sql import invent_name, quote_text, strip_query
@@ -56,7 +56,7 @@ class DuckDBTable(Table):
             check_comparable(find_family(kept), domain, columns)
             check_persons(has_plain_persons(source.relation), columns)
             start()
-            keys = key_table(domain, kept)
+            keys = make_key_table(domain, kept)
             return LocalTally(domain, count_matches(self._given, source.relation, keys, columns.voters, d=domain.d))
 
     def count_observed(self, columns: VoteColumns, start: Start) -> ObservedTally:
@@ -74,7 +74,7 @@ class DuckDBTable(Table):
         """All rows of the two chosen columns, in the workspace."""
         with self._read(choose, hint=None) as source:
             if self._given is not self._workspace.connection:
-                return type_reader(self._workspace, _open_stream(source.relation))
+                return read_typed_rows(self._workspace, _open_stream(source.relation))
             kept = _find_item_type(source.relation)
             return TypedRows(source=source, kept=kept, family=find_family(kept))
 

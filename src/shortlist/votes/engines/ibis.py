@@ -14,7 +14,7 @@ from shortlist.votes.engines.table import Start, Table, Tally, check_comparable,
 from shortlist.votes.header import Choose, Header, Origin
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import find_family
-from shortlist.votes.items.keys import key_table
+from shortlist.votes.items.keys import make_key_table
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.queries import Query
 from shortlist.votes.workspace.failures import translate_errors
@@ -61,7 +61,7 @@ class IbisTable(StreamTable):
         start()
         if isinstance(columns.voters, CountColumn):
             return super().count(domain, columns, start)
-        keys = import_optional("ibis").memtable(key_table(domain, kept))
+        keys = import_optional("ibis").memtable(make_key_table(domain, kept))
         voted = plain.filter(plain.other.notnull())
         if kind.is_floating():
             voted = voted.filter(~voted.other.isnan())

@@ -15,7 +15,7 @@ from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import Family, choose_exact_type, find_family
-from shortlist.votes.items.keys import key_table
+from shortlist.votes.items.keys import make_key_table
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.workspace.workspace import Workspace
 
@@ -53,7 +53,7 @@ class PolarsTable(StreamTable):
         check_persons(not schema["other"].is_nested(), columns)
         start()
         # Short row numbers are grouped faster.
-        keys = pl.from_arrow(key_table(domain, choose_exact_type(kept), family)).with_columns(
+        keys = pl.from_arrow(make_key_table(domain, choose_exact_type(kept), family)).with_columns(
             pl.col("row").cast(pl.UInt32)
         )
         if isinstance(schema["item"], pl.Datetime):

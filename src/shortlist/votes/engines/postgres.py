@@ -22,7 +22,7 @@ from shortlist.votes.engines.postgres_session import Session
 from shortlist.votes.engines.postgres_types import Column, write_keys
 from shortlist.votes.engines.table import Batch, Rows, Start, Table, Tally, check_comparable, check_persons
 from shortlist.votes.header import Choose
-from shortlist.votes.items.arrow_values import arrow_column
+from shortlist.votes.items.arrow_values import make_arrow_column
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.queries import READABLE
@@ -48,10 +48,10 @@ class PostgresTable(Table):
         """The different items of the chosen column."""
         session = Session(self._given)
         (item,) = session.open_view(self._given.sql, choose)
-        with session.stoppable():
+        with session.allow_interrupts():
             session.execute("SET TRANSACTION READ ONLY")
             rows = session.fetch(f"SELECT DISTINCT {item.value} FROM {session.view} AS v")
-        return arrow_column((row[0] for row in rows), what=self._name)
+        return make_arrow_column((row[0] for row in rows), what=self._name)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         """Count on the server."""
@@ -70,7 +70,7 @@ class PostgresTable(Table):
 
     def _read(self, session: Session, chosen: list[Column]) -> Generator[Batch, None, None]:
         session.execute("SET TRANSACTION READ ONLY")
-        with session.stoppable():
+        with session.allow_interrupts():
             yield from session.fetch_batches(*chosen)
 
     @contextmanager
@@ -81,7 +81,7 @@ class PostgresTable(Table):
         """
         session = Session(self._given)
         try:
-            with session.stoppable():
+            with session.allow_interrupts():
                 yield session
         except BaseException:
             session.close()
@@ -147,7 +147,7 @@ def _read_levels(session: Session, counts: str) -> tuple[list[tuple[int, int]], 
 def _find_ranked(session: Session, counts: str, values: IntArray, ranks: IntArray) -> list[tuple[int, int, Any]]:
     """The chosen rows or items, by their votes and their rank among those with as many votes."""
     ranked = f"SELECT votes, item, row_number() OVER (PARTITION BY votes ORDER BY item) - 1 AS rank FROM {counts}"
-    with translate_errors("the chosen items", hint=READABLE), session.stoppable():
+    with translate_errors("the chosen items", hint=READABLE), session.allow_interrupts():
         return session.fetch(
             f"SELECT votes, rank, item FROM ({ranked} WHERE votes = ANY(%s)) AS ranked "
             "JOIN unnest(%s::bigint[], %s::bigint[]) AS picked (votes, rank) USING (votes, rank)",

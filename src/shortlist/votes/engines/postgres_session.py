@@ -91,7 +91,7 @@ class Session:
                 yield tuple(zip(*rows, strict=True))
 
     @contextmanager
-    def stoppable(self) -> Iterator[None]:
+    def allow_interrupts(self) -> Iterator[None]:
         """Let Ctrl-C stop the server."""
         with register_engine(self._connection.cancel):
             yield

@@ -9,7 +9,7 @@ from typing import Any
 from shortlist.profile import EVERY_LEVEL
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import Family
-from shortlist.votes.items.keys import find_keys, key_table
+from shortlist.votes.items.keys import find_keys, make_key_table
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.sql import quote_name
 
@@ -118,7 +118,7 @@ def write_keys(domain: Domain, column: Column) -> bytes:
         table = pa.table({"key": [f"{key:f}" for key in found], "row": pa.array(found.values(), pa.int64())})
     else:
         arrow = getattr(pa, _ARROW[column.kind])() if column.kind in _ARROW else _other_type(column.kind)
-        table = key_table(domain, arrow, column.family)
+        table = make_key_table(domain, arrow, column.family)
     keys = table.column("key")
     if column.kind == "bytea":
         keys = pa.array(["\\x" + key.hex() for key in keys.to_pylist()], pa.string())

@@ -17,7 +17,7 @@ from shortlist.votes.engines.counting import count_groups, count_rows
 from shortlist.votes.engines.observed import keep_groups
 from shortlist.votes.engines.table import Batch, Rows, Start, Table, Tally
 from shortlist.votes.header import Choose, Header
-from shortlist.votes.items.arrow_values import arrow_column
+from shortlist.votes.items.arrow_values import make_arrow_column
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_types import Family
 from shortlist.votes.items.keys import Lookup
@@ -39,7 +39,7 @@ class RowsTable(Table):
     def read_items(self, choose: Choose) -> Any:
         """The items of the chosen column."""
         with closing(self.read_batches(choose)) as batches:
-            return arrow_column((item for (items,) in batches for item in items), what=self._name)
+            return make_arrow_column((item for (items,) in batches for item in items), what=self._name)
 
     def count(self, domain: Domain, columns: VoteColumns, start: Start) -> Tally:
         """Look up every item in Python, and count in the workspace."""

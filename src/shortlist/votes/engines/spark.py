@@ -19,7 +19,7 @@ from shortlist.votes.header import Choose, Header
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import Family, find_family
-from shortlist.votes.items.keys import key_table
+from shortlist.votes.items.keys import make_key_table
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.workspace.failures import translate_errors
 
@@ -138,7 +138,7 @@ def _make_keys(plain: Any, domain: Domain, columns: VoteColumns) -> Any:
     kept = _find_arrow_type(plain)
     among = find_family(kept)
     check_comparable(among, domain, columns)
-    keys = key_table(domain, kept, among)
+    keys = make_key_table(domain, kept, among)
     if among in (Family.NAIVE, Family.AWARE):
         # By itself, Spark would take naive times for times in the zone of the session.
         fields = [types.StructField("key", spark_type), types.StructField("row", types.LongType())]

@@ -39,7 +39,7 @@ class Request:
     delimiter: str | None = None
 
 
-def _parquet(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:
+def _open_parquet(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:
     """Read files with equal types together; the files may differ in the width of a type, not in the type."""
     alike: dict[tuple[tuple[tuple[str, str], ...], tuple[str, ...]], list[Part]] = defaultdict(list)
     first: dict[str, tuple[str, Part]] = {}
@@ -90,7 +90,7 @@ def _family(written: str) -> str:
     return "VARCHAR" if bare == "ENUM" else written
 
 
-def _json(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:
+def _open_json(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:
     """Read files with equal compression and folders together.
 
     The keys of a line are data, so the columns of votes are declared and not looked for. A line of votes that is not an
@@ -142,7 +142,7 @@ def _refuse_array(part: Part, request: Request) -> None:
         )
 
 
-def _csv(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:
+def _open_csv(connection: DuckDBPyConnection, parts: list[Part], request: Request) -> DuckDBPyRelation:
     """Read files with equal headers together; columns are found by the header of each."""
     alike: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], list[Part]] = defaultdict(list)
     for part in parts:
@@ -247,8 +247,8 @@ def _list_paths(parts: Sequence[Part]) -> str:
 
 
 OPENERS: dict[str, Callable[[DuckDBPyConnection, list[Part], Request], DuckDBPyRelation]] = {
-    "parquet": _parquet,
-    "csv": _csv,
-    "json": _json,
+    "parquet": _open_parquet,
+    "csv": _open_csv,
+    "json": _open_json,
 }
 """How the files of each format are opened as one table with the chosen columns."""

@@ -104,7 +104,7 @@ def find_files(paths: Sequence[str], *, any_format: bool, name: str) -> list[Pla
     for text in paths:
         places = list(_find(text, any_format, name))
         if not places:
-            raise _not_found(text, name)
+            raise _describe_missing_file(text, name)
         found.update((place.target, place) for place in places)
     return list(found.values())
 
@@ -203,7 +203,7 @@ def _check_address(text: str, address: re.Match[str], name: str) -> Place:
     return Place(target=text, label=hide_secrets(text), kind=Kind.REMOTE)
 
 
-def _not_found(text: str, name: str) -> DataError:
+def _describe_missing_file(text: str, name: str) -> DataError:
     folder = os.path.isdir(os.path.expanduser(text))
     return DataError(
         "{name} must be files that exist",

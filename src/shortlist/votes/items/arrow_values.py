@@ -16,10 +16,10 @@ from shortlist.votes.libraries import import_optional
 _LONGEST = 38
 
 
-def arrow_column(values: Iterable[Any], *, what: str) -> Any:
+def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
     """Make an Arrow array of values that all have one type; None is a gap, and a UUID is its text.
 
-    >>> arrow_column([1, 2**70], what="domain").type
+    >>> make_arrow_column([1, 2**70], what="domain").type
     Decimal128Type(decimal128(38, 0))
     """
     listed = [_to_plain(value) for value in values]

@@ -28,14 +28,14 @@ _TICKS = {"s": -(10**6), "ms": -(10**3), "us": 1, "ns": 10**3}
 _FLOAT_BITS = {"halffloat": 11, "float": 24, "double": 53}
 
 
-def key_table(domain: Domain, kept: Any, among: Family | None = None) -> Any:
+def make_key_table(domain: Domain, kept: Any, among: Family | None = None) -> Any:
     """Make the Arrow table of keys (`key`, in the type `kept` of the votes' column) and row numbers (`row`).
 
     `among` is the family of the votes' column, where its type does not tell: instants may be kept as times in UTC.
 
     >>> import pyarrow as pa
     >>> from shortlist.votes.items.domain import number_items
-    >>> key_table(number_items(pa.array(["7", "x", "8"])), pa.int32()).to_pylist()
+    >>> make_key_table(number_items(pa.array(["7", "x", "8"])), pa.int32()).to_pylist()
     [{'key': 7, 'row': 0}, {'key': 8, 'row': 1}]
     """
     pa = import_optional("pyarrow")

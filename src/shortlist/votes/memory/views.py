@@ -95,12 +95,12 @@ class Window:
         """The indices of the items with these levels and ranks."""
         lowest, order = int(picks.levels.min()), self._order  # another thread may replace it meanwhile
         if order is None or lowest < order[0]:
-            order = self._order = lowest, *self._sorted(lowest)
+            order = self._order = lowest, *self._sort_counts(lowest)
         _, positions, values = order
         found: IntArray = positions[np.searchsorted(values, picks.levels) + picks.ranks]
         return found if self._indices is None else np.take(self._indices, found)
 
-    def _sorted(self, lowest: int) -> tuple[IntArray, IntArray]:
+    def _sort_counts(self, lowest: int) -> tuple[IntArray, IntArray]:
         """The counts from `lowest` upwards in rising order, ties by index: where they stand, and what they are."""
         kept = np.flatnonzero(self._values >= lowest)
         keys = self._values[kept] - lowest

@@ -55,7 +55,7 @@ def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequ
     return Template((here / "page.html").read_text(encoding="utf-8")).substitute(
         style=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "page.js").read_text(encoding="utf-8"),
-        summary=_summary(results),
+        summary=_write_summary(results),
         tally=tables.write_tallies(findings),
         chance=f"1 in {1 / ALPHA:,.0f}",
         verdict=tables.write_verdict(findings),
@@ -73,7 +73,7 @@ def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequ
     )
 
 
-def _summary(results: Results) -> str:
+def _write_summary(results: Results) -> str:
     data = ", ".join(f"{results.title(name)} (d = {results.d(name):,})" for name in results.datasets)
     lists = sum(len(cell.linf) for cell in results.errors.values())
     rounds = sum(len(cell.cpu) for cell in results.times.values())
@@ -99,7 +99,7 @@ def _write_sections(results: Results, histograms: Sequence[Histogram]) -> Iterat
     for vary in AXES:
         if results.has_sweep(vary):
             body = "".join(_write_rows(results, dataset, vary) for dataset in results.datasets)
-            yield _section(f"Against {AXES[vary]}", f"{FIGURES[vary]} of the paper. {_FIXED[vary]}.", body)
+            yield _write_section(f"Against {AXES[vary]}", f"{FIGURES[vary]} of the paper. {_FIXED[vary]}.", body)
     if results.times:
         speed = (
             _draw_panel(
@@ -109,7 +109,7 @@ def _write_sections(results: Results, histograms: Sequence[Histogram]) -> Iterat
         )
         counted = count_rounds(results, *results.datasets)
         note = f"Figure 1 of the paper, first column, as ratios; {counted}. Lines at 10 and 100 times."
-        yield _section("How many times as fast FastJoint is as Joint", note, _grid(speed))
+        yield _write_section("How many times as fast FastJoint is as Joint", note, _write_grid(speed))
         steps = (
             _draw_panel(
                 partial(others.draw_without_step_panel, results=results, dataset=name, vary=vary),
@@ -119,12 +119,14 @@ def _write_sections(results: Results, histograms: Sequence[Histogram]) -> Iterat
             for vary in AXES
             if results.has_sweep(vary)
         )
-        yield _section("Joint without its sequence step", f"Figure 7 of the paper; {counted}.", _grid(steps))
+        yield _write_section(
+            "Joint without its sequence step", f"Figure 7 of the paper; {counted}.", _write_grid(steps)
+        )
     gaps = (
         _draw_panel(partial(others.draw_gap, histogram=each), f"gaps of {each.title}", legend=False)
         for each in histograms
     )
-    yield _section("Gaps between the top 300 scores", "Figure 4 of the paper.", _grid(gaps))
+    yield _write_section("Gaps between the top 300 scores", "Figure 4 of the paper.", _write_grid(gaps))
 
 
 def _write_rows(results: Results, dataset: str, vary: str, rows: Sequence[str] = SWEEP_ROWS) -> str:
@@ -138,7 +140,7 @@ def _write_rows(results: Results, dataset: str, vary: str, rows: Sequence[str] =
         for measure, name in MEASURES.items()
     )
     caption = f"{results.title(dataset)}: {count_trials(results, dataset)}."
-    return f"<figure>{_grid(panels)}<figcaption>{escape(caption)}</figcaption></figure>"
+    return f"<figure>{_write_grid(panels)}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def _write_today(results: Results) -> str:
@@ -152,11 +154,11 @@ def _write_today(results: Results) -> str:
     return f"<h2>What to use today</h2>{_TODAY}{table}{figures}"
 
 
-def _section(name: str, note: str, body: str) -> str:
+def _write_section(name: str, note: str, body: str) -> str:
     return f"<section><h3>{escape(name)}</h3><p>{escape(note)}</p>{body}</section>"
 
 
-def _grid(panels: Iterator[str]) -> str:
+def _write_grid(panels: Iterator[str]) -> str:
     return f'<div class="panels">{"".join(panels)}</div>'
 
 

@@ -29,7 +29,7 @@ def describe_released(results: Results) -> str:
     """The section on the released programs."""
     if not results.has_released:
         return ABSENT
-    return _REPEATS + _repeats(results) + _agreement(results)
+    return _REPEATS + _repeats(results) + _compare_errors(results)
 
 
 def count_repeats(results: Results) -> dict[tuple[str, int, float], tuple[int, int, int]]:
@@ -61,7 +61,7 @@ def _repeats(results: Results) -> str:
     return said + write_sortable(heads, rows)
 
 
-def _agreement(results: Results) -> str:
+def _compare_errors(results: Results) -> str:
     """Compare the errors of the timed lists of released programs with those of the published law."""
     chances, cells = [], []
     for (dataset, contender, at), times in results.times.items():

@@ -35,7 +35,7 @@ def write_tallies(findings: Sequence[Finding]) -> str:
             numbers = "".join(f'<td class="number">{count}</td>' for count in counts)
             rows.append(f"<td>{_badge(holding)}</td>{numbers}")
     heads = ("", *(escape(side.title) for side in sides))
-    return _table("tally", (f"<th>{head}</th>" for head in heads), rows)
+    return _write_table("tally", (f"<th>{head}</th>" for head in heads), rows)
 
 
 def write_verdict(findings: Sequence[Finding]) -> str:
@@ -52,7 +52,7 @@ def write_verdict(findings: Sequence[Finding]) -> str:
         rows.append(
             "".join(f'<td data-head="{escape(head)}">{text}</td>' for head, text in zip(heads, fields, strict=True))
         )
-    return _table("cards", (f"<th>{escape(head)}</th>" for head in heads), rows)
+    return _write_table("cards", (f"<th>{escape(head)}</th>" for head in heads), rows)
 
 
 def compare_programs(results: Results) -> str:
@@ -130,7 +130,7 @@ def write_sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str
     for place, head in enumerate(heads):
         kind = "" if rows and isinstance(rows[0][place][1], str) else ' class="number"'
         buttons.append(f'<th{kind} aria-sort="none"><button type="button">{escape(head)}</button></th>')
-    return f'<div class="wide">{_table("sortable", buttons, [_fields(row) for row in rows])}</div>'
+    return f'<div class="wide">{_write_table("sortable", buttons, [_write_fields(row) for row in rows])}</div>'
 
 
 def write_number(value: float) -> str:
@@ -155,7 +155,7 @@ def _prose(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         "".join(f'<td data-head="{head}">{escape(text)}</td>' for head, text in zip(heads, row, strict=True))
         for row in rows
     ]
-    return _table("cards", (f"<th>{head}</th>" for head in heads), body)
+    return _write_table("cards", (f"<th>{head}</th>" for head in heads), body)
 
 
 def _time(results: Results, dataset: str, name: str) -> float | None:
@@ -205,7 +205,7 @@ def _setting(at: Setting) -> list[Entry]:
     return [(str(at.k), at.k), (f"{at.epsilon:g}", at.epsilon), beta]
 
 
-def _fields(entries: Iterable[Entry]) -> str:
+def _write_fields(entries: Iterable[Entry]) -> str:
     def field(text: str, value: float | str) -> str:
         kind = "" if isinstance(value, str) else ' class="number"'
         return f'<td{kind} data-value="{escape(str(value))}">{escape(text)}</td>'
@@ -213,6 +213,6 @@ def _fields(entries: Iterable[Entry]) -> str:
     return "".join(field(text, value) for text, value in entries)
 
 
-def _table(kind: str, heads: Iterable[str], rows: Sequence[str]) -> str:
+def _write_table(kind: str, heads: Iterable[str], rows: Sequence[str]) -> str:
     body = "".join(f"<tr>{row}</tr>\n" for row in rows)
     return f'<table class="{kind}"><thead><tr>{"".join(heads)}</tr></thead><tbody>\n{body}</tbody></table>'
