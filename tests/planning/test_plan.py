@@ -130,14 +130,17 @@ def test_invented_counts_need_no_data():
     assert steep.histogram.counts.max() == 100
 
 
-def test_invented_people_cast_one_vote_and_the_cap_says_so():
-    """What is invented is what is planned: a cap of one vote, in the mechanisms, in the command and in words."""
+def test_invented_people_cast_one_vote_but_nobody_is_limited():
+    """Counts are invented for one vote each. A limit that nobody asked for would drop votes of real people."""
     made = shortlist.plan(like="zipf", items=1000, people=10**4, k=5, epsilon=1, draws=20)
-    assert made.constraints.votes_per_person == 1
-    assert "noisy-counts" in {row["mechanism"] for row in made.table}
+    assert made.constraints.votes_per_person is None
+    assert "noisy-counts" not in {row["mechanism"] for row in made.table}
     assert "10,000 people with 1 vote each" in made.histogram.source
-    assert "--votes-per-person 1 " in made.command
-    assert "votes_per_person=1" in made.call
+    assert "votes-per-person" not in made.command
+    assert "votes_per_person" not in made.call
+    limited = shortlist.plan(like="zipf", items=1000, people=10**4, votes_per_person=1, k=5, epsilon=1, draws=20)
+    assert "--votes-per-person 1 " in limited.command
+    assert "votes_per_person=1" in limited.call
 
 
 @pytest.mark.parametrize("name", ["margin-joint", "cdp-peel", "noisy-counts", "auto"])

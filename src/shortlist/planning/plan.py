@@ -148,16 +148,14 @@ def plan(
     `progress` is called with each step when it starts.
 
     >>> made = plan(like="zipf", items=1000, people=10**5, k=10, epsilon=1)
-    >>> made.constraints.votes_per_person, round(made.forecasts[0].recall.mean, 2)
-    (1, 1.0)
+    >>> made.histogram.invented, round(made.forecasts[0].recall.mean, 2)
+    (True, 1.0)
     >>> print(made.collapse.explain())
     An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint needs about 144 people at rank 10 for a
     list that is not mostly noise; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
     gaps between the counts.
     """
     size, limit = read_size(k), read_epsilon(epsilon)
-    if like is not None and votes_per_person is None:
-        votes_per_person = 1  # invented people cast one vote each
     constraints = Constraints(
         delta=delta,
         votes_per_person=votes_per_person,
