@@ -117,6 +117,7 @@ def save(figure: Figure, target: Any, *, kind: str) -> None:
     """Write a figure as svg or png, the same bytes for the same figure. An svg holds its text as text."""
     from matplotlib import rc_context
 
-    fonts = {"font.family": "sans-serif", "font.sans-serif": _FONTS}
-    with rc_context({"svg.hashsalt": "shortlist", "svg.fonttype": "none", **fonts}):
+    with rc_context(
+        {"svg.hashsalt": "shortlist", "svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": _FONTS}
+    ):
         figure.savefig(target, format=kind, dpi=110, metadata={"Date": None} if kind == "svg" else None)
