@@ -23,9 +23,9 @@ PAGE = TESTS.parent / "docs" / "architecture.md"
 # docs/architecture.md says the same in words.
 ROOMS = [
     ("array_types", "errors", "safe_text", "version"),
-    ("atomic_files", "near_names"),
+    ("near_names",),
     ("exact",),
-    ("privacy",),
+    ("atomic_files", "privacy"),
     ("profile",),
     ("mechanisms", "votes"),
     ("release",),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from shortlist.errors import OutputError
+from shortlist.exact.bits import SystemBits
 
 
 def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -44,7 +44,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
     `force`, an existing file is never overwritten, even if it appears during the work.
     """
     target = check_target(path, force=force)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+    # Short whatever the target is called, because a name has at most 255 bytes.
+    temporary = target.with_name(f".shortlist-{SystemBits().draw(12).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             write(file)
@@ -65,7 +66,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
             reason=error.strerror or type(error).__name__,
         ) from None
     finally:
-        # Also after Ctrl-C. There is no file if its name was too long.
+        # Also after Ctrl-C. There is no file if it could not be made.
         with suppress(OSError):
             temporary.unlink()
 

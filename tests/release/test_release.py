@@ -561,6 +561,31 @@ def test_a_file_that_appears_meanwhile_stays(tmp_path):
     assert os.listdir(tmp_path) == ["top.json"]
 
 
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("length", [200, 240, 255])
+def test_a_long_name_is_written(tmp_path, length, force):
+    """Every name that the file system allows; the temporary name is as long for each."""
+    target, seen = tmp_path / "top".ljust(length, "k"), []
+
+    def write(file):
+        seen.append(Path(file.name))
+        file.write(b"all")
+
+    write_whole(target, write, force=force)
+    assert target.read_bytes() == b"all"
+    assert seen[0].parent == tmp_path
+    assert len(seen[0].name) == len(".shortlist-.tmp") + 24
+    assert os.listdir(tmp_path) == [target.name]
+
+
+def test_temporary_names_differ(tmp_path):
+    """No name tells the next one, not even in one process and for one target."""
+    seen = []
+    for _ in range(20):
+        write_whole(tmp_path / "top.json", lambda file: seen.append(file.name), force=True)
+    assert len(set(seen)) == 20
+
+
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("force", [False, True])
 def test_an_interrupted_write_leaves_nothing(tmp_path, failure, force):

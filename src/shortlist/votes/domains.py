@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from shortlist.errors import DataError, ParameterError
+from shortlist.votes.columns import VoteColumns
 from shortlist.votes.engines.columns import read_series
 from shortlist.votes.engines.registry import open_table
-from shortlist.votes.files.files import Files, are_same_files, identify_files, is_path
 from shortlist.votes.header import Choose, Header, Origin
 from shortlist.votes.items.arrow_values import make_arrow_column
 from shortlist.votes.items.domain import NAME, Domain, number_items
 from shortlist.votes.libraries import find_library, has_columns, import_optional
-from shortlist.votes.queries import Query, reads_from
-from shortlist.votes.sql import list_texts
+from shortlist.votes.own_data import find_fault
 from shortlist.votes.workspace.failures import translate_errors
 from shortlist.votes.workspace.workspace import Workspace
 
@@ -28,22 +26,11 @@ _FROM_VOTES = (
 )
 
 
-def check_domain(domain: Any, votes: Any, *, domain_column: str | None, item: str) -> None:
-    """Refuse to go on without a domain, or with the votes as their own domain.
-
-    Files and queries are compared, and the very same frame is noticed, or its column in pandas and dicts. That another
-    list or column was made from the votes cannot be seen.
-    """
-    if domain is None:
-        raise _refuse("none was given")
-    if isinstance(domain, Query) and isinstance(votes, Query) and reads_from(domain, votes):
-        raise _refuse("the query reads the table of the votes")
-    if isinstance(domain, Query) and is_path(votes) and _reads_files(domain, votes):
-        raise _refuse("the query reads a file of the votes")
-    if domain_column in (None, item) and _is_same(domain, votes):
-        raise _refuse("the votes themselves were given")
-    if domain_column in (None, item) and _is_column(domain, votes, item):
-        raise _refuse("a column of the votes was given")
+def check_domain(domain: Any, votes: Any, *, domain_column: str | None, columns: VoteColumns) -> None:
+    """Refuse to go on without a domain, or with one that is seen to come from the votes."""
+    fault = "none was given" if domain is None else find_fault(domain, votes, domain_column, columns)
+    if fault is not None:
+        raise _refuse(fault)
 
 
 def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: str) -> Domain:
@@ -113,29 +100,3 @@ def _make_chooser(column: str | None, item: str) -> Choose:
         )
 
     return choose
-
-
-def _is_same(domain: Any, votes: Any) -> bool:
-    if isinstance(domain, Files | str | os.PathLike) and is_path(votes):
-        return are_same_files(domain, votes)
-    if isinstance(domain, Query) or isinstance(votes, Query):
-        return type(domain) is type(votes) and bool(domain == votes)
-    listed = isinstance(domain, list | tuple) and is_path(domain)
-    return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
-
-
-def _is_column(domain: Any, votes: Any, item: str) -> bool:
-    """Whether the domain is the column of items, of a dict or in pandas. No values are compared."""
-    if isinstance(votes, Mapping):
-        return votes.get(item) is domain
-    if not find_library(domain) == find_library(votes) == "pandas" or not has_columns(votes):
-        return False
-    # What pandas takes out of a frame has the very index of the frame.
-    index = getattr(domain, "index", None)
-    names = domain.columns if has_columns(domain) else [getattr(domain, "name", None)]
-    return index is not None and bool(index.is_(votes.index)) and item in list(names)
-
-
-def _reads_files(domain: Query, votes: Any) -> bool:
-    texts = [text for text in list_texts(domain.sql) if "." in text or "/" in text]
-    return bool(texts) and bool(identify_files(texts).keys() & identify_files(votes).keys())

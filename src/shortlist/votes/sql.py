@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from shortlist.exact.bits import SystemBits
 
@@ -65,11 +66,31 @@ def list_tables(sql: str) -> list[str]:
     >>> list_tables('SELECT * FROM main."Log" JOIN tracks ON true')
     ['log', 'tracks']
     """
-    words, found = list_words(sql), []
+    return [name[-1] for name in _list_names(sql)]
+
+
+def list_sources(sql: str) -> list[str]:
+    """The whole names after FROM and JOIN, in the order of the query, without those that the query itself defines.
+
+    >>> list_sources('WITH best AS (SELECT * FROM main."Log") SELECT * FROM best')
+    ['main.log']
+    """
+    words = list_words(sql)
+    defined = {
+        word.strip('"').casefold()
+        for word, verb, after in zip(words, words[1:], words[2:], strict=False)
+        if verb.upper() == "AS" and after.upper() in ("(", "NOT", "MATERIALIZED")
+    }
+    return [".".join(name) for name in _list_names(sql) if name[0] not in defined]
+
+
+def _list_names(sql: str) -> Iterator[list[str]]:
+    """The parts of each name after FROM and JOIN."""
+    words = list_words(sql)
     for place, word in enumerate(words):
         if word.upper() in ("FROM", "JOIN"):
             name = words[place + 1 : place + 2]
             while words[place + 2 : place + 3] == ["."]:
-                name, place = words[place + 3 : place + 4], place + 2
-            found += [each.strip('"').casefold() for each in name if each not in "(" and each.upper() != "SELECT"]
-    return found
+                name, place = [*name, *words[place + 3 : place + 4]], place + 2
+            if name and name[-1] != "(" and name[-1].upper() != "SELECT":
+                yield [part.strip('"').casefold() for part in name]

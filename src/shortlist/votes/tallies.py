@@ -114,7 +114,7 @@ def open_tables(
     if votes is None:
         raise ParameterError("{votes} must be given")
     votes, domain = unwrap(votes), unwrap(domain)
-    check_domain(domain, votes, domain_column=domain_column, item=columns.item)
+    check_domain(domain, votes, domain_column=domain_column, columns=columns)
     workspace = Workspace(memory_limit=memory_limit)
     progress("Reading the domain")
     numbered = open_domain(workspace, domain, column=domain_column, item=columns.item)

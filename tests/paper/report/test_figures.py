@@ -1,6 +1,7 @@
 """The figures are the paper's: what is on which axis, how it is scaled, what is labelled."""
 
 import io
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -145,6 +146,16 @@ def test_a_figure_is_saved_the_same_way_twice(invented, kind, magic):
         pictures.append(target.getvalue())
     assert pictures[0] == pictures[1]
     assert pictures[0].startswith(magic)
+
+
+def test_text_in_an_svg_is_text(invented):
+    """With fonts that most systems have; as the outlines of letters, it was a third of the report."""
+    target = io.BytesIO()
+    style.save(sweeps.draw_sweep(invented("games", vary=("beta",)), "games", "beta"), target, kind="svg")
+    texts = [each for each in ElementTree.fromstring(target.getvalue()).iter() if each.tag.endswith("}text")]
+    assert "β" in {"".join(each.itertext()).strip() for each in texts}
+    assert all(f"'{style._FONTS[0]}'" in ElementTree.tostring(each, "unicode") for each in texts)
+    assert b"DejaVuSans-" not in target.getvalue()  # the names of outlines
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch):

@@ -22,7 +22,6 @@ def page(tmp_path_factory):
     counts = {f"</script><b>item {i}</b>": int(n) for i, n in enumerate(20_000 / np.arange(10, 810))}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grid, "EPSILONS", tuple(Fraction(each) for each in ("0.1", "0.5", "5")))
-        patch.setattr(grid, "_DRAWS", 40)
         steps: list[str] = []
         made = shortlist.plan(counts, k=16, epsilon="0.5", draws=40, item="track")
         made.to_html(path, progress=steps.append)
@@ -40,6 +39,16 @@ def opened(request, browser, page):
     """The page, loaded at a width."""
     with open_page(browser, page, width=request.param) as opened:
         yield opened
+
+
+@pytest.mark.parametrize(("draws", "expected"), [(7, 7), (300, 200)])
+def test_it_draws_no_more_lists_than_the_plan(monkeypatch, draws, expected):
+    """The number that the page states is the number that was drawn."""
+    monkeypatch.setattr(grid, "EPSILONS", (Fraction(1),))
+    data = grid.compute_grid(shortlist.plan([9, 5, 3], k=1, epsilon=1, draws=draws), lambda step: None)
+    assert data["draws"] == expected
+    rows = [row for cells in data["cells"] for cell in cells for row in cell["rows"].values()]
+    assert {len(row["samples"]) for row in rows} == {min(expected, 20)}
 
 
 def move(opened, slider, place):

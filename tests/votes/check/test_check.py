@@ -173,3 +173,44 @@ def test_a_table_that_is_counted_already(make):
     assert (found.rows, found.without_person, found.without_item, found.matched) == (6, 1, 1, 3)
     assert (found.votes, found.counts_unreadable, found.items_repeated, found.persons) == (7, 1, 1, 0)
     assert "items with several counts" in str(found)
+
+
+TRACKS = [f"track {number}" for number in range(40)]
+COUNTS = [40 // (rank + 1) for rank in range(40)]
+
+
+@pytest.mark.parametrize("make", [int, str, float])
+@pytest.mark.parametrize("form", [dict, pa.table])
+def test_notices_counts_in_place_of_persons(make, form):
+    """One row for each item, and whole numbers that repeat; whichever type the column has."""
+    votes = form({"plays": list(map(make, COUNTS)), "track": TRACKS})
+    found = check(votes, person="plays", item="track", domain=[*TRACKS, "other"])
+    assert found.persons_look_like_counts
+    assert found.to_dict()["persons_look_like_counts"]
+    assert "Are the persons counts?" in str(found)
+    assert max(map(len, str(found).splitlines())) <= 60
+    counted = check(votes, count="plays", item="track", domain=[*TRACKS, "other"])
+    assert not counted.persons_look_like_counts
+
+
+@pytest.mark.parametrize(
+    ("persons", "tracks"),
+    [
+        (COUNTS * 2, TRACKS * 2),
+        (list(range(40)), TRACKS),
+        ([f"u{count}" for count in COUNTS], TRACKS),
+        ([count + 0.5 for count in COUNTS], TRACKS),
+        (COUNTS[:19], TRACKS[:19]),
+        ([], []),
+    ],
+    ids=["several rows", "different persons", "names", "fractions", "few items", "nothing"],
+)
+def test_takes_no_persons_for_counts(persons, tracks):
+    """A table of votes has items with several rows, or persons that are no whole numbers, or many persons."""
+    for votes in (
+        {"user": persons, "track": tracks},
+        pa.table({"user": persons, "track": pa.array(tracks, pa.string())}),
+    ):
+        found = check(votes, person="user", item="track", domain=[*TRACKS, "other"])
+        assert not found.persons_look_like_counts
+        assert "Are the persons counts?" not in str(found)

@@ -24,7 +24,8 @@ from shortlist.planning.wishes import explain_answers
 from shortlist.privacy.numbers import write_exact
 
 EPSILONS = tuple(Fraction(each) for each in ("0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "3", "5", "10"))
-_DRAWS = 200
+_MOST_DRAWS = 200
+"""How many lists are drawn for each setting of the grid, if the plan has no fewer."""
 _SHOWN_PLACES = 10
 """How many places of a sample list the page shows, and how many wrong items beyond these."""
 _LONGEST_NAME = 40
@@ -35,7 +36,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
     k, d = made.best.k, made.histogram.d
     epsilons = sorted({*EPSILONS, made.best.epsilon})
     sizes = sorted({max(1, k // 4), max(1, k // 2), k, min(2 * k, d)})
-    planner = replace(made.planner, draws=_DRAWS, progress=lambda step: None)
+    planner = replace(made.planner, draws=min(made.planner.draws, _MOST_DRAWS), progress=lambda step: None)
     names = list(made.constraints.allow(k, made.best.epsilon))
     cells: list[list[dict[str, Any]]] = []
     for size in sizes:
@@ -57,7 +58,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         "listed": made.constraints.without_domain,
         "budget": str(made.budget.guarantee).partition(" for")[0],
         "wishes": _answer_wish(made, planner, sizes, report),
-        "draws": _DRAWS,
+        "draws": planner.draws,
         "places": _SHOWN_PLACES,
         "epsilons": [float(each) for each in epsilons],
         "sizes": sizes,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shortlist.near_names import suggest_names
-from shortlist.votes.check.join_failures import find_causes, write_readable_test
+from shortlist.votes.check.numbers import NO_COUNT, describe_rows
 from shortlist.votes.check.report import Cause, Check
 from shortlist.votes.columns import VOTES, CountColumn, PersonColumn, read_columns
 from shortlist.votes.engines.counting import write_count_reader
@@ -29,11 +29,6 @@ from shortlist.votes.workspace.running import register_engine
 from shortlist.votes.workspace.workspace import Workspace
 
 __all__ = ["Cause", "Check", "check"]
-
-QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
-_MOST = 10
-_CUT = 200
-_NO_COUNT = "no count"
 
 
 @suggest_names
@@ -76,7 +71,7 @@ def check(
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
-        return _describe(workspace, table, numbered, family, columns.voters, show_values)
+        return describe_rows(workspace, table, numbered, family, columns.voters, show_values=show_values)
 
 
 def _fill(
@@ -98,7 +93,7 @@ def _fill(
         nothing = " OR system.main.isnan(item)" if votes.family == Family.FLOAT else ""
         person = "CAST(other AS VARCHAR)"
         if isinstance(voters, CountColumn):
-            person = f"coalesce(CAST({write_count_reader(str(plain.types[1]))} AS VARCHAR), '{_NO_COUNT}')"
+            person = f"coalesce(CAST({write_count_reader(str(plain.types[1]))} AS VARCHAR), '{NO_COUNT}')"
         matched = plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left")
         matched.project(
             f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, item IS NULL{nothing}, '
@@ -134,73 +129,4 @@ def _write(value: Any) -> str:
 
 def _write_count(value: Any) -> bytes:
     count = read_count(value)
-    return (_NO_COUNT if count is None else str(count)).encode()
-
-
-def _describe(
-    workspace: Workspace,
-    table: str,
-    domain: Domain,
-    family: Family | None,
-    voters: PersonColumn | CountColumn,
-    show_values: bool,
-) -> Check:
-    connection = workspace.connection
-
-    def one(sql: str) -> Any:
-        return connection.execute(sql).fetchone()
-
-    voted = "person IS NOT NULL AND NOT missing"
-    failed = f'{voted} AND "row" IS NULL'
-    readable = write_readable_test(domain.family, family)
-    rows, no_person, no_item, unreadable, outside, matched = one(f"""
-        SELECT count(*), count(*) FILTER (person IS NULL), count(*) FILTER (person IS NOT NULL AND missing),
-            count(*) FILTER ({failed} AND NOT {readable}), count(*) FILTER ({failed} AND {readable}),
-            count(*) FILTER ({voted} AND "row" IS NOT NULL)
-        FROM {table}
-    """)
-    pairs = f'SELECT DISTINCT person, "row" FROM {table} WHERE {voted} AND "row" IS NOT NULL'
-    votes, persons_matched, items_voted = one(
-        f'SELECT count(*), count(DISTINCT person), count(DISTINCT "row") FROM ({pairs})'
-    )
-    persons = one(f"SELECT count(DISTINCT person) FROM {table}")[0]
-    quantiles = one(
-        f"SELECT quantile_disc(n, {list(QUANTILES)}) FROM (SELECT count(*) AS n FROM ({pairs}) GROUP BY person)"
-    )[0]
-    no_count = repeated = 0
-    if isinstance(voters, CountColumn):
-        given = f'FROM {table} WHERE {voted} AND "row" IS NOT NULL'
-        persons, persons_matched, quantiles = 0, 0, ()
-        votes, no_count = one(
-            f"SELECT CAST(coalesce(sum(TRY_CAST(person AS HUGEINT)), 0) AS HUGEINT), "
-            f"count(*) FILTER (person = '{_NO_COUNT}') {given}"
-        )
-        repeated = one(f'SELECT count(*) FROM (SELECT "row" {given} GROUP BY "row" HAVING count(*) > 1)')[0]
-    unmatched = invent_name()
-    connection.execute(
-        f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {failed} GROUP BY written"
-    )
-    most = connection.execute(
-        f"SELECT left(written, {_CUT}), n FROM {unmatched} ORDER BY n DESC, written LIMIT {_MOST}"
-    ).fetchall()
-    return Check(
-        rows=rows,
-        without_person=no_person,
-        without_item=no_item,
-        unreadable=unreadable,
-        not_in_domain=outside,
-        matched=matched,
-        domain_size=domain.d,
-        domain_type=str(domain.family),
-        votes_type=str(family or "values of any type"),
-        items_voted=items_voted,
-        persons=persons,
-        persons_matched=persons_matched,
-        votes=votes,
-        counts_unreadable=no_count,
-        items_repeated=repeated,
-        votes_per_person=tuple(zip(QUANTILES, quantiles or (), strict=False)),
-        items_unmatched=one(f"SELECT count(*) FROM {unmatched}")[0],
-        most_unmatched=tuple((value if show_values else None, n) for value, n in most),
-        causes=find_causes(workspace, unmatched, domain),
-    )
+    return (NO_COUNT if count is None else str(count)).encode()

@@ -20,6 +20,11 @@ _NAMES = {
     1.0: "max",
 }
 
+_COUNTS = (
+    "Are the persons counts? Every item has one row, and many rows have the same whole number. If so, name that column "
+    "with `count` in place of `person`."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
@@ -57,6 +62,8 @@ class Check:
     votes: int
     votes_per_person: tuple[tuple[float, int], ...]
     """Quantiles of the matched votes of a person: pairs of the share of persons and the number of votes."""
+    persons_look_like_counts: bool
+    """Whether every item has one row, and half of the persons or more repeat another one, a whole number."""
     counts_unreadable: int
     """Matched rows whose count is not a whole number; a release refuses them."""
     items_repeated: int
@@ -101,6 +108,9 @@ class Check:
             yield _line("items with several counts", self.items_repeated)
         if self.votes_per_person:
             yield _wrap("votes per person: " + ", ".join(f"{_NAMES[q]} {n:,}" for q, n in self.votes_per_person))
+        if self.persons_look_like_counts:
+            yield ""
+            yield _wrap(_COUNTS)
         if self.items_unmatched:
             yield ""
             yield from self._failures()

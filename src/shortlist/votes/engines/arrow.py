@@ -16,6 +16,7 @@ from shortlist.votes.engines.observed import keep_groups
 from shortlist.votes.engines.table import Rows, Start, Table, Tally, TypedRows, check_comparable, check_persons
 from shortlist.votes.files.source import Source
 from shortlist.votes.header import Choose, Header
+from shortlist.votes.items.arrow_extensions import write_plain_batches
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import check_observable
 from shortlist.votes.items.item_types import choose_exact_type, find_family, is_plain
@@ -69,7 +70,10 @@ class ArrowTable(StreamTable):
     """A table, batch, reader or dataset of Arrow, or anything that exports an Arrow stream."""
 
     def open_reader(self, choose: Choose) -> Any:
-        """The chosen columns; nothing is read yet."""
+        """The chosen columns, in types that all engines have; nothing is read yet."""
+        return write_plain_batches(self._open(choose))
+
+    def _open(self, choose: Choose) -> Any:
         pa, table = import_optional("pyarrow"), self._given
         if find_library(table) == "pyarrow" and hasattr(table, "scanner"):  # a dataset
             return table.scanner(columns=choose(Header(columns=table.schema.names))).to_reader()

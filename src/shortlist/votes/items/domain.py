@@ -14,6 +14,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
+from shortlist.votes.items.arrow_extensions import write_plain
 from shortlist.votes.items.item_types import Family, choose_exact_type, find_family
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.workspace.failures import translate_errors
@@ -59,6 +60,7 @@ def number_items(column: Any) -> Domain:
     ['a', 'b']
     """
     pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    column = write_plain(column)
     family = find_family(column.type)
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
