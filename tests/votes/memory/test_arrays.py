@@ -13,22 +13,26 @@ import pytest
 
 from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
 from shortlist.profile import EVERY_LEVEL, Profile
-from shortlist.votes.memory import arrays, views
+from shortlist.votes.memory import arrays, chunks, views
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 
-@pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 7, 100), (1000, 8, 16, 4)])
-@pytest.mark.parametrize("sort", [0, 512], ids=["search", "sort"])
-def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, sort, monkeypatch):
+@pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 6, 100), (1000, 8, 16, 4)])
+@pytest.mark.parametrize("few", [0, 512], ids=["sort", "search"])
+@pytest.mark.parametrize("low", [2, 16])
+def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, few, low, monkeypatch):
     """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
     monkeypatch.setattr(arrays, "_SHORT", short)
     monkeypatch.setattr(arrays, "_LONG", 2 * short)
     monkeypatch.setattr(views, "_COLUMNS", columns)
     monkeypatch.setattr(views, "_ROWS", 2)
     monkeypatch.setattr(views, "_BANDS_AT_ONCE", 2)
-    monkeypatch.setattr(views, "_CHUNK", chunk)
-    monkeypatch.setattr(views, "_SMALL", small)
-    monkeypatch.setattr(views, "_COUNTS_PER_PICK", sort)
+    monkeypatch.setattr(chunks, "_CHUNK", chunk)
+    monkeypatch.setattr(chunks, "_SHORT", 2)
+    monkeypatch.setattr(chunks, "WIDEST", small)
+    monkeypatch.setattr(arrays, "WIDEST", small)
+    monkeypatch.setattr(chunks, "_LOW", low)
+    monkeypatch.setattr(chunks, "_FEW_LEVELS", few)
     rng = np.random.default_rng(0)
     for _ in range(400):
         d = int(rng.integers(1, 80))
