@@ -117,9 +117,10 @@ def test_a_negative_count_of_any_type_is_refused(d):
             top_k(counts, k=2, epsilon=1)
 
 
-def test_long_counts_of_a_short_type_are_not_copied():
-    """The extra memory is far below that of the counts as int64."""
-    counts = np.random.default_rng(1).integers(0, 10**9, 3_000_000).astype(np.int32)
+@pytest.mark.parametrize(("below", "kind"), [(10**9, "int32"), (65536, "uint16"), (30_000, "int64"), (9, "int8")])
+def test_long_counts_are_not_copied(below, kind):
+    """The extra memory is far below that of the counts as int64, also if many of them or all of them matter."""
+    counts = np.random.default_rng(1).integers(0, below, 3_000_000).astype(kind)
     tracemalloc.start()
     top_k(counts, k=50, epsilon=1, mechanism="joint")
     extra = tracemalloc.get_traced_memory()[1]
