@@ -117,6 +117,17 @@ def test_a_negative_count_of_any_type_is_refused(d):
             top_k(counts, k=2, epsilon=1)
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16"])
+def test_the_largest_number_of_a_type_is_a_count_like_others(kind):
+    """Many items of a long array are found on levels up to the largest number of the type."""
+    most = int(np.iinfo(kind).max)
+    counts = (most - np.random.default_rng(2).integers(0, 40, 200_000)).astype(kind)
+    tally, whole = ArrayTally(counts), Profile.of(counts.astype(np.int64))
+    assert tally.above(1, 50).values.tolist() == whole.values.tolist()
+    positions = np.arange(0, 200_000, 7)
+    assert (tally.items(whole.picks(positions)) == np.argsort(-counts.astype(np.int64), kind="stable")[positions]).all()
+
+
 @pytest.mark.parametrize(("below", "kind"), [(10**9, "int32"), (65536, "uint16"), (30_000, "int64"), (9, "int8")])
 def test_long_counts_are_not_copied(below, kind):
     """The extra memory is far below that of the counts as int64, also if many of them or all of them matter."""

@@ -96,7 +96,8 @@ class Chunks:
     def _sort_chunk(self, counts: IntArray, levels: IntArray, ranks: IntArray) -> IntArray:
         """Find items of many levels in a chunk. Levels are few, so they fit into sixteen bits, sorted by radix."""
         below = max(self.floor - 1, 0)
-        keys = (np.clip(counts, below, self._cap) - below).astype(np.uint16)
+        top = min(self._cap, int(np.iinfo(counts.dtype).max))  # the cap itself may not fit into the type
+        keys = (np.clip(counts, below, top) - below).astype(np.uint16)
         order: IntArray = np.argsort(keys, kind="stable")
         found: IntArray = order[np.searchsorted(keys[order], levels - below) + ranks]
         return found
