@@ -131,6 +131,32 @@ def test_importing_shortlist_stays_light():
     assert not loaded & heavy
 
 
+def test_a_list_loads_only_its_own_mechanism():
+    """A list of `joint` from an array loads no other mechanism, no ledger, no release and no engine."""
+    program = (
+        "import sys, flint, numpy\n"
+        "before = set(sys.modules)\n"
+        "import shortlist\n"
+        "shortlist.top_k(numpy.arange(300_000) % 5, k=1, epsilon=1, mechanism='joint')\n"
+        "print(*set(sys.modules) - before)"
+    )
+    loaded = set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
+    rooms = {".".join(name.split(".")[:3]) for name in loaded if name.startswith("shortlist.mechanisms.")}
+    assert not {each for each in rooms if each.split(".")[2] in ("auto", "counts", "peel", "subset", "unknown_domain")}
+    unneeded = {
+        "release.release",
+        "release.record",
+        "ledger.ledger",
+        "ledger.account",
+        "votes.tallies",
+        "votes.engines",
+    }
+    assert not loaded & {f"shortlist.{name}" for name in unneeded}
+    assert not loaded & {"difflib", "hashlib", "html", "json", "numpy.ma", "pathlib", "sqlite3"}
+
+
 def test_the_front_door_is_sorted():
     """`__all__` is sorted, and everything in it exists."""
     assert sorted(shortlist.__all__) == list(shortlist.__all__)

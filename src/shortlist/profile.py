@@ -82,7 +82,8 @@ class Profile:
     def top(self, k: int) -> IntArray:
         """The k largest counts, in falling order."""
         last = int(np.searchsorted(self.ends, k)) + 1
-        return np.repeat(self.values[:last], self.sizes[:last])[:k]
+        # A level may have very many items.
+        return np.repeat(self.values[:last], np.minimum(self.sizes[:last], k))[:k]
 
     def picks(self, positions: IntArray) -> Picks:
         """Describe items by level and rank, given their positions in the falling order of counts."""

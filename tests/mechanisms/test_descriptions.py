@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, write_table
+from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, write_table
 from shortlist.privacy.zcdp import rho_from, rho_of_pure
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=list(MECHANISMS))
@@ -61,6 +61,14 @@ def test_the_front_door_exports_every_mechanism(kind):
     """`shortlist.<Class>` is the class in the registry."""
     assert getattr(shortlist, kind.__name__) is kind
     assert kind.__name__ in shortlist.__all__
+
+
+def test_the_registry_has_every_class_under_its_own_name():
+    """The name of a mechanism is that of its class, and no mechanism is missing from the registry."""
+    assert {name: kind.name for name, kind in MECHANISMS.items()} == {name: name for name in MECHANISMS}
+    exported = {getattr(shortlist, name) for name in shortlist.__all__}
+    kinds = {each for each in exported if isinstance(each, type) and issubclass(each, Mechanism)} - {Mechanism}
+    assert kinds == set(MECHANISMS.values())
 
 
 @pytest.mark.parametrize(

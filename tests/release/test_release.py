@@ -27,7 +27,7 @@ from shortlist.mechanisms import MECHANISMS, Joint
 from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import write_exact
-from shortlist.release.make import check_may_release
+from shortlist.release.permission import check_may_release
 from shortlist.release.release import Release
 
 ITEMS = {

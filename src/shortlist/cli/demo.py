@@ -48,7 +48,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
         )
     from shortlist.demo.comparison import compare
     from shortlist.demo.playlog import PlayLog
-    from shortlist.ledger.account import lift_variable
+    from shortlist.ledger.variable import lift_variable
     from shortlist.selection.from_votes import select
 
     plays, catalogue, output = _choose_paths(folder, force)

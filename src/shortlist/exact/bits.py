@@ -5,7 +5,6 @@ A source has no distribution but that of uniform bytes. Other modules draw from 
 
 from __future__ import annotations
 
-import hashlib
 import operator
 import os
 from typing import Protocol
@@ -80,6 +79,8 @@ class SeededBits:
 
     def draw(self, count: int) -> bytes:
         """Draw the next `count` bytes."""
+        import hashlib  # the randomness of the operating system needs no hash
+
         missing = count - (len(self._buffer) - self._offset)
         if missing > 0:
             parts = [self._buffer[self._offset :]]

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +15,10 @@ from shortlist.errors import LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits
 from shortlist.ledger.ledger import Ledger, PathLike
 from shortlist.ledger.rows import Charge
+from shortlist.ledger.variable import VARIABLE
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.release.release import Release
-
-VARIABLE = "SHORTLIST_LEDGER"
-"""The environment variable that makes a ledger mandatory for every selection."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,29 +93,6 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     if not os.path.exists(named) or not os.path.samefile(given.path, named):
         raise LedgerError("{ledger} must be the one that {variable} names", "it is another one", variable=VARIABLE)
     return given
-
-
-def refuse_uncharged(verb: str) -> None:
-    """Refuse a draw that charges nothing, if SHORTLIST_LEDGER is set, whatever randomness it would use."""
-    if VARIABLE in os.environ:
-        raise LedgerError(
-            "every release must be charged, because {variable} is set",
-            "{verb} charges nothing",
-            hint="use prepare(...).release(), which is charged; unset {variable} if the counts are public or invented",
-            variable=VARIABLE,
-            verb=verb,
-        )
-
-
-@contextmanager
-def lift_variable() -> Iterator[None]:
-    """Ignore SHORTLIST_LEDGER in this process and its children, for commands that read invented or public data only."""
-    named = os.environ.pop(VARIABLE, None)
-    try:
-        yield
-    finally:
-        if named is not None:
-            os.environ[VARIABLE] = named
 
 
 def _warn(text: str) -> None:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.auto.auto import Auto
-from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
-from shortlist.mechanisms.joint.fastjoint import FastJoint
-from shortlist.mechanisms.joint.joint import Joint
-from shortlist.mechanisms.joint.margin_joint import MarginJoint
-from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
-from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-from shortlist.mechanisms.peel.pnf_peel import PNFPeel
-from shortlist.mechanisms.research.gamma import Gamma
-from shortlist.mechanisms.research.laplace import Laplace
-from shortlist.mechanisms.subset.subset import Subset
-from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain
-from shortlist.mechanisms.unknown_domain.stable import Stable
-from shortlist.mechanisms.unknown_domain.threshold import Threshold
+from shortlist.mechanisms.registry import HOMES, Registry, find_class
 from shortlist.privacy.numbers import quote
+
+if TYPE_CHECKING:
+    from shortlist.mechanisms.auto.auto import Auto
+    from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
+    from shortlist.mechanisms.joint.fastjoint import FastJoint
+    from shortlist.mechanisms.joint.joint import Joint
+    from shortlist.mechanisms.joint.margin_joint import MarginJoint
+    from shortlist.mechanisms.joint.pnf_joint import PNFJoint
+    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+    from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+    from shortlist.mechanisms.research.gamma import Gamma
+    from shortlist.mechanisms.research.laplace import Laplace
+    from shortlist.mechanisms.subset.subset import Subset
+    from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain
+    from shortlist.mechanisms.unknown_domain.stable import Stable
+    from shortlist.mechanisms.unknown_domain.threshold import Threshold
 
 __all__ = [
     "DEFAULT_MECHANISM",
@@ -52,25 +54,8 @@ __all__ = [
 DEFAULT_MECHANISM = "auto"
 """The name of the mechanism that is used by default."""
 
-_ALL: tuple[type[Mechanism], ...] = (
-    Auto,
-    Joint,
-    MarginJoint,
-    Subset,
-    FastJoint,
-    PNFJoint,
-    PNFPeel,
-    CDPPeel,
-    NoisyCounts,
-    LimitedDomain,
-    Threshold,
-    Stable,
-    Laplace,
-    Gamma,
-)
-MECHANISMS: dict[str, type[Mechanism]] = {each.name: each for each in _ALL}
+MECHANISMS = Registry(HOMES)
 _ORDERED = "leave {mechanism} out: auto gives an ordered list"
-_PARAMETERS = {field.name for kind in _ALL for field in fields(kind)}
 _CALL_PARAMETERS = (
     *("assess", "bits", "counts_epsilon", "domain", "item", "ledger", "mechanism", "people", "person"),
     *("sensitivity", "unit", "votes_per_person"),
@@ -88,10 +73,12 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
-    if kind in (Subset, Stable) and "ordered" in given:
+    if "ordered" in given and kind.name in ("stable", "subset"):
         _refuse_order(given.pop("ordered"), kind.name)
     own = mechanism.parameters if isinstance(mechanism, Mechanism) else {}
-    check_names(kind, own | given, further=_CALL_PARAMETERS, elsewhere=_PARAMETERS)
+    known = {field.name for field in fields(kind)}
+    elsewhere = _list_parameters() if not known.issuperset(given) else known
+    check_names(kind, own | given, further=_CALL_PARAMETERS, elsewhere=elsewhere)
     if isinstance(mechanism, Mechanism):
         _refuse_contradictions(mechanism, given)
         return mechanism
@@ -106,6 +93,11 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     """
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
     return any(field.name == "votes_per_person" for field in fields(kind))
+
+
+def _list_parameters() -> set[str]:
+    """All parameters of all mechanisms. This imports every mechanism, so it is for errors only."""
+    return {field.name for kind in MECHANISMS.values() for field in fields(kind)}
 
 
 def _refuse_order(ordered: object, name: str) -> None:
@@ -123,6 +115,8 @@ def find_kind(name: object) -> type[Mechanism]:
     """Find the class of a mechanism by its name. For any other value, say which names there are."""
     if isinstance(name, str) and name in MECHANISMS:
         return MECHANISMS[name]
+    import difflib
+
     # Somebody who passed a name, as the command line does, needs no hint about objects.
     objects = "" if isinstance(name, str) else ", or a mechanism object"
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
@@ -162,3 +156,11 @@ _COLUMNS: dict[str, Callable[[type[Mechanism]], str]] = {
     "ρ (zCDP)": lambda kind: kind.rho_in_words,
     "exact and secure": lambda kind: "no" if kind.research else "yes",
 }
+
+
+def __getattr__(name: str) -> Any:
+    """Import the class of a mechanism on first use."""
+    for home in HOMES.values():
+        if home.rpartition(".")[2] == name:
+            return globals().setdefault(name, find_class(home))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

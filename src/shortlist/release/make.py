@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from shortlist.array_types import IntArray
-from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure
 from shortlist.mechanisms import Mechanism
 from shortlist.release.extras import NO_EXTRAS, Extras
@@ -52,13 +51,3 @@ def make_release(
     return Release(
         items=tuple(items), mechanism=mechanism.name, d=d, secure=is_secure(bits), population=population, **stated
     )
-
-
-def check_may_release(mechanism: Mechanism, bits: Bits) -> None:
-    """Refuse a secure release by a mechanism that computes in floating point. Call it before data is read."""
-    if mechanism.research and is_secure(bits):
-        raise ParameterError(
-            "{name} computes in floating point and must not make a secure release",
-            hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, which marks the release",
-            name=mechanism.name,
-        )

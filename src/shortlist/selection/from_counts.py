@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
-from shortlist.ledger import Ledger, open_account, refuse_uncharged
-from shortlist.ledger.account import Account
+from shortlist.ledger.variable import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
-from shortlist.release.make import check_may_release, make_release
-from shortlist.release.release import Release
-from shortlist.release.statements import list_parameters
-from shortlist.release.usefulness import warn
+from shortlist.release.permission import check_may_release
 from shortlist.selection.labels import Series, order_labels, read_labelled_counts
 from shortlist.selection.terms import Terms
 from shortlist.votes.memory.arrays import ArrayTally
+
+if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
+    from shortlist.ledger import Ledger
+    from shortlist.ledger.account import Account
+    from shortlist.release.release import Release
 
 Key = TypeVar("Key")
 Items = TypeVar("Items", covariant=True)
@@ -231,6 +232,9 @@ class Selector(Generic[Items]):
         With `ledger`, the release is charged to that budget, with a `note`, before anything is drawn. Each release is
         a charge of its own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory.
         """
+        from shortlist.release.make import make_release
+        from shortlist.release.usefulness import warn
+
         drawn_from, terms = read_bits(bits), self._terms
         check_may_release(self.mechanism, drawn_from)
         account = self._open_account(ledger, note, drawn_from)
@@ -258,6 +262,9 @@ class Selector(Generic[Items]):
         return release
 
     def _open_account(self, ledger: Ledger | str | os.PathLike[str] | None, note: str | None, bits: Bits) -> Account:
+        from shortlist.ledger import open_account
+        from shortlist.release.statements import list_parameters
+
         terms, cap = self._terms, self._terms.votes_per_person
         public = list_parameters(
             self.mechanism, sensitivity=terms.sensitivity, votes_per_person=cap, extras=terms.extras

@@ -11,7 +11,8 @@ from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy.numbers import read_whole
-from shortlist.release.make import check_may_release, make_release
+from shortlist.release.make import make_release
+from shortlist.release.permission import check_may_release
 from shortlist.release.release import Release
 from shortlist.release.statements import list_parameters
 from shortlist.release.usefulness import warn

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.mechanisms import Mechanism
-from shortlist.votes.items.item_keys import write_item
 from shortlist.votes.memory.arrays import read_counts
 
 
@@ -27,6 +26,8 @@ def read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, l
     array, labels = read_counts(counts, widen=False)
     if mechanism.needs_domain or labels is None:
         return array, labels
+    from shortlist.votes.items.item_keys import write_item
+
     keys = [write_item(label) for label in labels]
     if None in keys:
         raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
@@ -40,6 +41,9 @@ def order_labels(labels: list[Any]) -> list[int]:
     >>> order_labels(["pear", "apple"]), order_labels([10, 9]), order_labels([("b",), "a"])
     ([1, 0], [1, 0], [0, 1])
     """
-    alike = {type(label) for label in labels} in ({str}, {int})
-    keys = labels if alike else [write_item(label) or repr(label).encode() for label in labels]
+    keys = labels
+    if {type(label) for label in labels} not in ({str}, {int}):
+        from shortlist.votes.items.item_keys import write_item
+
+        keys = [write_item(label) or repr(label).encode() for label in labels]
     return sorted(range(len(keys)), key=keys.__getitem__)

@@ -10,7 +10,6 @@ from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
-from shortlist.selection.without_domain import build_without_domain, check_extras
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +47,8 @@ class Terms:
         bought = {name: parameters.pop(name) for name in EXTRA_PARAMETERS & parameters.keys()}
         parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
         if without_domain:
+            from shortlist.selection.without_domain import build_without_domain, check_extras
+
             check_extras(sensitivity=times, assess=bought.get("assess"))
             built = build_without_domain(mechanism, votes_per_person=votes_per_person, **parameters)
         else:

@@ -242,3 +242,39 @@ def test_extreme_epsilons_work(epsilon, delta):
             counts, k=4, epsilon=epsilon, votes_per_person=2, mechanism="noisy-counts", bits=SeededBits(1), **parameters
         )
         assert len(set(chosen.tolist())) == 4
+
+
+@pytest.mark.parametrize("noise", [{"epsilon": 1}, {"epsilon": "0.01"}, {"rho": "0.1", "delta": "1e-6"}])
+@pytest.mark.parametrize("offset", [2**62 + 12345, 2**63 - 2**30])
+def test_the_size_of_the_counts_does_not_matter(noise, offset):
+    """With the same number added to all counts, the same bits give the same items, and that number more votes."""
+    counts = np.random.default_rng(3).poisson(1000, 20_000) + np.arange(20_000) // 100
+    lists = []
+    for added in (0, offset):
+        prepared = NoisyCounts(k=20, votes_per_person=2, **noise).prepare(Profile.of(counts + added))
+        bits = CountedBits(SeededBits(7))
+        picks = prepared.draw(bits)
+        lists.append(
+            [(picks.levels - added).tolist(), picks.ranks.tolist(), (picks.counts - added).tolist(), bits.drawn]
+        )
+    assert lists[0] == lists[1]
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_one_count_may_be_far_above_the_others(k):
+    """Distances between counts up to 2^63 do not overflow: the largest comes first, and the others as without it."""
+    counts = np.append(np.arange(0, 400_000, 1000), 2**63 - 1)
+    prepared = NoisyCounts(k=k, epsilon=1, votes_per_person=1).prepare(Profile.of(counts))
+    levels = prepared.draw(SeededBits(1)).levels.tolist()
+    assert levels == [2**63 - 1, *(399_000 - 1000 * place for place in range(k - 1))]
+
+
+class CountedBits:
+    """Bits that count the bytes that were drawn."""
+
+    def __init__(self, bits):
+        self._bits, self.drawn = bits, 0
+
+    def draw(self, count):
+        self.drawn += count
+        return self._bits.draw(count)

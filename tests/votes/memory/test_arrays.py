@@ -13,22 +13,26 @@ import pytest
 
 from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
 from shortlist.profile import EVERY_LEVEL, Profile
-from shortlist.votes.memory import arrays, views
+from shortlist.votes.memory import arrays, chunks, views
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 
-@pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 7, 100), (1000, 8, 16, 4)])
-@pytest.mark.parametrize("sort", [0, 512], ids=["search", "sort"])
-def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, sort, monkeypatch):
+@pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 6, 100), (1000, 8, 16, 4)])
+@pytest.mark.parametrize("few", [0, 512], ids=["sort", "search"])
+@pytest.mark.parametrize("low", [2, 16])
+def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, few, low, monkeypatch):
     """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
     monkeypatch.setattr(arrays, "_SHORT", short)
     monkeypatch.setattr(arrays, "_LONG", 2 * short)
     monkeypatch.setattr(views, "_COLUMNS", columns)
     monkeypatch.setattr(views, "_ROWS", 2)
     monkeypatch.setattr(views, "_BANDS_AT_ONCE", 2)
-    monkeypatch.setattr(views, "_CHUNK", chunk)
-    monkeypatch.setattr(views, "_SMALL", small)
-    monkeypatch.setattr(views, "_COUNTS_PER_PICK", sort)
+    monkeypatch.setattr(chunks, "_CHUNK", chunk)
+    monkeypatch.setattr(chunks, "_SHORT", 2)
+    monkeypatch.setattr(chunks, "WIDEST", small)
+    monkeypatch.setattr(arrays, "WIDEST", small)
+    monkeypatch.setattr(chunks, "_LOW", low)
+    monkeypatch.setattr(chunks, "_FEW_LEVELS", few)
     rng = np.random.default_rng(0)
     for _ in range(400):
         d = int(rng.integers(1, 80))
@@ -113,9 +117,21 @@ def test_a_negative_count_of_any_type_is_refused(d):
             top_k(counts, k=2, epsilon=1)
 
 
-def test_long_counts_of_a_short_type_are_not_copied():
-    """The extra memory is far below that of the counts as int64."""
-    counts = np.random.default_rng(1).integers(0, 10**9, 3_000_000).astype(np.int32)
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16"])
+def test_the_largest_number_of_a_type_is_a_count_like_others(kind):
+    """Many items of a long array are found on levels up to the largest number of the type."""
+    most = int(np.iinfo(kind).max)
+    counts = (most - np.random.default_rng(2).integers(0, 40, 200_000)).astype(kind)
+    tally, whole = ArrayTally(counts), Profile.of(counts.astype(np.int64))
+    assert tally.above(1, 50).values.tolist() == whole.values.tolist()
+    positions = np.arange(0, 200_000, 7)
+    assert (tally.items(whole.picks(positions)) == np.argsort(-counts.astype(np.int64), kind="stable")[positions]).all()
+
+
+@pytest.mark.parametrize(("below", "kind"), [(10**9, "int32"), (65536, "uint16"), (30_000, "int64"), (9, "int8")])
+def test_long_counts_are_not_copied(below, kind):
+    """The extra memory is far below that of the counts as int64, also if many of them or all of them matter."""
+    counts = np.random.default_rng(1).integers(0, below, 3_000_000).astype(kind)
     tracemalloc.start()
     top_k(counts, k=50, epsilon=1, mechanism="joint")
     extra = tracemalloc.get_traced_memory()[1]

@@ -29,8 +29,9 @@ _MISSED = 2.0**-30
 """The chance that may remain that one of the k largest counts falls below the threshold."""
 _ESTIMATED = 1 << 10
 """How many levels an estimate looks at."""
-_FARTHEST, _LARGEST = 2**61, 2**62
-"""Noise or counts beyond these are drawn item by item, so that a count with noise fits into 64 bits."""
+_FARTHEST, _WIDEST = 2**61, 5 * 2**60
+"""Noise that reaches farther than the first is drawn for every item. Heights are cut off at the second, which is beyond
+the reach of noise. Then a height with a threshold and noise fits into 64 bits."""
 
 
 class LargestNoisyCounts(Prepared):
@@ -46,13 +47,16 @@ class LargestNoisyCounts(Prepared):
         fallen = math.ceil(noise.estimate_reach(k / _MISSED))
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))
         wanted = k + (6 * math.isqrt(k) + 30 if spare is None else spare)
-        if wanted >= levels.d or max(self._reach, fallen) > _FARTHEST or int(self._profile.values[0]) > _LARGEST:
+        if wanted >= levels.d or max(self._reach, fallen) > _FARTHEST:
             self._profile = self._complete
             self._threshold, self._near = None, len(self._profile.values)
+            self._crossings = self._prepare_crossings(_measure_heights(self._profile, 0), 0)
         else:
-            self._threshold = self._find_threshold(wanted, fallen)
-            self._near = self._count_near(near)
-        self._crossings = self._prepare_crossings()
+            kth = int(self._profile.top(k)[-1])
+            heights = _measure_heights(self._profile, kth)
+            height = self._find_threshold(heights, wanted, fallen)
+            self._threshold, self._near = kth + height, self._count_near(heights, height, near)
+            self._crossings = self._prepare_crossings(heights, height)
 
     def draw(self, bits: Bits) -> Picks:
         """Choose the k items, with their noisy counts."""
@@ -130,10 +134,10 @@ class LargestNoisyCounts(Prepared):
                 depth += depth // 8 + 1
         return depth
 
-    def _find_threshold(self, wanted: int, fallen: int) -> int:
+    def _find_threshold(self, heights: Profile, wanted: int, fallen: int) -> int:
         """Find a threshold that about as many items reach as are wanted, or up to an eighth more. Floats are enough."""
-        kth, rough = int(self._profile.top(self._k)[-1]), _merge_levels(self._profile)
-        low, high = kth - fallen, kth + self._reach
+        rough = _merge_levels(heights)
+        low, high = -fallen, self._reach
         while high - low > 1:
             middle = (low + high) // 2
             expected = self._expect(middle, rough)
@@ -153,11 +157,10 @@ class LargestNoisyCounts(Prepared):
         lost_items = (sizes[::-1][: len(lost)] * lost).sum()
         return float(sizes.sum() - lost_items + (profile.sizes[above:far] * chances.align(0)).sum())
 
-    def _count_near(self, least: float) -> int:
+    def _count_near(self, heights: Profile, threshold: int, least: float) -> int:
         """Count the levels that reach the threshold, or whose items do with more than a probability."""
-        assert self._threshold is not None
-        above = int(np.searchsorted(-self._profile.values, -self._threshold, side="right"))
-        _, chances = self._far(above, self._threshold, self._profile)
+        above = int(np.searchsorted(-heights.values, -threshold, side="right"))
+        _, chances = self._far(above, threshold, heights)
         return above + int((chances.align(0) * (1 + chances.error) > least).sum())
 
     def _far(self, first: int, threshold: int, profile: Profile) -> tuple[int, Scaled]:
@@ -166,11 +169,11 @@ class LargestNoisyCounts(Prepared):
         last = max(first, int(np.searchsorted(-values, min(self._reach, _FARTHEST) - threshold, side="right")))
         return last, self._noise.tails(threshold - values[first:last])
 
-    def _prepare_crossings(self) -> Crossings:
-        last, chances = self._far(self._near, self._threshold or 0, self._profile)
+    def _prepare_crossings(self, heights: Profile, threshold: int) -> Crossings:
+        last, chances = self._far(self._near, threshold, heights)
         # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
         omitted = 2.0 ** (1 - _OUT_OF_REACH_BITS)
-        sizes = self._profile.sizes[self._near : last]
+        sizes = heights.sizes[self._near : last]
         return Crossings.of_chances(sizes, chances, omitted=omitted, all_groups=self._find_groups)
 
     def _find_groups(self) -> Groups:
@@ -182,6 +185,11 @@ class LargestNoisyCounts(Prepared):
             sizes=profile.sizes[self._near :],
             hazard=lambda index: -(-self._noise.enclose_tail(threshold - int(values[index]))).log1p(),
         )
+
+
+def _measure_heights(profile: Profile, kth: int) -> Profile:
+    """Measure all levels from the k-th largest count: the law depends on differences only."""
+    return Profile(values=np.clip(profile.values - kth, -_WIDEST, _WIDEST), sizes=profile.sizes, d=profile.d)
 
 
 def _merge_levels(profile: Profile) -> Profile:

@@ -13,12 +13,15 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
-from shortlist.votes.memory.views import Chunks, Peaks, View, Window
+from shortlist.votes.memory.chunks import WIDEST, tally_chunks, tally_low
+from shortlist.votes.memory.views import Peaks, View, Window
 
 _EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
 _KINDS = "{counts} must be a mapping, a Series, or a list or array of numbers"
 _SHORT = 1 << 13
 _LONG = 1 << 17
+_SPARSE = 1 << 6
+"""Up to one count in this many is copied, even if the counts have few levels."""
 
 
 class ArrayTally:
@@ -26,7 +29,8 @@ class ArrayTally:
 
     A long array shows only the levels it is asked for. One pass takes the largest counts of some thousands of columns
     of the array, and of bands. The k-th largest of the columns is a lower bound for the k-th largest count. So a second
-    pass over some of the bands finds all counts that can matter. Counts of any integer type are read where they are.
+    pass over some of the bands finds all counts that can matter. If these are many, they are tallied chunk by chunk. A
+    long array of low counts is tallied at once. Counts of any integer type are read where they are.
 
     >>> tally = ArrayTally(np.array([3, 9, 3, 0]))
     >>> tally.items(Picks(levels=np.array([9, 3]), ranks=np.array([0, 1])))
@@ -36,6 +40,10 @@ class ArrayTally:
     def __init__(self, counts: IntArray) -> None:
         self._counts = counts
         self._view: View | None = None
+        # Of low counts, nearly every mechanism needs every level.
+        self._low = tally_low(counts) if self.d > _LONG else None
+        if self._low is not None:
+            return
         # Seen as unsigned, a negative count is larger than every valid one: one pass tells the largest and the sign.
         unsigned = counts.view(f"u{counts.itemsize}")
         self._peaks = Peaks(unsigned) if self.d > _SHORT else None
@@ -63,14 +71,22 @@ class ArrayTally:
         return view.items(picks)
 
     def _look(self, k: int, depth: int) -> View:
-        """Copy the counts that can matter if they are few, else tally all of them."""
+        """Copy the counts that can matter if they are few, else tally them."""
+        if self._low is not None:
+            return self._low
         if self._peaks is None:
             return Window(self._counts, 0)
         if (kth := self._peaks.bound_kth(k)) > depth:
-            indices = self._peaks.find(self._counts, kth - depth, most=self.d // 8)
+            floor = kth - depth
+            if self._has_few_levels(floor) and self._peaks.estimate(self._counts, floor) > self.d // _SPARSE:
+                return tally_chunks(self._counts, floor, self._largest)
+            indices = self._peaks.find(self._counts, floor, most=self.d // 8)
             if indices is not None:
-                return Window(self._counts, kth - depth, indices)
-        return Chunks(self._counts, self._largest) if self.d > _LONG else Window(self._counts, 0)
+                return Window(self._counts, floor, indices)
+        return tally_chunks(self._counts, 0, self._largest) if self.d > _LONG else Window(self._counts, 0)
+
+    def _has_few_levels(self, floor: int) -> bool:
+        return self.d > _LONG and self._largest - floor < WIDEST
 
 
 def read_counts(counts: Any, *, widen: bool = True) -> tuple[IntArray, list[Any] | None]:

@@ -1,4 +1,4 @@
-"""Two ways to look at counts in an array: some of them sorted, or all of them tallied chunk by chunk.
+"""A view of counts in an array: some of them, sorted. `chunks.py` has the other one, which tallies chunk by chunk.
 
 A view knows every level from its floor upwards, and can find an item again by its level and rank; inside a level,
 items are ranked by index. Peaks bound the k-th largest count, and find the counts from a floor upwards.
@@ -17,10 +17,7 @@ from shortlist.profile import Picks, Profile
 _ROWS, _COLUMNS = 1 << 5, 1 << 11
 """The size of a band."""
 _BANDS_AT_ONCE = 1 << 4
-_CHUNK = 1 << 14
-_SMALL = 1 << 12
-_COUNTS_PER_PICK = 1 << 9
-"""From one pick in this many counts on, sorting all counts is faster than searching chunks."""
+_SAMPLED_BANDS = 1 << 3
 
 
 class View(Protocol):
@@ -57,6 +54,14 @@ class Peaks:
     def bound_kth(self, k: int) -> int:
         """Return a lower bound of the k-th largest count."""
         return int(np.partition(self.columns, len(self.columns) - k)[-k]) if k <= len(self.columns) else 0
+
+    def estimate(self, counts: IntArray, floor: int) -> int:
+        """Estimate how many counts there are from a floor upwards, by some of the bands that have any."""
+        bands = np.flatnonzero(self._bands >= floor)
+        sampled = bands[:: -(-len(bands) // _SAMPLED_BANDS)]
+        starts = [int(band) * self._size for band in sampled]
+        found = sum(int(np.count_nonzero(counts[start : start + self._size] >= floor)) for start in starts)
+        return found * len(bands) // len(sampled)
 
     def find(self, counts: IntArray, floor: int, most: int) -> IntArray | None:
         """Find the indices of all counts from a floor upwards, in bands that have any; None if they are too many."""
@@ -108,59 +113,3 @@ class Window:
         keys = keys.astype(np.uint16) if int(keys.max()) < 1 << 16 else keys
         positions = kept[np.argsort(keys, kind="stable")]
         return positions, self._values[positions]
-
-
-class Chunks:
-    """All counts of a long array: small ones tallied chunk by chunk, the few others in a window.
-
-    The tallies say in which chunk the item of a given rank lies, so that only that chunk is searched.
-    """
-
-    floor = 0
-
-    def __init__(self, counts: IntArray, largest: int) -> None:
-        self._counts = counts
-        self._cap = min(largest + 1, _SMALL)
-        starts = range(0, len(counts), _CHUNK)
-        self._tallies = np.empty((len(starts), self._cap + 1), dtype=np.int64)
-        capped = np.empty(_CHUNK, dtype=np.int64)
-        for row, start in enumerate(starts):
-            chunk = counts[start : start + _CHUNK]
-            if largest >= self._cap:
-                chunk = np.minimum(chunk, self._cap, out=capped[: len(chunk)])
-            self._tallies[row] = np.bincount(chunk, minlength=self._cap + 1)
-        self._large = Window(counts, self._cap) if self._tallies[:, -1].any() else None
-
-    def profile(self) -> Profile:
-        """All levels."""
-        sizes = self._tallies[:, :-1].sum(axis=0)[::-1]
-        peopled = np.flatnonzero(sizes)
-        values, sizes = self._cap - 1 - peopled, sizes[peopled]
-        if self._large is not None:
-            above = self._large.profile()
-            values, sizes = np.concatenate([above.values, values]), np.concatenate([above.sizes, sizes])
-        return Profile(values=values, sizes=sizes, d=len(self._counts))
-
-    def items(self, picks: Picks) -> IntArray:
-        """The indices of the items with these levels and ranks."""
-        found = np.empty_like(picks.ranks)
-        large = picks.levels >= self._cap
-        if self._large is not None and large.any():
-            found[large] = self._large.items(Picks(levels=picks.levels[large], ranks=picks.ranks[large]))
-        small = np.flatnonzero(~large)
-        if len(small) * _COUNTS_PER_PICK > len(self._counts):
-            found[small] = Window(self._counts, 0).items(Picks(levels=picks.levels[small], ranks=picks.ranks[small]))
-            return found
-        searched: dict[tuple[int, int], IntArray] = {}
-        for pick in small:
-            level, rank = int(picks.levels[pick]), int(picks.ranks[pick])
-            passed = np.cumsum(self._tallies[:, level])
-            chunk = int(np.searchsorted(passed, rank, side="right"))
-            if (chunk, level) not in searched:
-                searched[chunk, level] = self._indices(chunk, level)
-            found[pick] = searched[chunk, level][rank - (int(passed[chunk - 1]) if chunk else 0)]
-        return found
-
-    def _indices(self, chunk: int, level: int) -> IntArray:
-        start = chunk * _CHUNK
-        return start + np.flatnonzero(self._counts[start : start + _CHUNK] == level)
