@@ -251,7 +251,7 @@ def draw(axis: str, results: Results, path: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "shortlist"
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
     axes = figure.subplots()
     groups = list(dict.fromkeys(name.split(", ")[0] for name in results))
     endings = list(dict.fromkeys(name.split(", ")[1] for name in results))
@@ -268,7 +268,7 @@ def draw(axis: str, results: Results, path: Path) -> None:
     axes.set_xlabel(axis)
     axes.set_ylabel("processor time, ms")
     axes.grid(alpha=0.3)
-    figure.legend(fontsize="x-small", loc="outside right upper", handlelength=4)
+    figure.legend(fontsize="small", loc="outside right upper", handlelength=3)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
