@@ -1,19 +1,23 @@
-"""How does the time of one selection grow with k, with the number of items d, and with 1/epsilon?
+"""How does the time of one selection grow with k, with the number of items d, with 1/epsilon and with the votes?
 
-    python benchmarks/growth.py                     all three, as tables with fitted slopes
-    python benchmarks/growth.py k                   only one of them: k, d or epsilon
+    python benchmarks/growth.py                     all four, as tables with fitted slopes
+    python benchmarks/growth.py k                   only one of them: k, d, epsilon or votes
     python benchmarks/growth.py mechanisms          every mechanism beside joint, on real histograms, k = 100 and 200
     python benchmarks/growth.py --plots FOLDER      and draw each on logarithmic axes, as FOLDER/growth-k.svg and so on
 
 A time is the processor time of the whole process from counts to indices, with the operating system's randomness. It is
 the median of several turns. A slope is that of a line through the logarithms of the last three times, fitted by least
 squares: time grows as x^slope there.
+
+With the votes, the time is that of a whole release from a Parquet file, k = 100 of 10^5 items, beside the engine's own
+query (see tables.py). To make the file is not part of the time.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,8 +28,11 @@ import numpy as np
 from histograms import FAMILIES, MECHANISMS, Counts, make_counts, real_and_zipf
 from shortlist import top_k
 
+Results = dict[str, dict[float, float]]
+"""The time in seconds of each line at each number."""
 FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 
+AXES = {"k": "k", "d": "items d", "epsilon": "1/ε", "votes": "votes"}
 LIMITS = {"cdp-peel": 2, "pnf-peel": 2, "subset": 3, "auto": 3, "noisy-counts": 3}
 """The aim for each mechanism: how many times the time of joint it may take."""
 
@@ -47,24 +54,34 @@ class Line:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=["k", "d", "epsilon", "mechanisms", []], default=[])
+    parser.add_argument("what", nargs="*", choices=[*AXES, "mechanisms", []], default=[])
     parser.add_argument("--plots", type=Path)
     parser.add_argument("--format", choices=["svg", "png"], default="svg")
     parser.add_argument("--turns", type=int, default=5)
     arguments = parser.parse_args()
     top_k(make_counts("Zipf", 20_000), k=10, epsilon=1)  # imports what is imported on first use
-    kinds = {"k": (k_lines, "k"), "d": (d_lines, "items d"), "epsilon": (epsilon_lines, "1/ε")}
     if "mechanisms" in arguments.what:
         compare_mechanisms(arguments.turns)
-    for what in (each for each in arguments.what or kinds if each != "mechanisms"):
-        make_lines, axis = kinds[what]
-        results = {line.name: line.measure(arguments.turns) for line in make_lines()}
-        print_table(axis, results)
-        if what == "epsilon":
-            print_largest(results)
+    for what in (each for each in arguments.what or AXES if each != "mechanisms"):
+        results = report(what, arguments.turns)
         if arguments.plots:
             arguments.plots.mkdir(parents=True, exist_ok=True)
-            draw(axis, results, arguments.plots / f"growth-{what}.{arguments.format}")
+            draw(AXES[what], results, arguments.plots / f"growth-{what}.{arguments.format}")
+
+
+def report(what: str, turns: int) -> Results:
+    """Print the tables of what grows, and return the times."""
+    if what == "votes":
+        results, ratios = measure_votes(turns)
+        print_table(AXES[what], results)
+        print_ratios(ratios)
+        return results
+    make_lines = {"k": k_lines, "d": d_lines, "epsilon": epsilon_lines}[what]
+    results = {line.name: line.measure(turns) for line in make_lines()}
+    print_table(AXES[what], results)
+    if what == "epsilon":
+        print_largest(results)
+    return results
 
 
 def k_lines() -> Iterator[Line]:
@@ -113,6 +130,24 @@ def epsilon_lines() -> Iterator[Line]:
                 inverse,
                 mechanism,
             )
+
+
+def measure_votes(turns: int) -> tuple[Results, Results]:
+    """Time releases and the engines' own queries as votes grow, and the ratios of the two."""
+    from tables import make_votes, processor_seconds, take_turns
+
+    engines = {"DuckDB": "duckdb", "Polars": "polars"}
+    results: Results = {f"{engine}, {what}": {} for engine in engines for what in ("release", "own query")}
+    ratios: Results = {engine: {} for engine in engines}
+    for votes in (10**4, 10**5, 10**6, 10**7):
+        with tempfile.TemporaryDirectory(prefix="shortlist-bench-") as folder:
+            data = make_votes(Path(folder) / "votes", votes, items=10**5)
+            for engine, name in engines.items():
+                own, release, ratio = take_turns(name, data, turns, processor_seconds)
+                results[f"{engine}, own query"][votes] = own
+                results[f"{engine}, release"][votes] = release
+                ratios[engine][votes] = ratio
+    return results, ratios
 
 
 def measure_one(counts: Counts, k: int, epsilon: str, mechanism: str, turns: int) -> float:
@@ -181,17 +216,18 @@ def fit_slope(results: dict[float, float]) -> float:
     return float(np.polyfit(xs, ys, 1)[0])
 
 
-def print_table(axis: str, results: dict[str, dict[float, float]]) -> None:
+def print_table(axis: str, results: Results) -> None:
     numbers = list(next(iter(results.values())))
     print(f"| time in ms, {axis} = | " + " | ".join(f"{x:,.0f}" for x in numbers) + " | slope |")
     print("|---" * (len(numbers) + 2) + "|")
     for name, times in results.items():
-        row = [name, *(f"{seconds * 1e3:.3g}" for seconds in times.values()), f"{fit_slope(times):.2f}"]
+        shown = [f"{ms:.3g}" if ms < 1000 else f"{ms:,.0f}" for ms in (seconds * 1e3 for seconds in times.values())]
+        row = [name, *shown, f"{fit_slope(times):.2f}"]
         print("| " + " | ".join(row) + " |", flush=True)
     print()
 
 
-def print_largest(results: dict[str, dict[float, float]]) -> None:
+def print_largest(results: Results) -> None:
     """Say how many times as long the smallest epsilons take as epsilon 1."""
     ratios = {name: max(times[1e3], times[1e6]) / times[1.0] for name, times in results.items()}
     worst = max(ratios, key=ratios.__getitem__)
@@ -199,14 +235,23 @@ def print_largest(results: dict[str, dict[float, float]]) -> None:
     print(f"At ε = 10⁻³ and 10⁻⁶: at most {ratios[worst]:.1f} × the time at ε = 1 ({worst}; aim 20: {verdict}).")
 
 
-def draw(axis: str, results: dict[str, dict[float, float]], path: Path) -> None:
+def print_ratios(ratios: Results) -> None:
+    """Say how many times as long a release takes as the engine's own query."""
+    numbers = next(iter(ratios.values()))
+    print("| release / own query, votes = | " + " | ".join(f"{x:,.0f}" for x in numbers) + " |")
+    print("|---" * (len(numbers) + 1) + "|")
+    for name, values in ratios.items():
+        print(f"| {name} | " + " | ".join(f"{ratio:.2f}" for ratio in values.values()) + " |")
+
+
+def draw(axis: str, results: Results, path: Path) -> None:
     """Draw times on logarithmic axes, with the slope of each line in its label."""
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = "shortlist"
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    figure = Figure(figsize=(9.6, 4.8), layout="constrained")
     axes = figure.subplots()
     groups = list(dict.fromkeys(name.split(", ")[0] for name in results))
     endings = list(dict.fromkeys(name.split(", ")[1] for name in results))
@@ -223,7 +268,7 @@ def draw(axis: str, results: dict[str, dict[float, float]], path: Path) -> None:
     axes.set_xlabel(axis)
     axes.set_ylabel("processor time, ms")
     axes.grid(alpha=0.3)
-    figure.legend(fontsize="x-small", loc="outside right upper", handlelength=4)
+    figure.legend(fontsize="small", loc="outside right upper", handlelength=3)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 

@@ -6,7 +6,7 @@
 A block of the page begins with a comment that has the command, and ends with another comment. Only what lies between
 them is replaced: by the command, a line about the machine and the date, and what the command printed. All other text is
 written by hand, such as the section about tables, whose benchmark is run separately. The page is written after each
-block.
+block. If a command fails, its block stays as it is, the other commands are run, and the failures are listed at the end.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,20 +29,27 @@ BLOCK = re.compile(r"(<!-- output of: (?P<command>[^\n]*) -->\n).*?(<!-- end of 
 
 
 def main(wanted: list[str]) -> None:
-    commands = [match["command"] for match in BLOCK.finditer(PAGE.read_text())]
+    text, failed = PAGE.read_text(), []
+    assert text.count("<!-- output of:") == text.count("<!-- end of output -->"), "a block has no end"
+    commands = [match["command"] for match in BLOCK.finditer(text)]
     for command in commands:
-        if not wanted or any(text in command for text in wanted):
-            print(command, flush=True)
-            fill(command, describe_machine(), run(command))
+        if not wanted or any(each in command for each in wanted):
+            print(command, end="", flush=True)
+            machine, begin = describe_machine(), time.perf_counter()
+            finished = run(command)
+            print(f"  ({time.perf_counter() - begin:.0f} s)", flush=True)
+            if finished.returncode:
+                failed.append(f"{command}\n{finished.stderr}")
+            else:
+                fill(command, machine, finished.stdout.strip())
+    if failed:
+        sys.exit("\n".join(["These commands failed, and their blocks are as before:", *failed]))
 
 
-def run(command: str) -> str:
+def run(command: str) -> subprocess.CompletedProcess[str]:
     program, *arguments = shlex.split(command)
     assert program == "python", command
-    finished = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        sys.exit(f"{command}\n{finished.stderr}")
-    return finished.stdout.strip()
+    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def fill(command: str, machine: str, output: str) -> None:

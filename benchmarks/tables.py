@@ -42,6 +42,9 @@ CAP = 20
 MEMORY_LIMIT = "1GB"
 CATALOGUE = 10**6
 
+Clock = Callable[[Callable[[], object]], float]
+Pair = tuple[Callable[[], object], Callable[[], object]]
+
 
 def main() -> None:
     options = read_options()
@@ -90,13 +93,18 @@ def make_votes(folder: Path, votes: int, items: int = ITEMS) -> Path:
 
 
 def report(engine: str, votes: int, folder: Path, turns: int) -> None:
-    with ENGINES[engine](folder / "votes.parquet", folder / "items.csv") as (own, private):
-        own(), private()  # imports, code generation and the file cache are not what is asked about
-        times = [(seconds(own), seconds(private)) for _ in range(turns)]
-    ratio = statistics.median(release / query for query, release in times)
-    query, release = (statistics.median(column) for column in zip(*times, strict=True))
+    query, release, ratio = take_turns(engine, folder, turns, seconds)
     memory = f"{peak_memory(folder):,.0f} MB (DuckDB limited to {MEMORY_LIMIT})" if engine == "duckdb" else ""
     print(f"{engine:<8} {votes:>11,} {query:>8.2f} s {release:>7.2f} s {ratio:>6.2f}   {memory}", flush=True)
+
+
+def take_turns(engine: str, folder: Path, turns: int, clock: Clock) -> tuple[float, float, float]:
+    """Return the median times of the engine's query and of the release, and the median of their ratios."""
+    with ENGINES[engine](folder / "votes.parquet", folder / "items.csv") as (own, private):
+        own(), private()  # imports, code generation and the file cache are not what is asked about
+        times = [(clock(own), clock(private)) for _ in range(turns)]
+    query, release = (statistics.median(column) for column in zip(*times, strict=True))
+    return query, release, statistics.median(release / query for query, release in times)
 
 
 def report_catalogue(folder: Path, turns: int) -> None:
@@ -177,9 +185,6 @@ def own_peak_memory() -> int:
 
 def release(votes: object, items: Path, **options: object) -> object:
     return select(votes, person="user_id", item="track", domain=items, k=K, epsilon=1, **options)
-
-
-Pair = tuple[Callable[[], object], Callable[[], object]]
 
 
 @contextmanager
