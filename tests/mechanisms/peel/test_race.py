@@ -38,7 +38,7 @@ def count_lists(mechanism, draws, seed):
 def test_any_time_leaves_the_law(mechanism, round_law, place, monkeypatch):
     """Whatever the pivot and t are, lists have the law of the rounds, and not one with an epsilon 30 % off."""
     monkeypatch.setattr(race, "_choose_time", lambda *arguments: place)
-    seen = count_lists(mechanism, 3000, 3)
+    seen = count_lists(mechanism, 2000, 3)
     lists = list(itertools.permutations(range(4), 2))
     for factor, right in ((Fraction(1), True), (Fraction(7, 10), False), (Fraction(13, 10), False)):
         law = peel_law(COUNTS.tolist(), 2, factor, round_law)
