@@ -46,6 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.fast)
+    # Examples in documents take long and are collected last. At the end, one worker would wait for another.
+    items.sort(key=lambda item: item.path.suffix != ".md")
 
 
 def shared_component(item: pytest.Item) -> str | None:

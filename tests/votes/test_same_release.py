@@ -54,15 +54,21 @@ def test_releases_the_whole_domain(hold, votes):
     assert sorted(release(hold(votes), k=62, domain=domain, epsilon="0.01").items) == sorted(domain)
 
 
-@pytest.mark.slow
-def test_real_votes_agree(hold):
-    """The games log, 129,511 votes for 5,155 games, gives one and the same top 10."""
+@pytest.fixture(scope="module")
+def real_votes():
+    """The games log as columns, its items, and what is released from the file."""
     games = find_real_data("games.votes.csv.gz")
     with gzip.open(games, "rt", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     person, item = rows[0]
     columns = {"user": [row[person] for row in rows], "track": [row[item] for row in rows]}
     domain = sorted(set(columns["track"]))
-    expected = select(games, person=person, item=item, domain=domain, k=10, epsilon=1, bits=SeededBits(7))
+    return columns, domain, select(games, person=person, item=item, domain=domain, k=10, epsilon=1, bits=SeededBits(7))
+
+
+@pytest.mark.slow
+def test_real_votes_agree(hold, real_votes):
+    """The games log, 129,511 votes for 5,155 games, gives one and the same top 10."""
+    columns, domain, expected = real_votes
     assert release(hold(columns), k=10, domain=domain) == expected
     assert expected.d == 5_155

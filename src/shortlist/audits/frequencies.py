@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 from flint import arb
 
@@ -27,8 +28,8 @@ STRETCHES = (Fraction(7, 10), Fraction(13, 10))
 MOST_MORE = 8
 """Where a test needs more draws than `trials`, at most this many times `trials` are made."""
 
-_CLEAR = 250
-"""If the relative entropy times the number of draws is this large, the test rejects a law with few outputs clearly."""
+_DEVIATIONS = 6
+"""The expected statistic for a wrong law is this many standard deviations above what rejects it."""
 _PRECISION = 96
 # Every shape has equal counts, so that a mechanism with a preference among equal items is noticed.
 _SHAPES = ((5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
@@ -130,8 +131,10 @@ def _make_design(case: Case, histogram: Histogram, k: int, relation: str, trials
         state_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
         for stretch in (Fraction(1), *STRETCHES)
     )
-    entropy = min(_find_entropy(right, law, LEAST_EXPECTED / trials) for law in wrong)
-    needed = math.ceil(_CLEAR / entropy) if entropy > 0 else math.inf
+    rare = LEAST_EXPECTED / trials
+    entropy = min(_find_entropy(right, law, rare) for law in wrong)
+    cells = 1 + sum(float(p.mid()) > rare / MOST_MORE for p in right.values())
+    needed = math.ceil(_find_clear_statistic(cells) / entropy) if entropy > 0 else math.inf
     return Design(histogram=histogram, k=k, right=right, wrong=wrong, needed=needed)
 
 
@@ -142,3 +145,18 @@ def _find_entropy(right: Law, wrong: Law, rare: float) -> float:
     kept = [(p, q) for p, q in cells if min(p, q) > rare]
     rest = (1 - sum(p for p, _ in kept), 1 - sum(q for _, q in kept))
     return sum(p * math.log(p / q) for p, q in [*kept, rest] if p > 0 and q > 0)
+
+
+@cache
+def _find_clear_statistic(cells: int) -> int:
+    """Find which expected statistic x of `bound_p_value` rejects a law clearly. Its deviation is about √(2x).
+
+    >>> _find_clear_statistic(12), _find_clear_statistic(60)
+    (153, 260)
+    """
+    freedom = max(cells - 1, 1)
+
+    def rejects(x: float) -> bool:
+        return x > freedom and x - freedom - freedom * math.log(x / freedom) >= -math.log(ALARM)
+
+    return next(x for x in itertools.count(freedom) if rejects(x - _DEVIATIONS * math.sqrt(2 * x)))

@@ -26,6 +26,8 @@ _TRIALS = 2500
 _WIDE = (12, 11, 6, 1, 0)
 _ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8), Fraction(32))
 """The orders of the Rényi divergences that are compared with rho."""
+_POWERS = np.array([[float(order - 1)] for order in _ORDERS])
+_DIVISORS = [float(order * (order - 1)) for order in _ORDERS]
 _SURE = 1e-6
 """A float that is below its bound by this share needs no ball."""
 _NEAR = 24
@@ -113,12 +115,13 @@ class _Worst:
     def __init__(self, case: Case, relation: str) -> None:
         self._case = case
         self._law = lru_cache(maxsize=100_000)(self._state)
+        self._promise = cache(self._read_promise)
         self.promise = case.build(1, relation).guarantee
         self.pairs, self.loss, self.divergence, self.rho, self.private = 0, 0.0, 0.0, 0.0, True
 
     def compare(self, pair: Pair) -> float:
         """Take one pair into account, and estimate which epsilon samples from it would prove."""
-        promise = self._read_promise(pair)
+        promise = self._promise(pair.k, pair.relation)
         here, there = (self._law(h, pair.k, pair.relation) for h in (pair.here, pair.there))
         shown = -math.inf
         for one, other in ((here, there), (there, here)):
@@ -134,10 +137,10 @@ class _Worst:
         self.pairs += 1
         return shown
 
-    def _read_promise(self, pair: Pair) -> Guarantee:
+    def _read_promise(self, k: int, relation: str) -> Guarantee:
         """Read the guarantee that the mechanism states. It must be at least as strong as the one that was asked for."""
-        promise = self._case.build(pair.k, pair.relation).guarantee
-        asked = (self._case.epsilon, self._case.delta or 0, pair.relation)
+        promise = self._case.build(k, relation).guarantee
+        asked = (self._case.epsilon, self._case.delta or 0, relation)
         if promise.epsilon > asked[0] or promise.delta > asked[1] or promise.neighbours != asked[2]:
             self.private = False
         if (promise.rho or 0) > (self.promise.rho or 0):
@@ -157,12 +160,13 @@ class _Worst:
         """Compare Σ p^α·q^(1−α) with e^(α(α−1)ρ). Outputs that are not enumerated would make the sum larger."""
         if promise.rho is None:
             return
-        ratios, weights = np.array([1 / ratio for ratio, _, _ in floats]), np.array([p for _, p, _ in floats])
-        for order in _ORDERS:
-            moment = float((weights * ratios ** float(order - 1)).sum())
-            seen = math.log(moment) / float(order * (order - 1)) if moment > 0 else 0.0
+        values = np.array(floats)
+        moments = (values[:, 0] ** -_POWERS) @ values[:, 1]
+        near = float(promise.rho) * (1 - _SURE)
+        for order, divisor, moment in zip(_ORDERS, _DIVISORS, moments.tolist(), strict=True):
+            seen = math.log(moment) / divisor if moment > 0 else 0.0
             self.rho = max(self.rho, seen)
-            if seen > float(promise.rho) * (1 - _SURE) and self._exceeds(shared, order, promise.rho):
+            if seen > near and self._exceeds(shared, order, promise.rho):
                 self.private = False
 
     def _exceeds(self, shared: list[tuple[arb, arb]], order: Fraction, rho: Fraction) -> bool:
