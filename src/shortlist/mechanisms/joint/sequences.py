@@ -18,7 +18,7 @@ _FEW = 64
 _CACHED = 1 << 15
 """A matrix with this many entries fits into the processor's cache."""
 _COLUMNS = 1 << 11
-_MANY_FACTORS = 1 << 16
+_FEW_FACTORS, _MANY_FACTORS = 1 << 13, 1 << 16
 """For more factors than this, those that are the same for all losses are multiplied once."""
 
 
@@ -73,8 +73,9 @@ class Sequences:
         free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
         if not len(free):  # N_r is 1 for all of them
             return product([np.ones((1, len(losses)))])
-        parts = [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
-        return parts[0] if len(parts) == 1 else concatenate(parts)
+        return concatenate(
+            [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
+        )
 
     def all_numbers(self) -> Scaled:
         """Compute N_∞ in the same way, as an array of one."""
@@ -167,7 +168,7 @@ class _Table:
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
         width, stride = _find_stride(losses)
-        if width < len(losses) - 1:
+        if width < len(losses) - 1 or (stride > 1 and len(positions) * len(losses) < _FEW_FACTORS):
             return np.take(self._table, self._starts[positions, None] + losses)
         # Losses at equal distances read entries at equal distances: row t of this view is the table from t onwards.
         step = self._table.strides[0]
@@ -182,8 +183,9 @@ class _Table:
 
 def _find_stride(losses: IntArray) -> tuple[int, int]:
     """Return how many of the first losses are at equal distances, and that distance."""
-    if len(losses) < 3:
-        return len(losses), int(losses[-1] - losses[0]) or 1
+    width = int(losses[-1] - losses[0])
+    if len(losses) < 3 or width == len(losses) - 1:
+        return len(losses), width // max(1, len(losses) - 1) or 1
     steps = losses[1:] - losses[:-1]
     other = steps != steps[0]
     return (int(other.argmax()) if other.any() else len(steps)) + 1, int(steps[0])

@@ -119,7 +119,8 @@ class Window:
         """Find counts on some levels, and few others: those with the same last bits."""
         chosen = np.zeros(_RADIX, dtype=bool)
         chosen[levels & (_RADIX - 1)] = True
-        return chosen[self._values & (_RADIX - 1)]
+        found: NDArray[np.bool_] = chosen[self._values & (_RADIX - 1)]
+        return found
 
     def _sort(self, chosen: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
         """Sort some counts in rising order, ties by index: where they stand, and what they are."""
