@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.logarithms import LOG_ERROR, negative_logs
 
 _UNIT = 2.0**-64
@@ -48,13 +49,10 @@ def accept_by_power_sums(
             p_m. For m ≥ J, p_J r^(m−J) ≤ p_m ≤ p_J with r = p_J / p_(J−1) or less (many_thinning.py). The bounds are
             sums and products of positive numbers. They are moved outwards by more than they are off.
     """
-    low = _bound_threshold(coin, decay, error)
+    low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
     ratio = min(1.0, sums[-1] / sums[-2] * (1 - 3 * error))
     if _sum_terms(sums, ratio, low) * (1 - error - _MARGIN) > most:
         return True
-    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
-    narrow = max(1 - decay - error, 0.0) * value
-    high = (tail + _UNIT) / (tail + _UNIT + narrow) * (1 + _MARGIN)
     if high >= 1:
         return None
     power = high
@@ -64,11 +62,41 @@ def accept_by_power_sums(
     return False if (_sum_terms(sums, 1.0, high) + rest) * (1 + error + _MARGIN) < least else None
 
 
+def accept_by_logs(
+    least: float, most: float, coin: int, decay: float, error: float, decays: FloatArray, left: IntArray, omitted: float
+) -> bool | None:
+    """Decide as `accept_by_power_sums` does, from c and the number of candidates of each level. None means undecided.
+
+    The c of candidates that are left out sum to `omitted` at most, and each of them is below 1/2.
+
+    Proof   S(x) grows with x and with each c. A product c x is rounded a few times, and so is 1 − c x. A bound of it is
+            moved by 2^-50, which is more. Each logarithm is off by `LOG_ERROR`, and a sum over l levels by less than
+            2^-52 l of itself. Candidates that are left out add less than twice their c.
+    """
+    low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
+    rounded, members = 2.0**-52 * (len(left) + 4), float(left.sum())
+    logs = negative_logs(np.minimum(1 - decays * ((1 - error) * low) + 2.0**-50, 1.0))
+    if float(left @ logs) * (1 - rounded) - members * LOG_ERROR > most:
+        return True
+    rest = 1 - np.minimum(decays * (1 + error), 1.0) * high - 2.0**-50
+    if float(rest.min()) <= 2.0**-50:
+        return None
+    above = float(left @ negative_logs(rest)) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
+    return False if above < least else None
+
+
 def _bound_threshold(coin: int, decay: float, error: float) -> float:
     """Bound x* from below."""
     tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
     wide = (1 - decay + error) * (value + _UNIT)
     return tail / (tail + wide) * (1 - _MARGIN) if tail else 0.0
+
+
+def _bound_threshold_above(coin: int, decay: float, error: float) -> float:
+    """Bound x* from above."""
+    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
+    narrow = max(1 - decay - error, 0.0) * value
+    return (tail + _UNIT) / (tail + _UNIT + narrow) * (1 + _MARGIN)
 
 
 def _sum_terms(sums: list[float], ratio: float, x: float) -> float:
