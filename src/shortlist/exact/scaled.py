@@ -76,6 +76,10 @@ def _multiply_rows(factors: FloatArray, safe: int) -> tuple[FloatArray, IntArray
     """Multiply the rows in groups of `safe`, then the mantissas of the groups: 1000 of them give 2^-1000 or more."""
     if len(factors) <= safe:
         return np.frexp(np.multiply.reduce(factors, axis=0))
+    if len(factors) <= 2 * safe:
+        first, second = (np.multiply.reduce(part, axis=0) for part in (factors[:safe], factors[safe:]))
+        mantissa, shift = np.frexp(first * 2.0**-1000 * second)
+        return mantissa, shift + 1000
     whole = len(factors) // safe * safe
     mantissas, shifts = np.frexp(np.multiply.reduce(factors[:whole].reshape(-1, safe, factors.shape[1]), axis=1))
     rest, last = np.frexp(np.multiply.reduce(factors[whole:], axis=0))

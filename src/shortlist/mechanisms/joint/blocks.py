@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from flint import arb
@@ -17,8 +18,8 @@ from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL
 
 # These constants never change a probability. They trade the time of preparing for the time of drawing.
-_LEFT_OUT_BITS = 46
-"""A block below 2^-46 of the whole weight is left out of the table. More bits make the table longer and ball
+_LEFT_OUT_BITS = 42
+"""A block below 2^-42 of the whole weight is left out of the table. More bits make the table longer and ball
 arithmetic rarer."""
 _COARSE_BLOCKS = 48
 """The number of blocks in a coarse first pass, which finds the blocks that carry the weight."""
@@ -45,7 +46,9 @@ class Blocks:
             left_out = np.append(left_out, all_sequences - count_bits(rate, reach))
         self._left_out = left_out
         lasts, self._numbers, self._least = _divide(sequences, rate, first, last)
-        self._starts, self._ends = np.append(first, lasts[:-1] + 1)[: len(lasts)], lasts + 1
+        self._ends = lasts + 1
+        self._starts = np.empty_like(lasts)
+        self._starts[:1], self._starts[1:] = first, self._ends[:-1]
 
     def range(self, index: int) -> tuple[int, int | None]:
         """Return the block with an index in the table. The closing block has the end None."""
@@ -162,10 +165,12 @@ def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tupl
         nothing = powers(rate, np.empty(0, dtype=np.int64))
         return np.empty(0, dtype=np.int64), nothing, nothing
     stride = _choose_stride(sequences.k, rate, last - first)
+    if stride == 1:
+        lasts = np.arange(first, last)
+        numbers = sequences.numbers(lasts)
+        return lasts, numbers, numbers
     lasts = np.append(np.arange(first + stride - 1, last - 1, stride), last - 1)
     numbers = sequences.numbers(lasts)
-    if stride == 1:
-        return lasts, numbers, numbers
     start = sequences.numbers(np.array([first]))
     while True:
         least = concatenate([start, numbers.take(slice(-1))])
@@ -186,6 +191,7 @@ def _choose_stride(k: int, rate: Fraction, width: int) -> int:
     return min(width, _count_losses(rate, _STEEP_BITS))
 
 
+@lru_cache(maxsize=256)
 def _count_losses(rate: Fraction, bits: int) -> int:
     """Return how many losses make q^r fall by so many bits, and at least one."""
     return max(1, min(EVERY_LEVEL, math.floor(bits / (rate * Fraction(BITS_PER_NAT)))))

@@ -15,7 +15,9 @@ from shortlist.profile import EVERY_LEVEL, Profile
 _LARGEST_TABLE = 1 << 22
 _FEW = 64
 """Up to this many integers are multiplied one after the other."""
-_CACHED = 1 << 15
+_FEW_ROWS = 1 << 9
+"""Up to this many positions, it is faster to keep those whose factor is always 1."""
+_CACHED = 1 << 16
 """A matrix with this many entries fits into the processor's cache."""
 _COLUMNS = 1 << 11
 _FEW_FACTORS, _MANY_FACTORS = 1 << 13, 1 << 16
@@ -70,9 +72,11 @@ class Sequences:
 
     def numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
-        free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
-        if not len(free):  # N_r is 1 for all of them
-            return product([np.ones((1, len(losses)))])
+        free = np.arange(self.k)
+        if self.k > _FEW_ROWS:
+            free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
+            if not len(free):  # N_r is 1 for all of them
+                return product([np.ones((1, len(losses)))])
         return concatenate(
             [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
         )
@@ -167,17 +171,19 @@ class _Table:
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
-        width, stride = _find_stride(losses)
-        if width < len(losses) - 1 or (stride > 1 and len(positions) * len(losses) < _FEW_FACTORS):
-            return np.take(self._table, self._starts[positions, None] + losses)
+        starts = self._starts[positions]
+        few = len(positions) * len(losses) < _FEW_FACTORS
+        width, stride = (0, 0) if few else _find_stride(losses)
+        if width < len(losses) - 1:
+            return np.take(self._table, starts[:, None] + losses)
         # Losses at equal distances read entries at equal distances: row t of this view is the table from t onwards.
         step = self._table.strides[0]
         shape = (len(self._table) - (width - 1) * stride, width)
         windows: FloatArray = np.ndarray(shape, np.float64, self._table, strides=(step, step * stride))
-        rows: FloatArray = windows[self._starts[positions] + int(losses[0])]
+        rows: FloatArray = windows[starts + int(losses[0])]
         if width == len(losses):
             return rows
-        last = self._table[self._starts[positions] + int(losses[-1])]
+        last = self._table[starts + int(losses[-1])]
         return np.concatenate([rows, last[:, None]], axis=1)
 
 
