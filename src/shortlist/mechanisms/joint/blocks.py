@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from flint import arb
@@ -66,21 +66,26 @@ class Blocks:
         """Return all blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
-    def weights(self, *, lowest: bool = False) -> Weights:
-        """Compute (q^start − q^end) N_{end−1} for every block, or with `lowest` a weight that has N_start or less."""
+    @cached_property
+    def weights(self) -> Weights:
+        """The weight (q^start − q^end) N_{end−1} of every block."""
+        return self._weigh(self._numbers)
+
+    def _weigh(self, numbers: Scaled) -> Weights:
+        """Compute the weights of all blocks, each with some number of sequences."""
         parts = []
         if len(self._starts):
             weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)
-            parts.append((self._least if lowest else self._numbers) * weights)
+            parts.append(numbers * weights)
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
         return Weights(concatenate(parts), self._left_out)
 
     def total(self) -> arb:
         """Enclose Σ q^L(s) over all sequences."""
-        highest = self.weights().total()
+        highest = self.weights.total()
         single = len(self._starts) == 0 or int((self._ends - self._starts).max()) == 1
-        return highest if single else highest.union(self.weights(lowest=True).total())
+        return highest if single else highest.union(self._weigh(self._least).total())
 
     def magnitude(self) -> int:
         """Return an integer m such that the weights of all sequences sum to 2^m or more.
