@@ -14,6 +14,7 @@ from shortlist.exact.logarithms import LOG_ERROR, negative_logs
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
 """More than the relative error of the bounds: fewer than 100 roundings."""
+_HALF = 0.5
 _DOUBLINGS = 4
 _TERMS = 2**_DOUBLINGS
 
@@ -30,12 +31,18 @@ def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
     return (logs - slack).tolist(), np.where(known, logs + LOG_ERROR, np.inf).tolist()
 
 
-def accept_by_first_sum(most: float, coin: int, decay: float, error: float, least_sum: float) -> bool:
-    """Return True only if a proposal is accepted, given that −ln U ≤ `most` and Σ c ≥ `least_sum` (1 − `error`).
+def accept_by_first_sum(
+    least: float, most: float, coin: int, decay: float, error: float, below: float, above: float
+) -> bool | None:
+    """Decide from Σ c alone whether a proposal with c = `decay` is accepted. None means undecided.
 
-    S(x) ≥ x Σ c, so x* Σ c > −ln U is enough. False decides nothing.
+    `least` and `most` bound −ln U, and `below` and `above` bound Σ c up to a share `error`. As no c is above 1 and
+    −ln(1 − cx) is convex in c, x Σ c ≤ S(x) ≤ −ln(1 − x) Σ c, and −ln(1 − x) ≤ x + x² / 2(1 − x).
     """
-    return _bound_threshold(coin, decay, error) * least_sum * (1 - error - _MARGIN) > most
+    if _bound_threshold(coin, decay, error) * below * (1 - error - _MARGIN) > most:
+        return True
+    x = _bound_threshold_above(coin, decay, error)
+    return False if x < _HALF and (x + x * x / (2 * (1 - x))) * above * (1 + error + _MARGIN) < least else None
 
 
 def accept_by_power_sums(

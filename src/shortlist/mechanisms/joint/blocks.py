@@ -45,6 +45,7 @@ class Blocks:
             all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
             left_out = np.append(left_out, all_sequences - count_bits(rate, reach))
         self._left_out = left_out
+        sequences.narrow(last)
         lasts, self._numbers, self._least = _divide(sequences, rate, first, last)
         self._ends = lasts + 1
         self._starts = np.empty_like(lasts)

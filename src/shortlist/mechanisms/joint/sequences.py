@@ -13,6 +13,7 @@ from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.profile import EVERY_LEVEL, Profile
 
 _LARGEST_TABLE = 1 << 22
+_PER_ROW = 1 << 10
 _FEW = 64
 """Up to this many integers are multiplied one after the other."""
 _FEW_ROWS = 1 << 9
@@ -45,10 +46,16 @@ class Sequences:
         self.widest = int(self.top[0] - profile.values[-1]) if profile.is_complete else EVERY_LEVEL
         """The largest loss of any sequence. If the profile stops early, it is unknown and above the reach."""
         self._earlier = np.arange(k, dtype=np.float64)
-        self._lookup = _choose_lookup(profile, self.top, min(reach, self.widest))
+        # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
+        self._lookup = _choose_lookup(profile, self.top, min(reach, self.widest), min(_LARGEST_TABLE, _PER_ROW * k))
         self._known: dict[int | None, int] = {}
         self._safe = 1000 // profile.d.bit_length()
         """How many factors certainly multiply to less than 2^1000."""
+
+    def narrow(self, reach: int) -> None:
+        """Support losses below a smaller reach only. Then a table may be short enough."""
+        if isinstance(self._lookup, _Search):
+            self._lookup = _choose_lookup(self.profile, self.top, reach, _LARGEST_TABLE)
 
     def allowed(self, r: int | None) -> IntArray:
         """Return C_{r,j} for every j. Without r, every item is allowed at every position."""
@@ -131,8 +138,8 @@ def _multiply(numbers: list[int]) -> int:
     return _multiply(numbers[:middle]) * _multiply(numbers[middle:])
 
 
-def _choose_lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Search:
-    """Choose how to find C_{r,j} for losses r up to `reach`.
+def _choose_lookup(profile: Profile, top: IntArray, reach: int, longest: int) -> _Table | _Search:
+    """Choose how to find C_{r,j} for losses r up to `reach`: by a table, if it is not too long.
 
     Gaps between levels that are wider than the reach are shortened to reach + 1 first. This changes no C_{r,j} with
     r up to the reach, and it keeps the table short.
@@ -145,7 +152,7 @@ def _choose_lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Sea
     np.cumsum(gaps, out=depths[1:])
     starts = depths[len(rising) - np.searchsorted(rising, top, side="right")]
     length = int(starts[-1]) + reach + 1
-    if length > _LARGEST_TABLE:
+    if length > longest:
         return _Search(values, ends, top)
     runs = np.empty(last, dtype=np.int64)
     runs[:-1] = gaps

@@ -88,9 +88,10 @@ class ThinnedRun:
             self._end = self._peeling.shown.find_end(top)
         decay = self._weights.item(level - first) / self._best if level < self._end else 0.0
         error, least, most = self._error, self._least[index], self._most[index]
-        if accept_by_first_sum(most, coin, decay, error, (self._sum - self._slack) / self._best):
-            return True
-        quick = accept_by_power_sums(least, most, coin, decay, error, self._sum_powers())
+        below, above = (self._sum - self._slack) / self._best, (self._sum + self._slack) / self._best
+        quick = accept_by_first_sum(least, most, coin, decay, error, below, above)
+        if quick is None:
+            quick = accept_by_power_sums(least, most, coin, decay, error, self._sum_powers())
         if quick is None:
             decays = self._weights[top - first : self._end - first] / self._best
             left = self._left[top : self._end]
