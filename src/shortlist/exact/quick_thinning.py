@@ -83,12 +83,12 @@ def accept_by_logs(
     low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
     rounded, members = 2.0**-52 * (len(left) + 4), float(left.sum())
     logs = negative_logs(np.minimum(1 - decays * ((1 - error) * low) + 2.0**-50, 1.0))
-    if float(left @ logs) * (1 - rounded) - members * LOG_ERROR > most:
+    if float((left * logs).sum()) * (1 - rounded) - members * LOG_ERROR > most:
         return True
     rest = 1 - np.minimum(decays * (1 + error), 1.0) * high - 2.0**-50
     if float(rest.min()) <= 2.0**-50:
         return None
-    above = float(left @ negative_logs(rest)) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
+    above = float((left * negative_logs(rest)).sum()) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
     return False if above < least else None
 
 

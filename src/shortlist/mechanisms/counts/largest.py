@@ -138,7 +138,7 @@ class LargestNoisyCounts(Prepared):
         while high - low > 1:
             step = -(-(high - low) // _PARTS)
             tried = np.arange(low + step, high, step)
-            expected = self._noise.estimate_tails(tried[:, None] - rough.values) @ rough.sizes
+            expected = (self._noise.estimate_tails(tried[:, None] - rough.values) * rough.sizes).sum(axis=1)
             enough = int(np.count_nonzero(expected >= wanted))  # fewer items reach a higher threshold
             if enough and expected[enough - 1] <= wanted * 1.125:
                 return int(tried[enough - 1])

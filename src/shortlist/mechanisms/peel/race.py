@@ -246,7 +246,8 @@ def _expect_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -
     far = shown.within_reach(pivot)
     below = far / far[0] * time
     late = (profile.sizes[:pivot] * np.exp(-above)).sum()
-    return float(late + (profile.sizes[pivot : pivot + len(below)] * (below + np.expm1(-below))).sum())
+    again = below * below * (0.5 - below / 6)  # about below − (1 − e^(−below))
+    return float(late + (profile.sizes[pivot : pivot + len(below)] * again).sum())
 
 
 def _find_unsure(keys: FloatArray, errors: FloatArray) -> NDArray[np.bool_] | None:

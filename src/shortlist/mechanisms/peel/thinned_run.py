@@ -114,7 +114,7 @@ class ThinnedRun:
             self._matrix = np.multiply.accumulate(np.tile(self._weights, (POWERS, 1)), axis=0)
         first, top, end = self._served.start, self._top, self._end
         part = self._matrix[:, top - first : end - first]
-        sums: list[float] = (part @ self._left[top:end] / part[:, 0]).tolist()
+        sums: list[float] = ((part * self._left[top:end]).sum(axis=1) / part[:, 0]).tolist()
         return sums
 
     def _weigh(self) -> None:
@@ -123,12 +123,11 @@ class ThinnedRun:
         Every item that is taken from now on changes the sum by one rounding of it at most.
         """
         shown, top = self._peeling.shown, self._top
-        reached = shown.within_reach(top)
-        near = max(1, int(np.count_nonzero(reached >= _NEAR * reached[0])))
-        self._served = range(top, top + min(near, max(1, shown.lowest_top + 1 - top)))
+        best = shown.weigh(top, max(top, shown.lowest_top) + 1)
+        self._served = range(top, top + int(np.count_nonzero(best >= _NEAR * best[0])))
         self._weights = weights = shown.weigh(top, shown.find_end(self._served[-1]))
         self._matrix = None
-        self._sum = float(weights @ self._left[top : top + len(weights)])
+        self._sum = float((weights * self._left[top : top + len(weights)]).sum())
         self._slack = self._sum * LevelWeights.error(len(weights) + self._peeling.k + 4)
         self._error = self._find_error()
 
