@@ -18,7 +18,7 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus, round_to_float
 
-_TABLE_BITS = 10
+_TABLE_BITS, _LARGE = 10, 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +111,11 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     consecutive = spread == len(exponents) - 1 < 1 << _TABLE_BITS
     depths = slice(spread + 1) if consecutive else exponents - first
     mantissa, exponent = (np.array([each]) for each in power(rate, first))
-    roundings = 2
+    roundings, width = 2, max(1, spread.bit_length())
     # The depth of a number below the first one has digits of ten bits.
-    for shift in range(0, max(1, spread.bit_length()), _TABLE_BITS):
-        table = _tabulate_powers(rate, shift)
+    for shift in range(0, width, _TABLE_BITS):
+        # A table for large digits has no more bits than needed, so that its exponents fit into 64 bits.
+        table = _tabulate_powers(rate, shift, _TABLE_BITS if shift < _LARGE else min(_TABLE_BITS, width - shift))
         digits = depths if isinstance(depths, slice) else depths >> shift & (1 << _TABLE_BITS) - 1
         mantissa, exponent = mantissa * table.mantissa[digits], exponent + table.exponent[digits]
         roundings += table.roundings + 1
@@ -128,11 +129,11 @@ def power(rate: Fraction, n: int) -> tuple[float, int]:
 
 
 @lru_cache(maxsize=256)
-def _tabulate_powers(rate: Fraction, shift: int) -> Scaled:
-    """Tabulate e^(−rate · 2^shift · n) for n below 2^10 by doubling: at most ten factors each, of three roundings."""
+def _tabulate_powers(rate: Fraction, shift: int, bits: int) -> Scaled:
+    """Tabulate e^(−rate · 2^shift · n) for n below 2^bits by doubling: a factor of three roundings for each bit."""
     mantissa, exponent = np.ones(1), np.zeros(1, dtype=np.int64)
-    for bit in range(_TABLE_BITS):
+    for bit in range(bits):
         factor, carry = power(rate, 1 << shift + bit)
         mantissa = np.concatenate([mantissa, mantissa * factor])
         exponent = np.concatenate([exponent, exponent + carry])
-    return Scaled(mantissa=mantissa, exponent=exponent, roundings=3 * _TABLE_BITS)
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=3 * bits)
