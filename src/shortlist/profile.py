@@ -61,7 +61,7 @@ class Profile:
     @property
     def is_complete(self) -> bool:
         """Whether every item is on one of the levels."""
-        return bool(self.ends[-1] == self.d)
+        return int(self.ends[-1]) == self.d
 
     def above(self, k: int, depth: int) -> Profile:
         """Return the profile itself. Refuse if it stops too early.
@@ -135,7 +135,9 @@ class Picks:
         >>> picks.publish(np.array([40, 30]))
         (array([30, 40]), None)
         """
-        order = np.argsort(rows) if self.unordered else np.arange(len(rows))
+        if not self.unordered:
+            return rows, self.counts
+        order = np.argsort(rows)
         return rows[order], None if self.counts is None else self.counts[order]
 
 

@@ -10,7 +10,7 @@ and a draw. The draw returns a noise x ≥ a or None, such that p(a) · P(the dr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from flint import arb, ctx
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, exp_minus, round_to_float, shortfall, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip, flip_exp_array, flip_exp_each
@@ -29,11 +29,14 @@ _PRECISION = 128
 _LARGEST_ROOT = 1 << 30
 
 
-class Noise(Protocol):
+class Noise(Hashable, Protocol):
     """A symmetric law on the integers."""
 
     def estimate_reach(self, odds: float) -> float:
         """Estimate a number that noise exceeds once in `odds` draws. No decision depends on it."""
+
+    def estimate_tails(self, least: IntArray) -> FloatArray:
+        """Estimate P(noise ≥ a) for any integers. No decision depends on it."""
 
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises."""
@@ -69,6 +72,12 @@ class DiscreteLaplace:
         """Estimate a number that noise exceeds once in `odds` draws."""
         return float(self.b) * math.log(odds)
 
+    def estimate_tails(self, least: IntArray) -> FloatArray:
+        """Estimate P(noise ≥ a) for any integers."""
+        shifted, rate = least - 0.5, float(self._rate)
+        tails: FloatArray = np.exp(-rate * (np.abs(shifted) + 0.5)) / (1 + math.exp(-rate))
+        return np.where(shifted > 0, tails, 1 - tails)
+
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises: a geometric magnitude and a sign each, without −0.
 
@@ -77,7 +86,7 @@ class DiscreteLaplace:
         """
         drawn: list[int] = []
         while (missing := count - len(drawn)) > 0:
-            magnitudes, signs = draw_geometric(1 / self.b, missing, bits), bits.draw(missing)
+            magnitudes, signs = draw_geometric(self._rate, missing, bits), bits.draw(missing)
             drawn += [x if sign & 1 else -x for x, sign in zip(magnitudes, signs, strict=True) if x or sign & 1]
         return drawn
 
@@ -85,7 +94,7 @@ class DiscreteLaplace:
         """Draw independent noises that fit into 64 bits, many at once."""
         parts, missing = [np.zeros(0, dtype=np.int64)], count
         while missing > 0:
-            magnitudes = draw_geometric_array(1 / self.b, missing, bits)
+            magnitudes = draw_geometric_array(self._rate, missing, bits)
             positive = np.frombuffer(bits.draw(missing), dtype=np.uint8) & 1 == 1
             parts.append(np.where(positive, magnitudes, -magnitudes)[positive | (magnitudes > 0)])
             missing -= len(parts[-1])
@@ -93,22 +102,31 @@ class DiscreteLaplace:
 
     def draw_from(self, leasts: list[int], bits: Bits) -> list[int | None]:
         """For each a draw noise x ≥ a. The tail has no memory, and p is P(noise ≥ a)."""
-        magnitudes = draw_geometric(1 / self.b, len(leasts), bits)
+        magnitudes = draw_geometric(self._rate, len(leasts), bits)
         return [least + x for least, x in zip(leasts, magnitudes, strict=True)]
 
     def enclose_tail(self, least: int) -> arb:
         """Enclose P(noise ≥ least) = e^(−least/b) / (1 + e^(−1/b))."""
-        return exp_minus(least / self.b) / (1 + exp_minus(1 / self.b))
+        return exp_minus(least / self.b) / (1 + exp_minus(self._rate))
 
     def enclose_difference(self, least: int) -> arb:
         """Enclose P(Z − Z′ ≥ n), which sums ((1−q)/(1+q))² q^n (n + (1+q²)/(1−q²)), where q = e^(−1/b)."""
-        q, p = exp_minus(1 / self.b), shortfall(1 / self.b)
+        q, p = exp_minus(self._rate), shortfall(self._rate)
         odds = (1 + q**2) / (p * (1 + q))
         return exp_minus(least / self.b) * (p * (least + odds) + q) / (1 + q) ** 2
 
     def tails(self, least: IntArray) -> Scaled:
         """Compute P(noise ≥ a) for rising integers as floats with a proven error."""
-        return powers(1 / self.b, least) * _scale([round_to_float(lambda: 1 / (1 + exp_minus(1 / self.b)))], 2)
+        return powers(self._rate, least) * self._first_tail
+
+    @cached_property
+    def _rate(self) -> Fraction:
+        return 1 / self.b
+
+    @cached_property
+    def _first_tail(self) -> Scaled:
+        """The chance 1 / (1 + e^(−1/b)) that noise is 0 or more."""
+        return _scale([round_to_float(lambda: 1 / (1 + exp_minus(self._rate)))], 2)
 
 
 @dataclass(frozen=True)
@@ -125,6 +143,13 @@ class DiscreteGaussian:
     def estimate_reach(self, odds: float) -> float:
         """Estimate a number that noise exceeds once in `odds` draws."""
         return math.sqrt(2 * self.variance * math.log(odds))
+
+    def estimate_tails(self, least: IntArray) -> FloatArray:
+        """Estimate P(noise ≥ a) for any integers, by that of a normal law."""
+        shifted = (least - 0.5) / math.sqrt(self.variance)
+        x = np.abs(shifted)
+        tails: FloatArray = math.sqrt(2 / math.pi) * np.exp(-x * x / 2) / (x + np.sqrt(x * x + 8 / math.pi))
+        return np.where(shifted > 0, tails, 1 - tails)
 
     def draw(self, count: int, bits: Bits) -> list[int]:
         """Draw independent noises by rejection sampling from a discrete Laplace law of scale t = ⌊σ⌋ + 1.
@@ -193,14 +218,20 @@ class DiscreteGaussian:
 
         The exponent of e^(−1/2σ²) in p is a² from t = ⌊σ⌋ + 1 on, and 2at − t² before. Adding t² makes it positive.
         """
-        tangent, rate = self._floor + 1, 1 / (2 * self.variance)
+        tangent, (rate, constant) = self._floor + 1, self._first_tail
         if max([tangent, *least[-1:].tolist()]) >= _LARGEST_ROOT:
             return _scale([round_to_float(lambda a=a: self.enclose_tail(a)) for a in least.tolist()], 2)  # type: ignore[misc]
         exponents = np.where(least < tangent, 2 * least * tangent, least * least + tangent**2)
         mantissa, shift = np.frexp(1 + float(self.variance) / np.maximum(least, tangent))
         widths = Scaled(mantissa=mantissa, exponent=shift.astype(np.int64), roundings=4)
-        constant = round_to_float(lambda: (ball(rate * tangent**2)).exp() / self._enclose_total())
-        return powers(rate, exponents) * widths * _scale([constant], 2)
+        return powers(rate, exponents) * widths * constant
+
+    @cached_property
+    def _first_tail(self) -> tuple[Fraction, Scaled]:
+        """1/2σ², and e^(t²/2σ²) / Θ with t = ⌊σ⌋ + 1."""
+        rate = 1 / (2 * self.variance)
+        tail = round_to_float(lambda: ball(rate * (self._floor + 1) ** 2).exp() / self._enclose_total())
+        return rate, _scale([tail], 2)
 
     @cached_property
     def _floor(self) -> int:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.logarithms import LOG_ERROR, negative_logs
 
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
 """More than the relative error of the bounds: fewer than 100 roundings."""
+_HALF = 0.5
 _DOUBLINGS = 4
 _TERMS = 2**_DOUBLINGS
 
@@ -29,12 +31,18 @@ def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
     return (logs - slack).tolist(), np.where(known, logs + LOG_ERROR, np.inf).tolist()
 
 
-def accept_by_first_sum(most: float, coin: int, decay: float, error: float, least_sum: float) -> bool:
-    """Return True only if a proposal is accepted, given that −ln U ≤ `most` and Σ c ≥ `least_sum` (1 − `error`).
+def accept_by_first_sum(
+    least: float, most: float, coin: int, decay: float, error: float, below: float, above: float
+) -> bool | None:
+    """Decide from Σ c alone whether a proposal with c = `decay` is accepted. None means undecided.
 
-    S(x) ≥ x Σ c, so x* Σ c > −ln U is enough. False decides nothing.
+    `least` and `most` bound −ln U, and `below` and `above` bound Σ c up to a share `error`. As no c is above 1 and
+    −ln(1 − cx) is convex in c, x Σ c ≤ S(x) ≤ −ln(1 − x) Σ c, and −ln(1 − x) ≤ x + x² / 2(1 − x).
     """
-    return _bound_threshold(coin, decay, error) * least_sum * (1 - error - _MARGIN) > most
+    if _bound_threshold(coin, decay, error) * below * (1 - error - _MARGIN) > most:
+        return True
+    x = _bound_threshold_above(coin, decay, error)
+    return False if x < _HALF and (x + x * x / (2 * (1 - x))) * above * (1 + error + _MARGIN) < least else None
 
 
 def accept_by_power_sums(
@@ -48,13 +56,10 @@ def accept_by_power_sums(
             p_m. For m ≥ J, p_J r^(m−J) ≤ p_m ≤ p_J with r = p_J / p_(J−1) or less (many_thinning.py). The bounds are
             sums and products of positive numbers. They are moved outwards by more than they are off.
     """
-    low = _bound_threshold(coin, decay, error)
+    low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
     ratio = min(1.0, sums[-1] / sums[-2] * (1 - 3 * error))
     if _sum_terms(sums, ratio, low) * (1 - error - _MARGIN) > most:
         return True
-    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
-    narrow = max(1 - decay - error, 0.0) * value
-    high = (tail + _UNIT) / (tail + _UNIT + narrow) * (1 + _MARGIN)
     if high >= 1:
         return None
     power = high
@@ -64,11 +69,41 @@ def accept_by_power_sums(
     return False if (_sum_terms(sums, 1.0, high) + rest) * (1 + error + _MARGIN) < least else None
 
 
+def accept_by_logs(
+    least: float, most: float, coin: int, decay: float, error: float, decays: FloatArray, left: IntArray, omitted: float
+) -> bool | None:
+    """Decide as `accept_by_power_sums` does, from c and the number of candidates of each level. None means undecided.
+
+    The c of candidates that are left out sum to `omitted` at most, and each of them is below 1/2.
+
+    Proof   S(x) grows with x and with each c. A product c x is rounded a few times, and so is 1 − c x. A bound of it is
+            moved by 2^-50, which is more. Each logarithm is off by `LOG_ERROR`, and a sum over l levels by less than
+            2^-52 l of itself. Candidates that are left out add less than twice their c.
+    """
+    low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
+    rounded, members = 2.0**-52 * (len(left) + 4), float(left.sum())
+    logs = negative_logs(np.minimum(1 - decays * ((1 - error) * low) + 2.0**-50, 1.0))
+    if float((left * logs).sum()) * (1 - rounded) - members * LOG_ERROR > most:
+        return True
+    rest = 1 - np.minimum(decays * (1 + error), 1.0) * high - 2.0**-50
+    if float(rest.min()) <= 2.0**-50:
+        return None
+    above = float((left * negative_logs(rest)).sum()) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
+    return False if above < least else None
+
+
 def _bound_threshold(coin: int, decay: float, error: float) -> float:
     """Bound x* from below."""
     tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
     wide = (1 - decay + error) * (value + _UNIT)
     return tail / (tail + wide) * (1 - _MARGIN) if tail else 0.0
+
+
+def _bound_threshold_above(coin: int, decay: float, error: float) -> float:
+    """Bound x* from above."""
+    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
+    narrow = max(1 - decay - error, 0.0) * value
+    return (tail + _UNIT) / (tail + _UNIT + narrow) * (1 + _MARGIN)
 
 
 def _sum_terms(sums: list[float], ratio: float, x: float) -> float:

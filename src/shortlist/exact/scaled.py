@@ -18,7 +18,7 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus, round_to_float
 
-_TABLE_BITS = 10
+_TABLE_BITS, _LARGE = 10, 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +60,26 @@ def product(parts: Iterable[FloatArray], *, safe: int = 1000) -> Scaled:
     >>> numbers.align(0)
     array([ 30., 100.])
     """
-    mantissa: FloatArray | float = 1.0
-    exponent: IntArray | int = 0
-    roundings = 0
+    result: Scaled | None = None
     for factors in parts:
-        part, shift = _multiply_rows(factors, safe)
-        mantissa, carry = np.frexp(mantissa * part)
-        exponent = exponent + shift.astype(np.int64) + carry
-        roundings += len(factors)
-    return Scaled(mantissa=np.asarray(mantissa), exponent=np.asarray(exponent), roundings=roundings)
+        mantissa, shift = _multiply_rows(factors, safe)
+        exponent, roundings = shift.astype(np.int64), len(factors)
+        if result is not None:
+            mantissa, carry = np.frexp(result.mantissa * mantissa)
+            exponent, roundings = result.exponent + exponent + carry, result.roundings + roundings
+        result = Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
+    assert result is not None  # there is a matrix at least
+    return result
 
 
 def _multiply_rows(factors: FloatArray, safe: int) -> tuple[FloatArray, IntArray]:
     """Multiply the rows in groups of `safe`, then the mantissas of the groups: 1000 of them give 2^-1000 or more."""
     if len(factors) <= safe:
         return np.frexp(np.multiply.reduce(factors, axis=0))
+    if len(factors) <= 2 * safe:
+        first, second = (np.multiply.reduce(part, axis=0) for part in (factors[:safe], factors[safe:]))
+        mantissa, shift = np.frexp(first * 2.0**-1000 * second)
+        return mantissa, shift + 1000
     whole = len(factors) // safe * safe
     mantissas, shifts = np.frexp(np.multiply.reduce(factors[:whole].reshape(-1, safe, factors.shape[1]), axis=1))
     rest, last = np.frexp(np.multiply.reduce(factors[whole:], axis=0))
@@ -85,6 +90,8 @@ def _multiply_rows(factors: FloatArray, safe: int) -> tuple[FloatArray, IntArray
 
 def concatenate(parts: Sequence[Scaled]) -> Scaled:
     """Concatenate arrays."""
+    if len(parts) == 1:
+        return parts[0]
     return Scaled(
         mantissa=np.concatenate([part.mantissa for part in parts]),
         exponent=np.concatenate([part.exponent for part in parts]),
@@ -101,20 +108,17 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     if not len(exponents):
         return Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
     first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
-    head, head_exponent = power(rate, first)
-    table = _first_powers(rate)
-    if spread == len(exponents) - 1 < len(table.mantissa):
-        low: IntArray | slice = slice(spread + 1)
-    else:
-        low = (exponents - first) & (len(table.mantissa) - 1)
-    mantissa, exponent = head * table.mantissa[low], head_exponent + table.exponent[low]
-    roundings = table.roundings + 3
-    for bit in range(_TABLE_BITS, spread.bit_length()):
-        factor, shift = power(rate, 1 << bit)
-        taken = ((exponents - first) >> bit & 1).astype(bool)
-        mantissa = np.where(taken, mantissa * factor, mantissa)
-        exponent = np.where(taken, exponent + shift, exponent)
-        roundings += 3
+    consecutive = spread == len(exponents) - 1 < 1 << _TABLE_BITS
+    depths = slice(spread + 1) if consecutive else exponents - first
+    mantissa, exponent = (np.array([each]) for each in power(rate, first))
+    roundings, width = 2, max(1, spread.bit_length())
+    # The depth of a number below the first one has digits of ten bits.
+    for shift in range(0, width, _TABLE_BITS):
+        # A table for large digits has no more bits than needed, so that its exponents fit into 64 bits.
+        table = _tabulate_powers(rate, shift, _TABLE_BITS if shift < _LARGE else min(_TABLE_BITS, width - shift))
+        digits = depths if isinstance(depths, slice) else depths >> shift & (1 << _TABLE_BITS) - 1
+        mantissa, exponent = mantissa * table.mantissa[digits], exponent + table.exponent[digits]
+        roundings += table.roundings + 1
     return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
 
 
@@ -124,12 +128,12 @@ def power(rate: Fraction, n: int) -> tuple[float, int]:
     return round_to_float(lambda: exp_minus(rate * n))
 
 
-@lru_cache(maxsize=64)
-def _first_powers(rate: Fraction) -> Scaled:
-    """Tabulate e^(−rate · n) for n below 2^10 by doubling: at most ten factors each, of three roundings."""
+@lru_cache(maxsize=256)
+def _tabulate_powers(rate: Fraction, shift: int, bits: int) -> Scaled:
+    """Tabulate e^(−rate · 2^shift · n) for n below 2^bits by doubling: a factor of three roundings for each bit."""
     mantissa, exponent = np.ones(1), np.zeros(1, dtype=np.int64)
-    for bit in range(_TABLE_BITS):
-        factor, shift = power(rate, 1 << bit)
+    for bit in range(bits):
+        factor, carry = power(rate, 1 << shift + bit)
         mantissa = np.concatenate([mantissa, mantissa * factor])
-        exponent = np.concatenate([exponent, exponent + shift])
-    return Scaled(mantissa=mantissa, exponent=exponent, roundings=3 * _TABLE_BITS)
+        exponent = np.concatenate([exponent, exponent + carry])
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=3 * bits)

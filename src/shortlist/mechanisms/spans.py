@@ -78,10 +78,12 @@ def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
 
 def lengths(rate: Fraction, widths: IntArray) -> Scaled:
     """Compute 1 − q^width for every width."""
-    distinct = [int(widths[0])] if (widths == widths[0]).all() else np.unique(widths).tolist()
-    mantissa, exponent = np.array([_length(rate, width) for width in distinct]).T
-    index = np.searchsorted(distinct, widths) if len(distinct) > 1 else np.zeros(len(widths), dtype=np.int64)
-    return Scaled(mantissa=mantissa[index], exponent=exponent[index].astype(np.int64), roundings=2)
+    if (widths == widths[0]).all():
+        mantissa, exponent = _length(rate, int(widths[0]))
+        return Scaled(mantissa=np.full(len(widths), mantissa), exponent=np.full(len(widths), exponent), roundings=2)
+    distinct, index = np.unique(widths, return_inverse=True)
+    mantissas, exponents = np.array([_length(rate, width) for width in distinct.tolist()]).T
+    return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from shortlist.errors import ParameterError
@@ -10,6 +13,9 @@ from shortlist.mechanisms import Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
+
+_VALUES = (Mechanism, str, int, float, Decimal, Fraction, type(None))
+"""Types of which values that are equal, and of one type, are read alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +34,16 @@ class Terms:
 
     @classmethod
     def read(
+        cls, mechanism: str | Mechanism, k: Any, epsilon: Real | None, neighbours: str | None, **parameters: Any
+    ) -> Terms:
+        """Read the terms as users write them, or remember them. The same are often read again and again."""
+        plain = all(isinstance(each, _VALUES) for each in (mechanism, k, epsilon, neighbours, *parameters.values()))
+        read: Any = _remember if plain else cls._read
+        terms: Terms = read(mechanism, k, epsilon, neighbours, **parameters)
+        return terms
+
+    @classmethod
+    def _read(
         cls,
         mechanism: str | Mechanism,
         k: Any,
@@ -41,7 +57,7 @@ class Terms:
         without_domain: bool = False,
         **parameters: Any,
     ) -> Terms:
-        """Read the terms as users write them. The mechanism runs with epsilon divided by the sensitivity."""
+        """Read the terms. The mechanism runs with epsilon divided by the sensitivity."""
         times = read_whole(sensitivity, name="sensitivity")
         per_vote = None if epsilon is None else read_epsilon(epsilon) / times
         bought = {name: parameters.pop(name) for name in EXTRA_PARAMETERS & parameters.keys()}
@@ -74,6 +90,9 @@ class Terms:
     def state_guarantee(self) -> Guarantee:
         """State what a release promises, with all that it holds."""
         return self.extras.add_to(self.mechanism.guarantee).scale(self.sensitivity, unit=self.unit)
+
+
+_remember = lru_cache(maxsize=256, typed=True)(Terms._read)
 
 
 def _check_cap(votes_per_person: object, sensitivity: int) -> None:

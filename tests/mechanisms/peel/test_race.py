@@ -13,7 +13,7 @@ from peels import exponential_round, flip_round, peel_law
 
 from shortlist import CDPPeel, PNFPeel, SeededBits
 from shortlist.exact.logarithms import exponentials, negative_logs
-from shortlist.exact.quick_thinning import accept_by_first_sum, accept_by_power_sums, bound_targets
+from shortlist.exact.quick_thinning import accept_by_first_sum, accept_by_logs, accept_by_power_sums, bound_targets
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.peel import peeling, race, thinned_run
@@ -110,14 +110,18 @@ def test_quick_decisions_are_those_of_balls():
         sums = [float((decays**m).sum()) for m in range(1, 7)]
         (least,), (most,) = bound_targets(np.array([height.numerator], dtype=np.uint64))
         decay = float(np.exp(-float(rate) * loss))
-        first = accept_by_first_sum(most, coin.numerator, decay, 2.0**-44, sums[0])
+        first = accept_by_first_sum(least, most, coin.numerator, decay, 2.0**-44, sums[0], sums[0])
         quick = accept_by_power_sums(least, most, coin.numerator, decay, 2.0**-44, sums)
+        left = np.ones(len(counts), dtype=np.int64)
+        slow = accept_by_logs(least, most, coin.numerator, decay, 2.0**-44, decays, left, 2.0**-47)
         truth = accept_by_balls(height, coin, rate * loss, [cover(counts, rate)])
-        assert truth or not first
+        assert first in (truth, None)
         assert quick in (truth, None)
+        assert slow is truth
         undecided += quick is None
     assert undecided < 20
-    assert accept_by_first_sum(float(negative_logs(np.array([0.5]))[0]), 2**64 - 1, 0.5, 0.0, 100.0) is False
+    target = float(negative_logs(np.array([0.5]))[0])
+    assert accept_by_first_sum(target, target, 2**64 - 1, 0.5, 0.0, 100.0, 100.0) is False
 
 
 def cover(counts, rate):

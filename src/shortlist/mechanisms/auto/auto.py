@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from flint import arb
@@ -41,8 +42,6 @@ _GAIN = Fraction(11, 10)
 _PRECISION = 128
 _FLOAT_ERROR = 2.0**-50
 """More than a coin and a chance change when they are rounded to floats."""
-
-_Candidate = TypeVar("_Candidate", MarginJoint, PNFPeel, Subset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,16 +116,7 @@ class Auto(Mechanism):
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        found: list[Mechanism] = [self._give_rest(MarginJoint), self._peel(self._give_rest(PNFPeel))]
-        if not self.ordered:
-            found.append(replace(self._give_rest(Subset), at_least=self.at_least))
-        if self.votes_per_person is not None:
-            rest = self.epsilon - self.choice_epsilon
-            cap = self.votes_per_person
-            found.append(
-                NoisyCounts(k=self.k, epsilon=rest, votes_per_person=cap, delta=self.delta, neighbours=self.neighbours)
-            )
-        return {each.name: each for each in found}
+        return _build_candidates(self, self.epsilon - self.choice_epsilon)
 
     @property
     def unordered(self) -> bool:
@@ -146,19 +136,30 @@ class Auto(Mechanism):
         """Return the mechanism that was chosen."""
         return self if chosen is None else self.candidates[chosen]
 
-    def _give_rest(self, kind: type[_Candidate]) -> _Candidate:
-        """Build a candidate with the epsilon that the choice leaves."""
-        return kind(k=self.k, epsilon=self.epsilon - self.choice_epsilon, neighbours=self.neighbours)
-
-    def _peel(self, pure: PNFPeel) -> PNFPeel | CDPPeel:
-        """Choose the peel with the larger rate. This depends on public numbers only."""
-        if self.delta is None:
-            return pure
-        spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=self.delta, neighbours=pure.neighbours)
-        return spread if spread.round_rate > _GAIN * pure.round_rate else pure
-
     def _prepare(self, levels: Levels) -> PrivateChoice:
         return PrivateChoice(levels, self)
+
+
+@lru_cache(maxsize=256)
+def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:
+    """Build the candidates with the epsilon that the choice leaves. All numbers are public, and are remembered."""
+    relation = auto.neighbours
+    pure = PNFPeel(k=auto.k, epsilon=rest, neighbours=relation)
+    found: list[Mechanism] = [MarginJoint(k=auto.k, epsilon=rest, neighbours=relation), _choose_peel(pure, auto.delta)]
+    if not auto.ordered:
+        found.append(Subset(k=auto.k, epsilon=rest, neighbours=relation, at_least=auto.at_least))
+    if auto.votes_per_person is not None:
+        cap = auto.votes_per_person
+        found.append(NoisyCounts(k=auto.k, epsilon=rest, votes_per_person=cap, delta=auto.delta, neighbours=relation))
+    return MappingProxyType({each.name: each for each in found})
+
+
+def _choose_peel(pure: PNFPeel, delta: Fraction | None) -> PNFPeel | CDPPeel:
+    """Choose the peel with the larger rate. This depends on public numbers only."""
+    if delta is None:
+        return pure
+    spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=delta, neighbours=pure.neighbours)
+    return spread if spread.round_rate > _GAIN * pure.round_rate else pure
 
 
 class PrivateChoice(Prepared):

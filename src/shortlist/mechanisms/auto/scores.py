@@ -16,9 +16,10 @@ from typing import Protocol
 import numpy as np
 from flint import arb
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
+from shortlist.exact.logarithms import LOG_ERROR, negative_logs
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.mixture import Mixture
@@ -31,6 +32,8 @@ from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL, Levels
 
 _BITS_PER_EFFORT = 24
+_ROUNDED = 2.0**-50
+"""More than a few roundings, as a share of a number."""
 
 
 class Score(Protocol):
@@ -131,32 +134,48 @@ class RoundScore:
     def __init__(self, levels: Levels, *, k: int, rate: Fraction, peeling: PeelLevels | None = None) -> None:
         """Take the levels, and their weights if they are prepared already."""
         self._peeling = peeling or PeelLevels(levels, k=k, rate=rate)
-        self._top = self._peeling.shown.profile.top(k).tolist()
+        self._top = self._peeling.shown.profile.top(k)
         self._rate = rate
 
     def enclose(self, effort: int) -> arb:
         """Enclose the score."""
-        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(effort), self._top, strict=True)]
+        if not effort:
+            below, above = (float(np.minimum(z, self._top).sum()) for z in self._bound_rounds())
+            error = _ROUNDED * len(self._top)
+            return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(self._top)
+        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(), self._top.tolist(), strict=True)]
         return sum(cut, arb(0)) / len(cut)
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose the largest z_j."""
-        first, *others = self._enclose_rounds(effort)
+        if not effort:
+            below, above = (float(z.max()) for z in self._bound_rounds())
+            return arb(below).union(arb(above))
+        first, *others = self._enclose_rounds()
         for z in others:
             first = first.max(z)
         return first
 
-    def _enclose_rounds(self, effort: int) -> list[arb]:
-        """Enclose z_j of each round."""
-        sums, rate = self._enclose_exactly() if effort else self._enclose_roughly(), ball(self._rate)
-        return [each.log() / rate for each in sums]
+    def _bound_rounds(self) -> tuple[FloatArray, FloatArray]:
+        """Bound z_j of each round from below and from above, by floats.
 
-    def _enclose_roughly(self) -> list[arb]:
-        """The sum of each round, from floats."""
-        below, above = self._peeling.shown.enclose_totals()
-        return [arb(low).union(arb(high)) for low, high in zip(below.tolist(), above.tolist(), strict=True)]
+        The reciprocal of a sum and its logarithm are off by less than 2 `LOG_ERROR`. The rate is rounded, and so is the
+        quotient. A rate below the range of floats may be off by more. Then a bound other than 0 is above all counts, as
+        z_j is.
+        """
+        rate = float(self._rate)
+        logs = [negative_logs(1 / each) for each in self._peeling.shown.enclose_totals()]
+        with np.errstate(over="ignore"):
+            below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - _ROUNDED)
+            above: FloatArray = (logs[1] + 2 * LOG_ERROR) / rate * (1 + _ROUNDED)
+        return below, above
 
-    def _enclose_exactly(self) -> list[arb]:
+    def _enclose_rounds(self) -> list[arb]:
+        """Enclose z_j of each round at the working precision."""
+        rate = ball(self._rate)
+        return [each.log() / rate for each in self._enclose_sums()]
+
+    def _enclose_sums(self) -> list[arb]:
         """The sum of each round at the working precision. That of a level follows from that of the level below."""
         profile = self._peeling.complete.profile
         total, levels = arb(0), []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from shortlist.privacy.zcdp import rho_of_pure
 _LARGEST = 2**63 - 1
 
 
+@lru_cache(maxsize=256)
 def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> DiscreteLaplace | DiscreteGaussian:
     """Choose the noise on each count, where one person moves `moved` counts by 1: Gaussian with a rho, else Laplace.
 

@@ -8,16 +8,16 @@ threshold changes the cost and never the law. It is chosen so that very likely k
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from flint import arb
 
+from shortlist.array_types import IntArray
 from shortlist.exact.balls import working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
-from shortlist.exact.scaled import Scaled
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.mechanisms.counts.calibrated import clip_counts
 from shortlist.mechanisms.mechanism import Prepared
@@ -27,8 +27,12 @@ _PRECISION = 128
 _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
 """The chance that may remain that one of the k largest counts falls below the threshold."""
-_ESTIMATED = 1 << 10
+_ESTIMATED = 1 << 9
 """How many levels an estimate looks at."""
+_PARTS = 12
+"""Into how many parts a search cuts a range of thresholds."""
+_SMALL = 1 << 40
+"""Up to these counts and noise, a count with noise certainly fits into 64 bits, and leaves some for an order."""
 _FARTHEST, _WIDEST = 2**61, 5 * 2**60
 """Noise that reaches farther than the first is drawn for every item. Heights are cut off at the second, which is beyond
 the reach of noise. Then a height with a threshold and noise fits into 64 bits."""
@@ -43,62 +47,70 @@ class LargestNoisyCounts(Prepared):
         self._k = k
         self._noise = noise
         self._spare = spare
-        self._reach = self._find_reach()
+        self._reach = _find_reach(noise, levels.d)
         fallen = math.ceil(noise.estimate_reach(k / _MISSED))
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))
+        self._fits = max(self._reach, int(self._profile.values[0])) <= _SMALL
         wanted = k + (6 * math.isqrt(k) + 30 if spare is None else spare)
         if wanted >= levels.d or max(self._reach, fallen) > _FARTHEST:
             self._profile = self._complete
-            self._threshold, self._near = None, len(self._profile.values)
-            self._crossings = self._prepare_crossings(_measure_heights(self._profile, 0), 0)
+            self._threshold, self._near, self._crossings = None, len(self._profile.values), None
         else:
             kth = int(self._profile.top(k)[-1])
             heights = _measure_heights(self._profile, kth)
             height = self._find_threshold(heights, wanted, fallen)
-            self._threshold, self._near = kth + height, self._count_near(heights, height, near)
-            self._crossings = self._prepare_crossings(heights, height)
+            self._threshold = kth + height
+            self._near, self._crossings = self._prepare_far(heights, height, near)
 
     def draw(self, bits: Bits) -> Picks:
         """Choose the k items, with their noisy counts."""
-        positions, noisy = self._draw_near(bits)
-        threshold = self._threshold
-        reached = [i for i, value in enumerate(noisy) if threshold is None or value >= threshold]
+        near = self.near_counts
+        small = self._reach <= _SMALL
+        noise = (
+            self._noise.draw_array(len(near), bits)
+            if small
+            else np.array(self._noise.draw(len(near), bits), dtype=object)
+        )
+        noisy = (near if self._fits else near.astype(object)) + noise
+        reached = np.arange(len(near)) if self._threshold is None else np.flatnonzero(noisy >= self._threshold)
         far_positions, far_noisy = self._draw_far(bits)
         if len(reached) + len(far_positions) < self._k:
             far_positions, far_noisy = self._draw_rest(far_positions, far_noisy, bits)
-            reached = list(range(len(noisy)))
-        positions = [*(positions[i] for i in reached), *far_positions]
-        noisy = [*(noisy[i] for i in reached), *far_noisy]
+            reached = np.arange(len(near))
+        positions = np.array([*reached.tolist(), *far_positions])
+        values = [*noisy[reached].tolist(), *far_noisy]
         # The order is uniform first. Sorting keeps it among equal noisy counts.
-        order = draw_distinct_below(np.full(len(noisy), len(noisy)), bits).tolist()
-        chosen = sorted(order, key=lambda i: -noisy[i])[: self._k]
-        profile = self._profile if max(positions) < self._profile.ends[-1] else self._complete
-        picks = profile.picks(np.array([positions[i] for i in chosen]))
-        return Picks(levels=picks.levels, ranks=picks.ranks, counts=clip_counts([noisy[i] for i in chosen]))
+        order = draw_distinct_below(np.full(len(values), len(values)), bits).tolist()
+        chosen = sorted(order, key=values.__getitem__, reverse=True)[: self._k]
+        positions = positions[chosen]
+        profile = self._profile if int(positions.max()) < self._profile.ends[-1] else self._complete
+        picks = profile.picks(positions)
+        return Picks(levels=picks.levels, ranks=picks.ranks, counts=clip_counts([values[i] for i in chosen]))
 
-    def _draw_near(self, bits: Bits) -> tuple[list[int], list[int]]:
-        """Draw the noisy counts of all items on the levels that are near."""
-        profile = self._profile
-        counts = np.repeat(profile.values[: self._near], profile.sizes[: self._near]).tolist()
-        noises = self._noise.draw(len(counts), bits)
-        return list(range(len(counts))), [count + noise for count, noise in zip(counts, noises, strict=True)]
+    @cached_property
+    def near_counts(self) -> IntArray:
+        """The counts of all items on the levels that are near."""
+        return np.repeat(self._profile.values[: self._near], self._profile.sizes[: self._near])
 
     def _draw_far(self, bits: Bits) -> tuple[list[int], list[int]]:
         """Draw the items on far levels whose noisy counts reach the threshold."""
-        threshold = self._threshold
-        if threshold is None:
+        if self._threshold is None or self._crossings is None:
             return [], []
-        events = [(self._near + group, index) for group, index in self._crossings.draw(bits)]
-        last = max((level for level, _ in events), default=0)
-        profile = self._profile if last < len(self._profile.values) else self._complete
-        counts = [int(profile.values[level]) for level, _ in events]
-        noises = self._noise.draw_from([threshold - count for count in counts], bits)
-        positions, noisy = [], []
-        for (level, index), count, noise in zip(events, counts, noises, strict=True):
-            if noise is not None:
-                positions.append(int(profile.ends[level] - profile.sizes[level]) + index)
-                noisy.append(count + noise)
-        return positions, noisy
+        events = self._crossings.draw(bits)
+        if not events:
+            return [], []
+        groups, indices = np.array(events).T
+        levels = self._near + groups
+        profile = self._profile if int(levels.max()) < len(self._profile.values) else self._complete
+        counts = profile.values[levels].tolist()
+        noises = self._noise.draw_from([self._threshold - count for count in counts], bits)
+        places = (profile.ends[levels] - profile.sizes[levels] + indices).tolist()
+        drawn = [
+            (position, count + noise)
+            for position, count, noise in zip(places, counts, noises, strict=True)
+            if noise is not None
+        ]
+        return [position for position, _ in drawn], [noisy for _, noisy in drawn]
 
     def _draw_rest(self, positions: list[int], noisy: list[int], bits: Bits) -> tuple[list[int], list[int]]:
         """Add all other items on far levels, given that their noisy counts are below the threshold.
@@ -126,55 +138,32 @@ class LargestNoisyCounts(Prepared):
     def _complete(self) -> Profile:
         return self._levels.above(self._k, EVERY_LEVEL)
 
-    def _find_reach(self) -> int:
-        """Find a depth at which the tails of d items sum to less than 2^-64."""
-        depth = math.ceil(self._noise.estimate_reach(self._levels.d * 2.0**_OUT_OF_REACH_BITS)) + 1
-        with working_precision(_PRECISION):
-            while not self._levels.d * self._noise.enclose_tail(depth) < arb(2) ** -_OUT_OF_REACH_BITS:
-                depth += depth // 8 + 1
-        return depth
-
     def _find_threshold(self, heights: Profile, wanted: int, fallen: int) -> int:
         """Find a threshold that about as many items reach as are wanted, or up to an eighth more. Floats are enough."""
         rough = _merge_levels(heights)
         low, high = -fallen, self._reach
         while high - low > 1:
-            middle = (low + high) // 2
-            expected = self._expect(middle, rough)
-            if wanted <= expected <= wanted * 1.125:
-                return middle
-            low, high = (middle, high) if expected >= wanted else (low, middle)
+            step = -(-(high - low) // _PARTS)
+            tried = np.arange(low + step, high, step)
+            expected = (self._noise.estimate_tails(tried[:, None] - rough.values) * rough.sizes).sum(axis=1)
+            enough = int(np.count_nonzero(expected >= wanted))  # fewer items reach a higher threshold
+            if enough and expected[enough - 1] <= wanted * 1.125:
+                return int(tried[enough - 1])
+            low, high = low + enough * step, min(low + (enough + 1) * step, high)
         return low
 
-    def _expect(self, threshold: int, profile: Profile) -> float:
-        """Estimate how many items of a profile reach a threshold."""
-        above = int(np.searchsorted(-profile.values, -threshold, side="right"))
-        far, chances = self._far(above, threshold, profile)
-        under = np.maximum(profile.values[:above] - threshold + 1, 1)[::-1]
-        under = under[: np.searchsorted(under, self._reach)]
-        lost = self._noise.tails(under).align(0)
-        sizes = profile.sizes[:above]
-        lost_items = (sizes[::-1][: len(lost)] * lost).sum()
-        return float(sizes.sum() - lost_items + (profile.sizes[above:far] * chances.align(0)).sum())
-
-    def _count_near(self, heights: Profile, threshold: int, least: float) -> int:
-        """Count the levels that reach the threshold, or whose items do with more than a probability."""
-        above = int(np.searchsorted(-heights.values, -threshold, side="right"))
-        _, chances = self._far(above, threshold, heights)
-        return above + int((chances.align(0) * (1 + chances.error) > least).sum())
-
-    def _far(self, first: int, threshold: int, profile: Profile) -> tuple[int, Scaled]:
-        """Return the first level out of reach, and the tails of the levels from `first` to there."""
-        values = profile.values
-        last = max(first, int(np.searchsorted(-values, min(self._reach, _FARTHEST) - threshold, side="right")))
-        return last, self._noise.tails(threshold - values[first:last])
-
-    def _prepare_crossings(self, heights: Profile, threshold: int) -> Crossings:
-        last, chances = self._far(self._near, threshold, heights)
+    def _prepare_far(self, heights: Profile, threshold: int, least: float) -> tuple[int, Crossings]:
+        """Count the levels that are near: that reach the threshold, or whose items do with more than a probability."""
+        falling = -heights.values
+        above = int(falling.searchsorted(-threshold, side="right"))
+        last = max(above, int(falling.searchsorted(min(self._reach, _FARTHEST) - threshold, side="right")))
+        chances = self._noise.tails(threshold - heights.values[above:last])
+        close = int(np.count_nonzero(chances.align(0) * (1 + chances.error) > least))
         # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
         omitted = 2.0 ** (1 - _OUT_OF_REACH_BITS)
-        sizes = heights.sizes[self._near : last]
-        return Crossings.of_chances(sizes, chances, omitted=omitted, all_groups=self._find_groups)
+        sizes = heights.sizes[above + close : last]
+        far = chances.take(slice(close, None))
+        return above + close, Crossings.of_chances(sizes, far, omitted=omitted, all_groups=self._find_groups)
 
     def _find_groups(self) -> Groups:
         """All far levels, with their exact tails."""
@@ -185,6 +174,16 @@ class LargestNoisyCounts(Prepared):
             sizes=profile.sizes[self._near :],
             hazard=lambda index: -(-self._noise.enclose_tail(threshold - int(values[index]))).log1p(),
         )
+
+
+@lru_cache(maxsize=256)
+def _find_reach(noise: Noise, d: int) -> int:
+    """Find a depth at which the tails of d items sum to less than 2^-64."""
+    depth = math.ceil(noise.estimate_reach(d * 2.0**_OUT_OF_REACH_BITS)) + 1
+    with working_precision(_PRECISION):
+        while not d * noise.enclose_tail(depth) < arb(2) ** -_OUT_OF_REACH_BITS:
+            depth += depth // 8 + 1
+    return depth
 
 
 def _measure_heights(profile: Profile, kth: int) -> Profile:

@@ -23,8 +23,6 @@ _NEAR = {DiscreteLaplace: 0.1, DiscreteGaussian: 0.005}
 """Noise on all items of a level is faster than drawing those that reach the threshold, from these probabilities on."""
 _CELLS = 1 << 17
 """How many noisy counts are computed at once."""
-_LARGEST = 1 << 40
-"""Counts and noise up to this leave 22 bits of a word for the order of equal noisy counts."""
 _WORD = 62
 
 
@@ -33,7 +31,7 @@ class NoisyDraws(LargestNoisyCounts):
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose the k items n times, with their noisy counts."""
-        if max(self._reach, int(self._profile.values[0])) > _LARGEST:
+        if not self._fits:
             return Prepared.draw_many(self, n, bits)
         near = self._wide.near_counts
         rows = max(1, _CELLS // (len(near) + self._k))
@@ -51,11 +49,6 @@ class NoisyDraws(LargestNoisyCounts):
 
 class _Rows(LargestNoisyCounts):
     """Draws in rows, with more levels near."""
-
-    @cached_property
-    def near_counts(self) -> IntArray:
-        """The counts of all items that are near."""
-        return np.repeat(self._profile.values[: self._near], self._profile.sizes[: self._near])
 
     def draw_rows(self, n: int, bits: Bits) -> tuple[IntArray, IntArray]:
         """Draw the positions and the noisy counts of the k items, a row for each draw."""
@@ -87,7 +80,7 @@ class _Rows(LargestNoisyCounts):
 
     def _draw_many_far(self, n: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Draw the far items whose noisy counts reach the threshold: rows, positions and noisy counts, by rows."""
-        if self._threshold is None:
+        if self._threshold is None or self._crossings is None:
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing, nothing
         rows, groups, indices = self._crossings.draw_many(n, bits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 import numpy as np
 from flint import arb
@@ -17,8 +18,8 @@ from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL
 
 # These constants never change a probability. They trade the time of preparing for the time of drawing.
-_LEFT_OUT_BITS = 46
-"""A block below 2^-46 of the whole weight is left out of the table. More bits make the table longer and ball
+_LEFT_OUT_BITS = 42
+"""A block below 2^-42 of the whole weight is left out of the table. More bits make the table longer and ball
 arithmetic rarer."""
 _COARSE_BLOCKS = 48
 """The number of blocks in a coarse first pass, which finds the blocks that carry the weight."""
@@ -44,8 +45,11 @@ class Blocks:
             all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
             left_out = np.append(left_out, all_sequences - count_bits(rate, reach))
         self._left_out = left_out
+        sequences.narrow(last)
         lasts, self._numbers, self._least = _divide(sequences, rate, first, last)
-        self._starts, self._ends = np.append(first, lasts[:-1] + 1)[: len(lasts)], lasts + 1
+        self._ends = lasts + 1
+        self._starts = np.empty_like(lasts)
+        self._starts[:1], self._starts[1:] = first, self._ends[:-1]
 
     def range(self, index: int) -> tuple[int, int | None]:
         """Return the block with an index in the table. The closing block has the end None."""
@@ -63,21 +67,26 @@ class Blocks:
         """Return all blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
-    def weights(self, *, lowest: bool = False) -> Weights:
-        """Compute (q^start − q^end) N_{end−1} for every block, or with `lowest` a weight that has N_start or less."""
+    @cached_property
+    def weights(self) -> Weights:
+        """The weight (q^start − q^end) N_{end−1} of every block."""
+        return self._weigh(self._numbers)
+
+    def _weigh(self, numbers: Scaled) -> Weights:
+        """Compute the weights of all blocks, each with some number of sequences."""
         parts = []
         if len(self._starts):
             weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)
-            parts.append((self._least if lowest else self._numbers) * weights)
+            parts.append(numbers * weights)
         if self._closing:
             parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
         return Weights(concatenate(parts), self._left_out)
 
     def total(self) -> arb:
         """Enclose Σ q^L(s) over all sequences."""
-        highest = self.weights().total()
+        highest = self.weights.total()
         single = len(self._starts) == 0 or int((self._ends - self._starts).max()) == 1
-        return highest if single else highest.union(self.weights(lowest=True).total())
+        return highest if single else highest.union(self._weigh(self._least).total())
 
     def magnitude(self) -> int:
         """Return an integer m such that the weights of all sequences sum to 2^m or more.
@@ -162,10 +171,12 @@ def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tupl
         nothing = powers(rate, np.empty(0, dtype=np.int64))
         return np.empty(0, dtype=np.int64), nothing, nothing
     stride = _choose_stride(sequences.k, rate, last - first)
+    if stride == 1:
+        lasts = np.arange(first, last)
+        numbers = sequences.numbers(lasts)
+        return lasts, numbers, numbers
     lasts = np.append(np.arange(first + stride - 1, last - 1, stride), last - 1)
     numbers = sequences.numbers(lasts)
-    if stride == 1:
-        return lasts, numbers, numbers
     start = sequences.numbers(np.array([first]))
     while True:
         least = concatenate([start, numbers.take(slice(-1))])
@@ -186,6 +197,7 @@ def _choose_stride(k: int, rate: Fraction, width: int) -> int:
     return min(width, _count_losses(rate, _STEEP_BITS))
 
 
+@lru_cache(maxsize=256)
 def _count_losses(rate: Fraction, bits: int) -> int:
     """Return how many losses make q^r fall by so many bits, and at least one."""
     return max(1, min(EVERY_LEVEL, math.floor(bits / (rate * Fraction(BITS_PER_NAT)))))

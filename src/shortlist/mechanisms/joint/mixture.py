@@ -52,7 +52,7 @@ class Mixture(Prepared):
     @cached_property
     def _table(self) -> Table:
         # A score of auto needs the sum of the weights, and no table.
-        return self._blocks.weights().table()
+        return self._blocks.weights.table()
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""

@@ -13,12 +13,15 @@ from shortlist.exact.scaled import Scaled, concatenate, product
 from shortlist.profile import EVERY_LEVEL, Profile
 
 _LARGEST_TABLE = 1 << 22
+_PER_ROW = 1 << 10
 _FEW = 64
 """Up to this many integers are multiplied one after the other."""
-_CACHED = 1 << 15
+_FEW_ROWS = 1 << 9
+"""Up to this many positions, it is faster to keep those whose factor is always 1."""
+_CACHED = 1 << 16
 """A matrix with this many entries fits into the processor's cache."""
 _COLUMNS = 1 << 11
-_MANY_FACTORS = 1 << 16
+_FEW_FACTORS, _MANY_FACTORS = 1 << 13, 1 << 16
 """For more factors than this, those that are the same for all losses are multiplied once."""
 
 
@@ -43,10 +46,16 @@ class Sequences:
         self.widest = int(self.top[0] - profile.values[-1]) if profile.is_complete else EVERY_LEVEL
         """The largest loss of any sequence. If the profile stops early, it is unknown and above the reach."""
         self._earlier = np.arange(k, dtype=np.float64)
-        self._lookup = _choose_lookup(profile, self.top, min(reach, self.widest))
+        # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
+        self._lookup = _choose_lookup(profile, self.top, min(reach, self.widest), min(_LARGEST_TABLE, _PER_ROW * k))
         self._known: dict[int | None, int] = {}
         self._safe = 1000 // profile.d.bit_length()
         """How many factors certainly multiply to less than 2^1000."""
+
+    def narrow(self, reach: int) -> None:
+        """Support losses below a smaller reach only. Then a table may be short enough."""
+        if isinstance(self._lookup, _Search):
+            self._lookup = _choose_lookup(self.profile, self.top, reach, _LARGEST_TABLE)
 
     def allowed(self, r: int | None) -> IntArray:
         """Return C_{r,j} for every j. Without r, every item is allowed at every position."""
@@ -70,11 +79,14 @@ class Sequences:
 
     def numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
-        free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
-        if not len(free):  # N_r is 1 for all of them
-            return product([np.ones((1, len(losses)))])
-        parts = [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
-        return parts[0] if len(parts) == 1 else concatenate(parts)
+        free = np.arange(self.k)
+        if self.k > _FEW_ROWS:
+            free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
+            if not len(free):  # N_r is 1 for all of them
+                return product([np.ones((1, len(losses)))])
+        return concatenate(
+            [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
+        )
 
     def all_numbers(self) -> Scaled:
         """Compute N_∞ in the same way, as an array of one."""
@@ -126,8 +138,8 @@ def _multiply(numbers: list[int]) -> int:
     return _multiply(numbers[:middle]) * _multiply(numbers[middle:])
 
 
-def _choose_lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Search:
-    """Choose how to find C_{r,j} for losses r up to `reach`.
+def _choose_lookup(profile: Profile, top: IntArray, reach: int, longest: int) -> _Table | _Search:
+    """Choose how to find C_{r,j} for losses r up to `reach`: by a table, if it is not too long.
 
     Gaps between levels that are wider than the reach are shortened to reach + 1 first. This changes no C_{r,j} with
     r up to the reach, and it keeps the table short.
@@ -140,7 +152,7 @@ def _choose_lookup(profile: Profile, top: IntArray, reach: int) -> _Table | _Sea
     np.cumsum(gaps, out=depths[1:])
     starts = depths[len(rising) - np.searchsorted(rising, top, side="right")]
     length = int(starts[-1]) + reach + 1
-    if length > _LARGEST_TABLE:
+    if length > longest:
         return _Search(values, ends, top)
     runs = np.empty(last, dtype=np.int64)
     runs[:-1] = gaps
@@ -166,24 +178,27 @@ class _Table:
 
     def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
-        width, stride = _find_stride(losses)
+        starts = self._starts[positions]
+        few = len(positions) * len(losses) < _FEW_FACTORS
+        width, stride = (0, 0) if few else _find_stride(losses)
         if width < len(losses) - 1:
-            return np.take(self._table, self._starts[positions, None] + losses)
+            return np.take(self._table, starts[:, None] + losses)
         # Losses at equal distances read entries at equal distances: row t of this view is the table from t onwards.
         step = self._table.strides[0]
         shape = (len(self._table) - (width - 1) * stride, width)
         windows: FloatArray = np.ndarray(shape, np.float64, self._table, strides=(step, step * stride))
-        rows: FloatArray = windows[self._starts[positions] + int(losses[0])]
+        rows: FloatArray = windows[starts + int(losses[0])]
         if width == len(losses):
             return rows
-        last = self._table[self._starts[positions] + int(losses[-1])]
+        last = self._table[starts + int(losses[-1])]
         return np.concatenate([rows, last[:, None]], axis=1)
 
 
 def _find_stride(losses: IntArray) -> tuple[int, int]:
     """Return how many of the first losses are at equal distances, and that distance."""
-    if len(losses) < 3:
-        return len(losses), int(losses[-1] - losses[0]) or 1
+    width = int(losses[-1] - losses[0])
+    if len(losses) < 3 or width == len(losses) - 1:
+        return len(losses), width // max(1, len(losses) - 1) or 1
     steps = losses[1:] - losses[:-1]
     other = steps != steps[0]
     return (int(other.argmax()) if other.any() else len(steps)) + 1, int(steps[0])

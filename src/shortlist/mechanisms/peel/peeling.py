@@ -42,22 +42,30 @@ class LevelWeights:
         """Take a profile that shows all levels down to `depth` below the item after the first k and some to spare."""
         self.profile = profile
         self._k = k
+        self._depth = depth
         self.lowest_top = int(profile.ends.searchsorted(min(k + spare, profile.d)))
         """The lowest level that can be the best one left, or that of the last item to spare."""
         lowest = max(0, int(profile.values[self.lowest_top]) - depth)
         values = profile.values[: np.searchsorted(-profile.values, -lowest, side="right")]
         # A wider gap is shortened to this. Levels beyond it stay out of reach, and no other weight changes.
         gaps = np.minimum(values[:-1] - values[1:], min(depth + 1, EVERY_LEVEL))
-        self.offsets = offsets = np.concatenate([[0], np.cumsum(gaps)])
+        self.offsets = np.zeros(len(values), dtype=np.int64)
         """How many votes each level is below the best one, if wide gaps are shortened."""
-        self._powers = powers(rate, offsets)
-        reaches = offsets.astype(np.uint64) + np.uint64(depth)
-        self.ends = offsets.astype(np.uint64).searchsorted(reaches, side="right").tolist()
-        """For each level, the first one out of its reach."""
+        np.cumsum(gaps, out=self.offsets[1:])
+        self._powers = powers(rate, self.offsets)
+
+    def find_end(self, top: int) -> int:
+        """Find the first level out of the reach of a level."""
+        return int(self.offsets.searchsorted(min(int(self.offsets[top]) + self._depth, EVERY_LEVEL), side="right"))
 
     def within_reach(self, top: int) -> FloatArray:
         """Return the weights of a level and of those within its reach, up to a common factor."""
-        return self.weigh(top, self.ends[top])
+        return self.weigh(top, self.find_end(top))
+
+    def relate(self, end: int, level: int) -> tuple[FloatArray, IntArray]:
+        """Divide the weight of a level by those of the levels before an end: mantissas and exponents."""
+        mantissa, exponent = self._powers.mantissa, self._powers.exponent
+        return mantissa[level] / mantissa[:end], exponent[level] - exponent[:end]
 
     def weigh(self, top: int, end: int) -> FloatArray:
         """Return the weights of the levels from one up to another, up to a common factor."""
@@ -78,12 +86,13 @@ class LevelWeights:
         weights = self.within_reach(last)
         total = float((self.profile.sizes[last : last + len(weights)] * weights).sum() / weights[0])
         total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + OMITTED)
-        mantissa, exponent = self._powers.mantissa[: last + 1], self._powers.exponent[: last + 1]
-        ratios = np.ldexp(mantissa[1:] / mantissa[:-1], np.diff(exponent).astype(np.int32)).tolist()
+        mantissa, exponent = self._powers.mantissa[last::-1], self._powers.exponent[last::-1]
         excess = 1 + self.error(2 * self.roundings + 6)
+        ratios = np.ldexp(mantissa[:-1] / mantissa[1:], (exponent[:-1] - exponent[1:]).astype(np.int32))
         totals = [total]
-        for size, ratio in zip(self.profile.sizes[:last][::-1].tolist(), reversed(ratios), strict=True):
-            totals.append((size + ratio * totals[-1]) * excess)
+        for size, ratio in zip(self.profile.sizes[:last][::-1].tolist(), ratios.tolist(), strict=True):
+            total = (size + ratio * total) * excess
+            totals.append(total)
         return totals[::-1]
 
     def enclose_totals(self) -> tuple[FloatArray, FloatArray]:

@@ -22,7 +22,7 @@ from shortlist.privacy.zcdp import rho_of_pure
 from shortlist.profile import Levels
 
 _PRECISION = 128
-_TURNS = 6
+_TURNS = 5
 """How many proposals of one item are drawn ahead. Few are rejected so often."""
 
 

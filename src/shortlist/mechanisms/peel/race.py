@@ -26,13 +26,12 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, exp_minus, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
-from shortlist.exact.logarithms import LOG_2, exponentials, negative_logs
+from shortlist.exact.logarithms import exponentials
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 
-_KEY_ERROR = 2.0**-39
-"""More than the logarithm of a time is off, besides what its bits and its offset add."""
-_OFFSET_ERROR = 2.0**-50
+_KEY_ERROR, _ROUNDED = 2.0**-39, 2.0**-51
+"""More than the key of a time is off, besides what bits that are not drawn add: a number, and a share of the key."""
 _SMALLEST = 2.0**-36
 _MOST_TURNS = 6
 
@@ -62,13 +61,10 @@ class Race:
         self._time = None if place is None else place[1]
         last = min(self._pivot, len(self._profile.values) - 1)
         self._pivot_count = int(self._profile.values[last])
-        levels = np.repeat(np.arange(self._pivot), self._profile.sizes[: self._pivot])
-        self._near = len(levels)
-        offsets = (weights.offsets[: self._pivot] - weights.offsets[last]) * float(peeling.rate)
-        # What follows has a number for each turn of each item.
-        self._levels, self._positions = np.tile(levels, turns), np.tile(np.arange(len(levels)), turns)
-        self._offsets = np.tile(offsets[levels], turns)
-        self._last = np.arange(turns * self._near) >= (turns - 1) * self._near
+        self._levels = np.repeat(np.arange(self._pivot), self._profile.sizes[: self._pivot])
+        self._near = len(self._levels)
+        mantissas, exponents = weights.relate(self._pivot, last)
+        self._mantissas, self._exponents = mantissas[self._levels], exponents[self._levels]
         self._crossings = None if self._time is None else self._prepare_crossings(self._time)
 
     def draw(self, bits: Bits) -> Arrivals:
@@ -77,19 +73,20 @@ class Race:
         levels, positions = self._draw_far(bits)
         far = draw_words(len(levels), bits)
         keys, errors = self._find_keys(words, far)
-        if self._time is not None:  # t itself, at the end of the array
-            keys = np.append(keys, -float(negative_logs(np.array([self._time]))[0]))
-            errors = np.append(errors, _KEY_ERROR)
         order = np.argsort(keys)
         unsure = _find_unsure(keys[order], errors[order])
-        if unsure.any():
+        if unsure is not None:
             self._sort_exactly(order, unsure, words, far, bits)
-        if self._time is not None:
+        if self._time is not None:  # t itself is at the end of the array
             order = order[: int(np.flatnonzero(order == len(keys) - 1)[0])]
+        near = order < words.size
+        places = order
+        if self._turns > 1:
+            places = np.where(near, order % max(1, self._near), order + (self._near - words.size))
         return Arrivals(
-            levels=np.concatenate([self._levels, levels])[order],
-            positions=np.concatenate([self._positions, positions])[order],
-            last=np.concatenate([self._last, np.zeros(len(far), dtype=bool)])[order],
+            levels=np.concatenate([self._levels, levels])[places],
+            positions=np.concatenate([np.arange(self._near), positions])[places],
+            last=near & (order >= words.size - self._near),
         )
 
     def _draw_far(self, bits: Bits) -> tuple[IntArray, IntArray]:
@@ -105,34 +102,34 @@ class Race:
         return levels, profile.ends[levels] - profile.sizes[levels] + indices
 
     def _find_keys(self, words: NDArray[np.uint64], far: NDArray[np.uint64]) -> tuple[FloatArray, FloatArray]:
-        """Compute the logarithms of all times, and how far each may be off.
+        """Compute a key for each time, and for t, and how far each may be off. The key of m · 2^e is e + 2m.
 
-        Proof   The n-th arrival of an item above the pivot is at (E_1 + … + E_n) e^offset, with a negative offset. Each
-                E is off by 2^-41 of itself, and by what bits that are not drawn add. The sum adds one rounding for each
-                term, and the logarithm adds 2^-42. The offset is off by four roundings. An arrival below is at U t.
-                In `offsets`, wide gaps are shortened to depth + 1 votes. Times the rate, that is ln d + 33 or more. So
+        Proof   With 1/2 ≤ m < 1, the key grows with the time. If a time is off by some share, its key is off by at most
+                twice that. The n-th arrival of an item above the pivot is at (E_1 + … + E_n) c, where c is a quotient
+                of two weights. Each E is off by 2^-41 of itself, and by what bits that are not drawn add. The sum adds
+                one rounding for each term. A weight has fewer than 2^8 roundings, so c adds less than 2^-43. An arrival
+                below is at U t. The sum e + 2m is rounded at last.
+                In c, wide gaps are shortened to depth + 1 votes, so c is less than 2^-48 / d of that below the gap. So
                 an arrival above such a gap may be earlier than its key says. By its key, it is before all arrivals
-                below the gap, and so it is in truth. For if 0 is the key of an item at the end of the gap with E = 1,
-                the key of the arrival is at most ln(2^6 · 6) − 33 − ln d, which is below −27 − ln d. Arrivals below the
-                gap have ln E or ln U t, or more. E and U are 2^-36 or more, and t is 1/d or more, up to a rounding. So
-                these keys are above −25.1 − ln d. Smaller E and U count as unknown. There are six turns at most.
+                below the gap, and so it is in truth. For if 1 is the time of an item at the end of the gap with E = 1,
+                the arrival is at most at 2^6 · 6 · 2^-48 / d, which is below 2^-39 / d. Arrivals below the gap are at E
+                or U t, or later. E and U are 2^-36 or more, and t is 1/d or more, up to a rounding. Smaller E and U
+                count as unknown. There are six turns at most.
         """
         waits, unknown = exponentials(words)
         times = np.cumsum(waits, axis=0)
-        doubts = np.maximum.accumulate(unknown, axis=0)
         uniform = far.astype(np.float64) * 2.0**-64
-        # No time is above 2^6 · turns, and none but 0 is below 2^-64.
-        scale = 6 + self._turns.bit_length()
-        keys = -negative_logs(np.concatenate([np.ldexp(times.ravel(), -scale), uniform]))
+        end = np.array([] if self._time is None else [self._time])
+        scaled = np.concatenate([(times * self._mantissas).ravel(), uniform * (self._time or 1.0), end])
+        mantissa, exponent = np.frexp(scaled)
+        keys = exponent + 2 * mantissa
         count = times.size
-        keys[:count] += self._offsets + scale * LOG_2
-        if self._time is not None:
-            keys[count:] -= float(negative_logs(np.array([self._time]))[0])
-        errors = np.full(len(keys), _KEY_ERROR)
-        errors[:count] += doubts.ravel() + np.abs(self._offsets) * _OFFSET_ERROR
-        with np.errstate(divide="ignore"):
-            errors[count:] += 2.0**-63 / uniform
-        errors[np.concatenate([times.ravel(), uniform]) < _SMALLEST] = np.inf
+        keys[:count].reshape(times.shape)[:] += self._exponents
+        errors = np.abs(keys) * _ROUNDED + _KEY_ERROR
+        errors[:count] += 2 * np.maximum.accumulate(unknown, axis=0).ravel()
+        errors[:count][times.ravel() < _SMALLEST] = np.inf
+        after = count + len(uniform)
+        errors[count:after] += np.where(uniform < _SMALLEST, np.inf, 2.0**-62 / np.maximum(uniform, _SMALLEST))
         return keys, errors
 
     def _sort_exactly(
@@ -223,17 +220,23 @@ def _choose_time(shown: LevelWeights, k: int, rate: float) -> tuple[int, float] 
     """
     totals, profile = np.array(shown.totals), shown.profile
     before = profile.ends[: len(totals)] - profile.sizes[: len(totals)]
+    expected = before + totals
     wanted = k + 3 * math.isqrt(k) + 8
-    missing = 0
-    for _ in range(2):
-        pivot = int((before + totals).searchsorted(wanted + missing))
-        if pivot == len(totals):
-            if int(profile.ends[pivot - 1]) == profile.d:
-                return None
-            return pivot - 1, 1.0
-        time = min(1.0, (wanted + missing - int(before[pivot])) / float(totals[pivot]))
-        missing = math.ceil(_expect_missing(shown, pivot, time, rate))
-    return pivot, time
+    pivot, time = _find_time(expected, before, wanted)
+    missing = 0 if time is None else math.ceil(_expect_missing(shown, pivot, time, rate))
+    pivot, time = _find_time(expected, before, wanted + missing)
+    if time is not None:
+        return pivot, time
+    return None if int(profile.ends[pivot]) == profile.d else (pivot, 1.0)
+
+
+def _find_time(expected: FloatArray, before: IntArray, wanted: int) -> tuple[int, float | None]:
+    """Find the pivot, and the time when so many items are expected. They may be more than are ever expected."""
+    pivot = int(expected.searchsorted(wanted))
+    if pivot == len(expected):
+        return pivot - 1, None
+    first = int(before[pivot])
+    return pivot, min(1.0, (wanted - first) / float(expected[pivot] - first))
 
 
 def _expect_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -> float:
@@ -243,15 +246,18 @@ def _expect_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -
     far = shown.within_reach(pivot)
     below = far / far[0] * time
     late = (profile.sizes[:pivot] * np.exp(-above)).sum()
-    return float(late + (profile.sizes[pivot : pivot + len(below)] * (below + np.expm1(-below))).sum())
+    again = below * below * (0.5 - below / 6)  # about below − (1 − e^(−below))
+    return float(late + (profile.sizes[pivot : pivot + len(below)] * again).sum())
 
 
-def _find_unsure(keys: FloatArray, errors: FloatArray) -> NDArray[np.bool_]:
-    """For sorted keys, find the neighbours whose order is not sure, given how far each key may be off."""
+def _find_unsure(keys: FloatArray, errors: FloatArray) -> NDArray[np.bool_] | None:
+    """For sorted keys, find the neighbours whose order is not sure, given how far each key may be off, if there are."""
+    if len(keys) < 2 or float((keys[1:] - keys[:-1]).min()) > 2 * float(errors.max()):
+        return None
     latest = np.maximum.accumulate(keys + errors)
     earliest = np.minimum.accumulate((keys - errors)[::-1])[::-1]
     unsure: NDArray[np.bool_] = latest[:-1] >= earliest[1:]
-    return unsure
+    return unsure if unsure.any() else None
 
 
 def _find_runs(unsure: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

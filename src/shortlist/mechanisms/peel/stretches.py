@@ -21,7 +21,7 @@ class Stretch:
     def __init__(self, slope: LevelWeights, first: int, last: int) -> None:
         self.first = first
         self._length = last - first + 1
-        self.weights = slope.weigh(first, slope.ends[last])
+        self.weights = slope.weigh(first, slope.find_end(last))
         """e^(−rate · (count of the first level − count)) of each level."""
         self._sizes = slope.profile.sizes[first : first + len(self.weights)]
         self._omitted = OMITTED * float(self.weights[last - first])

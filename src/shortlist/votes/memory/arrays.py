@@ -39,7 +39,7 @@ class ArrayTally:
 
     def __init__(self, counts: IntArray) -> None:
         self._counts = counts
-        self._view: View | None = None
+        self._shown: tuple[View, Profile] | None = None
         # Of low counts, nearly every mechanism needs every level.
         self._low = tally_low(counts) if self.d > _LONG else None
         if self._low is not None:
@@ -58,26 +58,28 @@ class ArrayTally:
 
     def above(self, k: int, depth: int) -> Profile:
         """Show at least every level down to `depth` below the k-th largest count."""
-        self._view = self._look(k, depth)
-        return self._view.profile()
+        floor = 0 if self._low is not None or self._peaks is None else max(0, self._peaks.bound_kth(k) - depth)
+        shown = self._shown  # another thread may replace it meanwhile
+        if shown is None or shown[0].floor > floor:
+            view = self._look(floor)
+            self._shown = shown = view, view.profile()
+        return shown[1]
 
     def items(self, picks: Picks) -> IntArray:
         """The indices of the chosen items; inside a level they are ranked by index."""
         if not len(picks.levels):
             return picks.ranks
-        view = self._view  # another thread may replace it meanwhile
+        view = None if self._shown is None else self._shown[0]
         if view is None or picks.levels.min() < view.floor:
-            view = self._view = self._look(1, EVERY_LEVEL)
+            view = self._look(0)
+            self._shown = view, view.profile()
         return view.items(picks)
 
-    def _look(self, k: int, depth: int) -> View:
-        """Copy the counts that can matter if they are few, else tally them."""
+    def _look(self, floor: int) -> View:
+        """Copy the counts from a floor upwards if they are few, else tally them."""
         if self._low is not None:
             return self._low
-        if self._peaks is None:
-            return Window(self._counts, 0)
-        if (kth := self._peaks.bound_kth(k)) > depth:
-            floor = kth - depth
+        if self._peaks is not None and floor > 0:
             if self._has_few_levels(floor) and self._peaks.estimate(self._counts, floor) > self.d // _SPARSE:
                 return tally_chunks(self._counts, floor, self._largest)
             indices = self._peaks.find(self._counts, floor, most=self.d // 8)

@@ -18,6 +18,8 @@ _ROWS, _COLUMNS = 1 << 5, 1 << 11
 """The size of a band."""
 _BANDS_AT_ONCE = 1 << 4
 _SAMPLED_BANDS = 1 << 3
+_FEW = 1 << 14
+_RADIX = 1 << 16
 
 
 class View(Protocol):
@@ -43,11 +45,11 @@ class Peaks:
     def __init__(self, counts: NDArray[np.unsignedinteger[Any]]) -> None:
         self._size = _ROWS * _COLUMNS
         whole = len(counts) // self._size * self._size
-        rest = np.zeros(self._size, dtype=counts.dtype)
+        rest = np.zeros(-(-max(len(counts) - whole, 1) // _COLUMNS) * _COLUMNS, dtype=counts.dtype)
         rest[: len(counts) - whole] = counts[whole:]
         peaks = np.empty((whole // self._size + 1, _COLUMNS), dtype=counts.dtype)
         counts[:whole].reshape(-1, _ROWS, _COLUMNS).max(axis=1, out=peaks[:-1])
-        rest.reshape(_ROWS, _COLUMNS).max(axis=0, out=peaks[-1])
+        rest.reshape(-1, _COLUMNS).max(axis=0, out=peaks[-1])
         self.columns = peaks.max(axis=0)
         self._bands = peaks.max(axis=1)
 
@@ -90,26 +92,47 @@ class Window:
         self._d = len(counts)
         self._indices = np.flatnonzero(counts >= floor) if indices is None and floor > 0 else indices
         self._values = (counts if self._indices is None else counts[self._indices]).astype(np.int64, copy=False)
+        self._asked = False
         self._order: tuple[int, IntArray, IntArray] | None = None
 
     def profile(self) -> Profile:
         """The levels from the floor upwards."""
-        return Profile.of(self._values, d=self._d)
+        if len(self._values) > _FEW or int(self._values.max()) >= _RADIX:
+            return Profile.of(self._values, d=self._d)
+        # One sort by radix shows the levels, and where their items are.
+        positions = self._values.astype(np.uint16).argsort(kind="stable")
+        values = self._values[positions]
+        self._order = self.floor, positions, values
+        starts = np.flatnonzero(values[1:] != values[:-1])
+        starts += 1
+        ends = np.concatenate([[len(values)], starts[::-1], [0]])
+        return Profile(values=values[ends[:-1] - 1], sizes=ends[:-1] - ends[1:], d=self._d)
 
     def items(self, picks: Picks) -> IntArray:
         """The indices of the items with these levels and ranks."""
         lowest, order = int(picks.levels.min()), self._order  # another thread may replace it meanwhile
         if order is None or lowest < order[0]:
-            order = self._order = lowest, *self._sort_counts(lowest)
+            # Most counts are asked for one list only. Then few of many are sorted.
+            once = len(self._values) > _FEW and not self._asked
+            order = lowest, *self._sort(self._find(picks.levels) if once else self._values >= lowest)
+            self._order, self._asked = None if once else order, True
         _, positions, values = order
         found: IntArray = positions[np.searchsorted(values, picks.levels) + picks.ranks]
         return found if self._indices is None else np.take(self._indices, found)
 
-    def _sort_counts(self, lowest: int) -> tuple[IntArray, IntArray]:
-        """The counts from `lowest` upwards in rising order, ties by index: where they stand, and what they are."""
-        kept = np.flatnonzero(self._values >= lowest)
-        keys = self._values[kept] - lowest
+    def _find(self, levels: IntArray) -> NDArray[np.bool_]:
+        """Find counts on some levels, and few others: those with the same last bits."""
+        chosen = np.zeros(_RADIX, dtype=bool)
+        chosen[levels & (_RADIX - 1)] = True
+        found: NDArray[np.bool_] = chosen[self._values & (_RADIX - 1)]
+        return found
+
+    def _sort(self, chosen: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+        """Sort some counts in rising order, ties by index: where they stand, and what they are."""
+        kept = np.flatnonzero(chosen)
+        keys = self._values[kept]
+        keys -= keys.min()
         # Sixteen bits are sorted by radix, much faster than by comparison.
-        keys = keys.astype(np.uint16) if int(keys.max()) < 1 << 16 else keys
+        keys = keys.astype(np.uint16) if int(keys.max()) < _RADIX else keys
         positions = kept[np.argsort(keys, kind="stable")]
         return positions, self._values[positions]
