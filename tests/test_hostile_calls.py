@@ -139,7 +139,7 @@ def test_a_k_that_cannot_be_written_is_refused(mechanism):
 
 @pytest.mark.parametrize("name", ["x" * 250, "x" * 100_000])
 def test_the_name_of_an_output_may_be_too_long(name, tmp_path):
-    """It was an OSError without words. A temporary file has a longer name than the file itself."""
+    """It was an OSError without words. SQLite's journal has a longer name than the ledger itself."""
     with pytest.raises(OutputError, match="File name too long"):
         Ledger.create(tmp_path / name, epsilon=1)
     assert not list(tmp_path.iterdir())

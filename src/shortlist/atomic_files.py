@@ -32,7 +32,13 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
         raise OutputError(
             "the output must be in a folder that can be written", "{folder} cannot be written", folder=folder
         )
-    if not force and os.path.lexists(target):
+    try:
+        os.lstat(target)
+    except FileNotFoundError:
+        return target
+    except OSError as error:  # a name that is too long
+        raise _describe_failure(target, error) from None
+    if not force:
         raise _describe_existing_file(target)
     return target
 
@@ -59,12 +65,7 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object
     except FileExistsError:
         raise _describe_existing_file(target) from None
     except OSError as error:
-        raise OutputError(
-            "the output {path} must be writable",
-            "{reason}",
-            path=repr(str(target)),
-            reason=error.strerror or type(error).__name__,
-        ) from None
+        raise _describe_failure(target, error) from None
     finally:
         # Also after Ctrl-C. There is no file if it could not be made.
         with suppress(OSError):
@@ -95,6 +96,15 @@ def _sync_folder(folder: Path) -> None:
         pass
     finally:
         os.close(descriptor)
+
+
+def _describe_failure(target: Path, error: OSError) -> OutputError:
+    return OutputError(
+        "the output {path} must be writable",
+        "{reason}",
+        path=repr(str(target)),
+        reason=error.strerror or type(error).__name__,
+    )
 
 
 def _describe_existing_file(target: Path) -> OutputError:

@@ -413,3 +413,11 @@ def test_a_charge_of_another_ledger_is_not_finished(ledger, path):
     with pytest.raises(ParameterError, match="must be one of this ledger"):
         ledger.finish(made, release())
     assert [charge.release for charge in again.charges] == [None]
+
+
+def test_no_ledger_is_made_beside_a_stray_journal(tmp_path):
+    """SQLite would take the journal for that of the new file, and could undo charges with it."""
+    (tmp_path / "budget.db-journal").write_bytes(b"left over")
+    with pytest.raises(OutputError, match="exists"):
+        Ledger.create(tmp_path / "budget.db", epsilon=1)
+    assert [each.name for each in tmp_path.iterdir()] == ["budget.db-journal"]

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shortlist.atomic_files import write_whole
+from shortlist.atomic_files import check_target, write_whole
 from shortlist.errors import LedgerError, OutputError
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def create_file(path: Path, budget: dict[str, str | None]) -> None:
             hint="a budget cannot start again; `shortlist ledger show` shows what is left of it",
             path=repr(str(path)),
         )
+    check_target(f"{path}-journal")  # SQLite writes it during each charge, and would take a stray one for its own
     import sqlite3  # loads a library that a list without a ledger does not need
 
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:

@@ -35,8 +35,8 @@ def test_a_process_that_dies_costs_one_request(released, small):
             released.run("time", "fastjoint", small(), **{**AT, "beta": 2**-8})
         assert released.run("time", "pnf-peel", small(), **AT)["counts"] == before["counts"]
         with pytest.raises(DataError, match="their process ended"):
-            released.lists(small(), [1, 2], **{**AT, "beta": 2**-8})
-        assert len(released.lists(small(), [1, 2], **AT)["counts"]) == 2
+            released.draw_lists(small(), [1, 2], **{**AT, "beta": 2**-8})
+        assert len(released.draw_lists(small(), [1, 2], **AT)["counts"]) == 2
 
 
 def test_a_process_that_is_killed_between_requests_costs_none(released, small):
