@@ -110,7 +110,7 @@ def _reads_relation(domain: Any, votes: Any) -> bool:
         # DuckDB joins relations of one connection only. Nothing is read.
         votes.project("1").union(domain.project("1"))
         if _INVENTED.fullmatch(votes.alias):
-            return f'"{votes.alias}"' in domain.sql_query() or domain.alias == votes.alias
+            return votes.alias in domain.sql_query() or domain.alias == votes.alias
         # A table of the database has its own name as alias. Queries do not: they may read variables of Python.
         [table, *_] = list_sources(votes.sql_query()) or [""]
         return table.rpartition(".")[2] == votes.alias.casefold() and table in list_sources(domain.sql_query())
