@@ -112,8 +112,11 @@ def _reads_relation(domain: Any, votes: Any) -> bool:
         if _INVENTED.fullmatch(votes.alias):
             return votes.alias in domain.sql_query() or domain.alias == votes.alias
         # A table of the database has its own name as alias. Queries do not: they may read variables of Python.
-        [table, *_] = list_sources(votes.sql_query()) or [""]
-        return table.rpartition(".")[2] == votes.alias.casefold() and table in list_sources(domain.sql_query())
+        # Older versions of DuckDB write the name of the schema `main` as well.
+        [table, *_], read = (
+            [name.removeprefix("main.") for name in list_sources(each.sql_query())] or [""] for each in (votes, domain)
+        )
+        return table.rpartition(".")[2] == votes.alias.casefold() and table in read
     return False
 
 
