@@ -22,7 +22,7 @@ _LOCK = RLock()
 
 @contextmanager
 def working_precision(bits: int) -> Iterator[None]:
-    """Compute balls with that many bits. The precision belongs to the process, so one thread at a time holds it."""
+    """Compute balls with this many bits. The process has one precision only, so one thread at a time may set it."""
     with _LOCK, ctx.workprec(bits):
         yield
 
@@ -53,7 +53,7 @@ def shortfall(x: Fraction) -> arb:
 
 
 class Splittable(Protocol):
-    """Something whose number can be enclosed more narrowly in smaller parts."""
+    """An object with a number. After the object is split, the number can be enclosed more narrowly."""
 
     def split(self) -> Sequence[Self] | None:
         """Return the smaller parts in order, or None if it cannot be split."""

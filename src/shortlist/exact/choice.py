@@ -81,8 +81,8 @@ class Table:
     def locate_each_after(self, words: NDArray[np.uint64], firsts: IntArray) -> IntArray:
         """Locate many numbers, each along the cells from a first one on. The index is −1 where floats cannot decide.
 
-        A number U lies at the share f + U (1 − f) of all weight, where f is the share before its first cell. That is
-        known as well as f, so it is off by `slack` at most, and so is the border that it is compared with.
+        A number U lies at the share f + U (1 − f) of all weight, where f is the share before its first cell. Its
+        error is at most that of f, which is `slack`. The border that it is compared with has the same error.
         """
         total = self._borders[-1]
         before = self._borders[firsts]
@@ -106,7 +106,7 @@ class Table:
 
 
 def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Return running sums, and the largest number of roundings in one. For many weights m it is about 2√m."""
+    """Return running sums, and the largest number of roundings in one of them. For m weights it is about 2√m."""
     if len(weights) < _MANY:
         return np.cumsum(weights), len(weights)
     side = math.isqrt(len(weights))

@@ -41,7 +41,7 @@ def flip(enclose: Callable[[], arb], bits: Bits, *, least: float = 0.0) -> bool:
 def flip_exp_each(numerators: list[int], denominator: int, bits: Bits) -> list[bool]:
     """For each x = numerator / denominator ≥ 0 return True with probability e^(−x), independently.
 
-    With j = ⌊x / s⌋ for a small step s, e^(−x) lies between e^(−sj) (1 − s) and e^(−sj), which floats know.
+    With j = ⌊x / s⌋ for a small step s, e^(−x) lies between e^(−sj) (1 − s) and e^(−sj). Floats give both.
 
     >>> from shortlist.exact.bits import SeededBits
     >>> flip_exp_each([0, 1, 200], 2, SeededBits(3))

@@ -23,7 +23,7 @@ POWERS = 6
 """How many of the sums p_m are used: the J above."""
 _TERMS = 24
 _MARGIN = 2.0**-36
-"""More than the relative error of the bounds: 200 roundings, and a logarithm that is multiplied by 2^5 at most."""
+"""Larger than the relative error of the bounds: 200 roundings, and a logarithm that is multiplied by 2^5 at most."""
 
 
 def accept_each_by_integers(heights: Words, coins: Words, magnitudes: IntArray) -> Mask:
@@ -49,7 +49,7 @@ def accept_each_by_sums(
 
     Proof   Both bounds of S grow with x* and with every p_m, so the ends of their intervals suffice. For the lower
             bound, the inequality above holds for every smaller r as well. The bounds are sums and products of positive
-            numbers. They are moved outwards by more than they are off.
+            numbers. They are moved outwards by more than their error.
     """
     low, high, rest = _bound_thresholds(coins, decays, decay_error)
     ratio = np.minimum(below[-1] / above[-2], 1.0) * (1 - _MARGIN)

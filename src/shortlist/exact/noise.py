@@ -191,7 +191,8 @@ class DiscreteGaussian:
 
         With τ the larger of a and ⌊σ⌋ + 1, e^(−x²/2σ²) = e^(τ²/2σ²) e^(−τx/σ²) e^(−(x−τ)²/2σ²). The second factor is a
         geometric law of rate r = τ/σ² from a on. The third is a coin. The weights e^(−ri) sum to 1/(1 − e^(−r)). The
-        tail p has the larger 1 + 1/r in its place. A second coin corrects this. It shows heads with 3/4 or more.
+        tail p has the larger 1 + 1/r in its place. A second coin corrects this. It shows heads with a
+        probability of 3/4 or more.
         """
         tangents = [max(least, self._floor + 1) for least in leasts]
         rates = [tangent / self.variance for tangent in tangents]

@@ -13,7 +13,7 @@ from shortlist.exact.logarithms import LOG_ERROR, negative_logs
 
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
-"""More than the relative error of the bounds: fewer than 100 roundings."""
+"""Larger than the relative error of the bounds: fewer than 100 roundings."""
 _HALF = 0.5
 _DOUBLINGS = 4
 _TERMS = 2**_DOUBLINGS
@@ -54,7 +54,7 @@ def accept_by_power_sums(
 
     Proof   x* = A / (A + B) with A = 1 − V and B = (1 − c) V, and S(x) = Σ_m p_m x^m / m grows with x and with each
             p_m. For m ≥ J, p_J r^(m−J) ≤ p_m ≤ p_J with r = p_J / p_(J−1) or less (many_thinning.py). The bounds are
-            sums and products of positive numbers. They are moved outwards by more than they are off.
+            sums and products of positive numbers. They are moved outwards by more than their error.
     """
     low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
     ratio = min(1.0, sums[-1] / sums[-2] * (1 - 3 * error))

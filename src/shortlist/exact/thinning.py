@@ -35,7 +35,7 @@ from shortlist.exact.uniform import Uniform
 
 
 class Crowd(Protocol):
-    """Candidates with about the same score. It may consist of smaller crowds."""
+    """A group of candidates with about the same score. It may consist of smaller crowds."""
 
     @property
     def members(self) -> int:

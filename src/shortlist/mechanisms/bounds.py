@@ -32,8 +32,8 @@ def ceil_log(number: Fraction, rate: Fraction) -> int:
 def bound_loss(candidates: int, rate: Fraction, failure: Fraction) -> int:
     """Find the smallest B with candidates · e^(−rate · (B + 1)) ≤ failure.
 
-    It bounds a whole number, the loss, that is t or more with a probability of at most candidates · e^(−rate · t). Such
-    a loss is above B with a probability of at most `failure`.
+    The loss is a whole number. It is t or more with a probability of at most candidates · e^(−rate · t). So it is above
+    B with a probability of at most `failure`.
 
     >>> bound_loss(1000, Fraction(1, 2), Fraction(1, 20))
     19

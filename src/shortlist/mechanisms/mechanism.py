@@ -24,8 +24,8 @@ UNORDERED_BOUND = (
 )
 """The bound of an ordered list, restated for its set of items.
 
-The first j items of the list all have at most so many votes fewer than the true item at place j. So has the j-th of the
-listed items after sorting: at least j of them have as many votes.
+Each of the first j items of the list has at most `bound` votes fewer than the true item at place j. So at least j of
+the listed items have this many votes. The j-th of them after sorting has this many, too.
 """
 
 

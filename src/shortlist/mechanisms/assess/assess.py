@@ -32,7 +32,7 @@ _PRECISION = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assess:
-    """A way to estimate how many votes a place of a list is wrong by, on the data that the list was drawn from.
+    """A way to estimate by how many votes a place of a list is wrong, on the data that the list was drawn from.
 
     The spread of a law is a number of votes that one person moves by Δ. Its floor, cut off at the largest count, is
     released with discrete Laplace noise of scale Δ/ε.

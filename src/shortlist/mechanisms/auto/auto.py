@@ -35,13 +35,13 @@ SHARE = Fraction(1, 20)
 HANDICAP = Fraction(1)
 """A number that is added to the score of a peel, in units of 2Δ/ε votes. Near-ties go to the other mechanisms."""
 DISCOUNT = Fraction(1, 2)
-"""A factor for the score of a peel. A peel errs by little at some places, where the others err at all places."""
+"""A factor for the score of a peel. A peel is wrong by little at some places, the others at all places."""
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
 
 _PRECISION = 128
 _FLOAT_ERROR = 2.0**-50
-"""More than a coin and a chance change when they are rounded to floats."""
+"""Larger than the errors of a coin and of a chance together, after both are rounded to floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 _PRECISION = 128
 _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
-"""The chance that may remain that one of the k largest counts falls below the threshold."""
+"""The largest accepted probability that one of the k largest counts falls below the threshold."""
 _ESTIMATED = 1 << 9
 """How many levels an estimate looks at."""
 _PARTS = 12
@@ -42,7 +42,10 @@ class LargestNoisyCounts(Prepared):
     """The law of the k largest noisy counts on given levels. Equal noisy counts are ordered uniformly at random."""
 
     def __init__(self, levels: Levels, *, k: int, noise: Noise, spare: int | None = None, near: float = 0.49) -> None:
-        """Aim at `spare` more items above the threshold than k. Levels are near from a probability on, 0.49 at most."""
+        """Aim at `spare` more items above the threshold than k.
+
+        A level is near if its items reach the threshold with a probability above `near`, which is 0.49 at most.
+        """
         self._levels = levels
         self._k = k
         self._noise = noise
@@ -153,7 +156,10 @@ class LargestNoisyCounts(Prepared):
         return low
 
     def _prepare_far(self, heights: Profile, threshold: int, least: float) -> tuple[int, Crossings]:
-        """Count the levels that are near: that reach the threshold, or whose items do with more than a probability."""
+        """Count the near levels, and prepare the draws on all others.
+
+        A level is near if it is not below the threshold, or if its items reach it with a probability above `least`.
+        """
         falling = -heights.values
         above = int(falling.searchsorted(-threshold, side="right"))
         last = max(above, int(falling.searchsorted(min(self._reach, _FARTHEST) - threshold, side="right")))
@@ -192,7 +198,7 @@ def _measure_heights(profile: Profile, kth: int) -> Profile:
 
 
 def _merge_levels(profile: Profile) -> Profile:
-    """Merge neighbouring levels until few are left, for estimates: each item counts as one of the lowest among them."""
+    """Merge neighbouring levels until few are left, for estimates. An item counts as one of the lowest merged level."""
     step = -(-len(profile.values) // _ESTIMATED)
     if step == 1:
         return profile

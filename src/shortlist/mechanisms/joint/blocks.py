@@ -24,8 +24,8 @@ arithmetic rarer."""
 _COARSE_BLOCKS = 48
 """The number of blocks in a coarse first pass, which finds the blocks that carry the weight."""
 _FEW_FACTORS, _MANY_FACTORS, _TOO_MANY_FACTORS = 1 << 13, 1 << 20, 1 << 22
-"""Up to the first number of factors C_{r,j}, computing all is faster than a coarse pass; up to the second, than one
-more coarse pass; up to the third, than rejecting draws from blocks of several losses."""
+"""Limits on the number of factors C_{r,j}. Computing all factors is faster than a coarse pass up to the first limit,
+faster than a second coarse pass up to the second, and faster than rejecting draws from wide blocks up to the third."""
 _MOST_BLOCKS = 2048
 """For more losses or many factors, a block holds several losses, and a draw from it may be rejected."""
 _STEEP_BITS = 3

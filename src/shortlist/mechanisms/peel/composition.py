@@ -22,9 +22,9 @@ from shortlist.exact.balls import ball, working_precision
 _PRECISION = 128
 _ROUNDED_UP = 1 + 2.0**-50
 _MARGIN = 1 + Fraction(1, 2**28)
-"""More than all roundings of 2^20 rounds together."""
+"""A larger factor than all roundings of 2^20 rounds together."""
 _TINY = Fraction(1, 2**1040)
-"""More than what numbers below the range of floats lose in 2^20 rounds."""
+"""Larger than the sum of what numbers below the range of floats lose in 2^20 rounds."""
 _NEGLIGIBLE = 14.0
 """States that add less than about e^(−14) of δ may lie outside the grid."""
 

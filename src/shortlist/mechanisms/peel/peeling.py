@@ -25,7 +25,7 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _OUT_OF_REACH_BITS = 48
 OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
-"""More than all items that are out of reach weigh together, if the best one left weighs 1."""
+"""Larger than the weight of all items out of reach together, if the best one left weighs 1."""
 _LARGEST_BATCH = 1 << 10
 _LIKELY = 0.5
 _CERTAIN = 2.0**-48

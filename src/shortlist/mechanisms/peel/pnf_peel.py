@@ -23,7 +23,7 @@ from shortlist.profile import Levels
 
 _PRECISION = 128
 _TURNS = 5
-"""How many proposals of one item are drawn ahead. Few are rejected so often."""
+"""How many arrivals of one item are drawn in advance. Few items are rejected that often."""
 
 
 class PNFPeel(Mechanism):

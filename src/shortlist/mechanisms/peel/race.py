@@ -31,7 +31,7 @@ from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 
 _KEY_ERROR, _ROUNDED = 2.0**-39, 2.0**-51
-"""More than the key of a time is off, besides what bits that are not drawn add: a number, and a share of the key."""
+"""The key of a time has an error below `_KEY_ERROR` + `_ROUNDED` · |key|, besides that of bits that are not drawn."""
 _SMALLEST = 2.0**-36
 _MOST_TURNS = 6
 

@@ -15,7 +15,7 @@ from shortlist.mechanisms.peel.race import Race
 from shortlist.mechanisms.peel.ranges import cover_all_left
 
 _NEAR = 2.0**-40
-"""Down to this share of the weight of its first level, weights serve as the best level falls."""
+"""One array of weights serves all best levels that weigh at least this share of its first level."""
 
 
 class ThinnedRun:

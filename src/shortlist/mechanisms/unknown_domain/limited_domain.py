@@ -1,4 +1,4 @@
-"""Limited domain: peel among the most-voted items, and stop at a candidate that hides who has few votes."""
+"""Limited domain: peel among the most-voted items, and a stop, which hides items with few votes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shortlist.profile import Profile
 _FEWEST = 1000
 _TIMES = 20
 _GAIN = Fraction(21, 20)
-"""How much more than ε/k a round must be able to spend for half of delta to be worth it."""
+"""Half of delta is spent on the rounds only if a round can then spend more than this factor times ε/k."""
 _MOST_COPIES = 1 << 40
 _HIGHEST = 1 << 61
 _PRECISION = 128
