@@ -225,7 +225,7 @@ def test_balls_accept_what_floats_accept(counts, monkeypatch):
 
     def answers():
         prepared = mechanism.prepare(Profile.of(counts))
-        return [prepared._accepts(seed % 3, Uniform(SeededBits(seed))) for seed in range(18)]
+        return [prepared._accept(seed % 3, Uniform(SeededBits(seed))) for seed in range(18)]
 
     wanted = answers()
     for kind in (ListScore, SetScore, RoundScore):

@@ -193,7 +193,7 @@ class PrivateChoice(Prepared):
         names = list(self._candidates)
         order: list[int] = draw_distinct_below(np.full(len(names), len(names)), bits).tolist()
         # If all others are rejected, the last one is the best, because the best is never rejected. So it is accepted.
-        accepted = next((each for each in order[:-1] if self._accepts(each, Uniform(bits))), order[-1])
+        accepted = next((each for each in order[:-1] if self._accept(each, Uniform(bits))), order[-1])
         return names[accepted]
 
     def choose_many(self, n: int, bits: Bits) -> list[str]:
@@ -207,7 +207,7 @@ class PrivateChoice(Prepared):
         coins = words * 2.0**-64
         accepted = coins < below[orders[:, :-1]] - _FLOAT_ERROR
         for row, place in np.argwhere(~accepted & (coins < above[orders[:, :-1]] + _FLOAT_ERROR)).tolist():
-            accepted[row, place] = self._accepts(int(orders[row, place]), Uniform(bits, int(words[row, place])))
+            accepted[row, place] = self._accept(int(orders[row, place]), Uniform(bits, int(words[row, place])))
         first = np.where(accepted.any(axis=1), accepted.argmax(axis=1), len(names) - 1) if len(names) > 1 else 0
         return [names[index] for index in orders[np.arange(n), first].tolist()]
 
@@ -219,7 +219,7 @@ class PrivateChoice(Prepared):
             self._prepared[name] = shared or self._candidates[name].prepare(self._levels)
         return self._prepared[name]
 
-    def _accepts(self, index: int, coin: Uniform) -> bool:
+    def _accept(self, index: int, coin: Uniform) -> bool:
         """Decide with certainty whether a coin shows heads.
 
         Rounds  More effort and more bits shrink chance and coin to points, which are equal with probability zero.

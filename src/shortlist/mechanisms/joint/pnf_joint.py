@@ -78,7 +78,7 @@ class ThinnedMixture(Prepared):
         height = Uniform(bits)
         while True:
             sequences, positions = self._joint.draw_positions(bits)
-            if self._accepts(height, Uniform(bits), sequences, positions):
+            if self._accept(height, Uniform(bits), sequences, positions):
                 return self._joint.picks(sequences, positions)
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
@@ -103,9 +103,7 @@ class ThinnedMixture(Prepared):
             for i in unsure.tolist():
                 draw = int(missing[i])
                 height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
-                accepted[i] = self._accepts(
-                    height, Uniform(bits, int(coins[i])), self._joint.all_sequences, proposed[i]
-                )
+                accepted[i] = self._accept(height, Uniform(bits, int(coins[i])), self._joint.all_sequences, proposed[i])
             positions[missing[accepted]] = proposed[accepted]
             missing = missing[~accepted]
         return positions
@@ -147,7 +145,7 @@ class ThinnedMixture(Prepared):
         above = np.array([float(each.upper()) * (1 + 2.0**-50) for each in totals])
         return (below, above) if np.isfinite(above).all() else None
 
-    def _accepts(self, height: Uniform, coin: Uniform, sequences: Sequences, positions: IntArray) -> bool:
+    def _accept(self, height: Uniform, coin: Uniform, sequences: Sequences, positions: IntArray) -> bool:
         if accept_by_integers(height, coin, self._joint.magnitude):
             return True
         loss = sequences.loss(positions)

@@ -93,10 +93,10 @@ class ThinnedDraws(PeelDraws):
         while True:
             level, position = run.propose()
             # The best item left is always accepted: then x* = 1, where S is infinite.
-            if not (loss := run.loss(level)) or self._accepts(run, height, Uniform(bits), self.peeling.rate * loss):
+            if not (loss := run.loss(level)) or self._accept(run, height, Uniform(bits), self.peeling.rate * loss):
                 return level, position
 
-    def _accepts(self, run: PeelRun, height: Uniform, coin: Uniform, x: Fraction) -> bool:
+    def _accept(self, run: PeelRun, height: Uniform, coin: Uniform, x: Fraction) -> bool:
         first, second = run.sums()
         lower = int(float(first.lower() * 0.999))  # the factor is far below what a float can round up
         if accept_by_integers(height, coin, lower.bit_length() - 1):

@@ -55,7 +55,7 @@ class ThinnedRun:
             if level >= len(self._left):
                 self._left = self._extend_left()
             # The best item left is always accepted: then x* = 1, where S is infinite.
-            if level == self._top or self._accepts(level, coin):
+            if level == self._top or self._accept(level, coin):
                 self._take(level, position)
                 if len(self.positions) == self._peeling.k:
                     return
@@ -78,7 +78,7 @@ class ThinnedRun:
         while not self._left[self._top] and self._top < len(self._left) - 1:
             self._top += 1
 
-    def _accepts(self, level: int, coin: int) -> bool:
+    def _accept(self, level: int, coin: int) -> bool:
         index, top = len(self.positions), self._top
         if top not in self._served:
             self._weigh()

@@ -63,7 +63,7 @@ class SetMixture(Prepared):
         while True:
             cell = self._choose(Uniform(bits))
             positions = _draw_positions(cell, bits)
-            if self._accepts(cell, np.sort(positions), bits):
+            if self._accept(cell, np.sort(positions), bits):
                 shuffled = positions[draw_distinct_below(np.full(len(positions), len(positions)), bits)]
                 return replace(cell.sets.profile.picks(shuffled), unordered=True)
 
@@ -99,13 +99,13 @@ class SetMixture(Prepared):
             drawn = distinct_below_each(bounds, bits)
             kept = np.ones(len(known), dtype=bool)
             if not grid.single:
-                kept = self._accepts_each(grid, rows, columns, np.sort(drawn, axis=1), bits)
+                kept = self._accept_each(grid, rows, columns, np.sort(drawn, axis=1), bits)
             positions[missing[known[kept]]] = drawn[kept]
             left = [known[~kept]]
             for i in np.flatnonzero(cells < 0).tolist():
                 exact = quantile(Uniform(bits, int(words[i])), self.cells())
                 single = _draw_positions(exact, bits)
-                if self._accepts(exact, np.sort(single), bits):
+                if self._accept(exact, np.sort(single), bits):
                     positions[missing[i]] = single
                 else:
                     left.append(np.array([i]))
@@ -194,15 +194,15 @@ class SetMixture(Prepared):
             padded=True,
         )
 
-    def _accepts(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
+    def _accept(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
         """Draw a pair of losses of a block, and return whether it allows the set at these positions."""
         if cell.rows[1] - cell.rows[0] == cell.columns[1] - cell.columns[0] == 1:
             return True
         pairs = zip(cell.spans(), cell.sets.losses(positions), strict=True)
         return all(draw_reaches(span, loss, bits) for span, loss in pairs)
 
-    def _accepts_each(self, grid: Grid, rows: IntArray, columns: IntArray, sets: IntArray, bits: Bits) -> Mask:
-        """Do what `_accepts` does for many sets, whose blocks are in some rows and columns of the grid."""
+    def _accept_each(self, grid: Grid, rows: IntArray, columns: IntArray, sets: IntArray, bits: Bits) -> Mask:
+        """Do what `_accept` does for many sets, whose blocks are in some rows and columns of the grid."""
         kept = np.ones(len(sets), dtype=bool)
         several = (np.diff(grid.rows)[rows] > 1) | (np.diff(grid.columns)[columns] > 1)
         places = np.flatnonzero(several)
