@@ -101,7 +101,7 @@ class _SetSum:
         sets = self._sets(self._reach)
         self._gap = sets.gap
         self.top = sets.profile.top(n)
-        others = sets.without_leader()
+        others = sets.drop_leader()
         self._grid = None if others is None else Grid(others, rate, offset=0, reach=self._reach)
 
     def enclose(self, effort: int) -> arb:
@@ -112,14 +112,14 @@ class _SetSum:
         return 1 + exp_minus(self._rate * self._gap) * (spread - 1)
 
     def _enclose_roughly(self, grid: Grid) -> arb:
-        left_out = grid.left_out()
+        left_out = grid.bound_left_out()
         if not grid.whole:
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
         highest = Weights(grid.weights(), left_out).total()
         return highest if grid.single else highest.union(Weights(grid.weights(lowest=True), left_out).total())
 
     def _enclose_exactly(self, grid: Grid, effort: int) -> arb:
-        complete = self._sets(EVERY_LEVEL).without_leader()
+        complete = self._sets(EVERY_LEVEL).drop_leader()
         assert complete is not None
         cells = [*(replace(cell, padded=False) for cell in grid.cells(complete)), *grid.rest(complete)]
         return enclose_sum(cells, _BITS_PER_EFFORT * effort)

@@ -73,7 +73,7 @@ class SetMixture(Prepared):
             return Prepared.draw_many(self, n, bits)
         k = self._sizes[0]
         parts = [
-            self._shown_or_complete(positions).picks(positions)
+            self._choose_profile(positions).picks(positions)
             for size in cut_batches(n, k)
             if (positions := self._draw_many_positions(size, bits).ravel()) is not None
         ]
@@ -112,7 +112,7 @@ class SetMixture(Prepared):
             missing = missing[np.concatenate(left)]
         return np.take_along_axis(positions, permute_each(n, k, bits), axis=1)
 
-    def _shown_or_complete(self, positions: IntArray) -> Profile:
+    def _choose_profile(self, positions: IntArray) -> Profile:
         return self._shown if positions.max() < self._shown.ends[-1] else self.complete_profile
 
     def cells(self) -> list[SetCell]:
@@ -143,7 +143,7 @@ class SetMixture(Prepared):
     def total(self) -> arb:
         """Enclose the sum of e^(−rate · (loss − smallest loss)) over all sets, from floats with a proven error."""
         highest, lowest = (
-            Weights(concatenate([grid.weights(lowest=each) for grid in self._grids]), self._left_out()).total()
+            Weights(concatenate([grid.weights(lowest=each) for grid in self._grids]), self._bound_left_out()).total()
             for each in (False, True)
         )
         return highest.union(lowest)
@@ -165,11 +165,13 @@ class SetMixture(Prepared):
     def _tabulate(self) -> tuple[Table, IntArray]:
         """Tabulate all blocks, and return where the blocks of each size end in the table."""
         parts = [grid.weights() for grid in self._grids]
-        return Weights(concatenate(parts), self._left_out()).table(), np.cumsum([len(part.mantissa) for part in parts])
+        return Weights(concatenate(parts), self._bound_left_out()).table(), np.cumsum(
+            [len(part.mantissa) for part in parts]
+        )
 
-    def _left_out(self) -> FloatArray:
+    def _bound_left_out(self) -> FloatArray:
         """Upper bounds, in bits, for the weights of all pairs without a place in the table."""
-        left_out = np.concatenate([grid.left_out() for grid in self._grids])
+        left_out = np.concatenate([grid.bound_left_out() for grid in self._grids])
         if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
@@ -198,7 +200,7 @@ class SetMixture(Prepared):
         """Draw a pair of losses of a block, and return whether it allows the set at these positions."""
         if cell.rows[1] - cell.rows[0] == cell.columns[1] - cell.columns[0] == 1:
             return True
-        pairs = zip(cell.spans(), cell.sets.losses(positions), strict=True)
+        pairs = zip(cell.spans(), cell.sets.compute_losses(positions), strict=True)
         return all(draw_reaches(span, loss, bits) for span, loss in pairs)
 
     def _accept_each(self, grid: Grid, rows: IntArray, columns: IntArray, sets: IntArray, bits: Bits) -> Mask:
@@ -208,8 +210,8 @@ class SetMixture(Prepared):
         places = np.flatnonzero(several)
         if len(places):
             steps = (grid.sets.upper, grid.rows, rows[places]), (grid.sets.lower, grid.columns, columns[places])
-            for (axis, edges, index), losses in zip(steps, grid.sets.losses_each(sets[places]), strict=True):
-                starts, ends = axis.bounds_each(edges[index], edges[index + 1])
+            for (axis, edges, index), losses in zip(steps, grid.sets.compute_losses_each(sets[places]), strict=True):
+                starts, ends = axis.find_bounds_each(edges[index], edges[index + 1])
                 kept[places] &= draw_reaches_each(self._rate, starts, ends, losses, bits)
         return kept
 

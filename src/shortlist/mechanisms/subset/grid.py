@@ -65,7 +65,7 @@ class Grid:
         """Whether no loss lies beyond the reach."""
         return self._upper.end is None and self._lower.end is None
 
-    def left_out(self) -> FloatArray:
+    def bound_left_out(self) -> FloatArray:
         """Upper bounds, in bits, for the weights of the pairs below the reach that have no place in the table."""
         return self._left_out - count_bits(self._rate, self.offset)
 
@@ -113,8 +113,8 @@ class SetCell:
     def spans(self) -> tuple[Span, Span]:
         """The ranges of the upper and of the lower loss."""
         (first, after), (left, right) = self.rows, self.columns
-        start, end = self.sets.upper.bounds(first, after)
-        begin, stop = self.sets.lower.bounds(left, right)
+        start, end = self.sets.upper.find_bounds(first, after)
+        begin, stop = self.sets.lower.find_bounds(left, right)
         return Span(rate=self.rate, start=start, end=end), Span(rate=self.rate, start=begin, end=stop)
 
     def most(self) -> int:
@@ -220,7 +220,7 @@ def _weigh(rate: Fraction, steps: Steps, edges: IntArray) -> Scaled:
     """Compute q^a − q^b for consecutive ranges of steps, and q^a for a last range without an end."""
     starts = steps.starts[edges[:-1]]
     ends = steps.starts[edges[1:-1]]
-    last = steps.bounds(int(edges[-2]), int(edges[-1]))[1]
+    last = steps.find_bounds(int(edges[-2]), int(edges[-1]))[1]
     decays = powers(rate, starts)
     if last is not None:
         return decays * lengths(rate, np.append(ends, last) - starts)

@@ -25,11 +25,11 @@ class Steps:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def bounds(self, first: int, after: int) -> tuple[int, int | None]:
+    def find_bounds(self, first: int, after: int) -> tuple[int, int | None]:
         """The losses from the step `first` up to the step `after`."""
         return int(self.starts[first]), int(self.starts[after]) if after < len(self) else self.end
 
-    def bounds_each(self, firsts: IntArray, afters: IntArray) -> tuple[IntArray, IntArray]:
+    def find_bounds_each(self, firsts: IntArray, afters: IntArray) -> tuple[IntArray, IntArray]:
         """The losses from many steps up to others; −1 where the last step never ends."""
         ends = np.append(self.starts, -1 if self.end is None else self.end)
         return self.starts[firsts], ends[afters]
@@ -90,7 +90,7 @@ class Sets:
             end=None if profile.is_complete else self.gap + reach,
         )
 
-    def without_leader(self) -> Sets | None:
+    def drop_leader(self) -> Sets | None:
         """The sets other than the leading one, if there is one: both losses are then counted from the gap on.
 
         Every other set leaves out an item with h_(n) votes or more and contains one with h_(n+1) or fewer. So both
@@ -109,7 +109,7 @@ class Sets:
         places, spare = int(self.upper.sizes[row]), int(self.lower.sizes[column])
         return math.comb(places + spare, places)
 
-    def losses(self, positions: IntArray) -> tuple[int, int]:
+    def compute_losses(self, positions: IntArray) -> tuple[int, int]:
         """The upper and the lower loss of a set, given by its positions in falling order of count, rising."""
         gaps = np.flatnonzero(positions != np.arange(self.n))
         missing = int(gaps[0]) if len(gaps) else self.n
@@ -117,7 +117,7 @@ class Sets:
         outside = int(values[0]) if missing < self.profile.d else 0
         return outside - self.next, self.lowest - int(values[1])
 
-    def losses_each(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+    def compute_losses_each(self, positions: IntArray) -> tuple[IntArray, IntArray]:
         """The upper and the lower losses of many sets, given by their positions, rising in each row."""
         gaps = positions != np.arange(self.n)
         missing = np.where(gaps.any(axis=1), gaps.argmax(axis=1), self.n)
