@@ -76,16 +76,16 @@ def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
     return np.asarray(losses, dtype=np.float64) * (float(rate) * BITS_PER_NAT)
 
 
-def lengths(rate: Fraction, widths: IntArray) -> Scaled:
+def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
     """Compute 1 − q^width for every width."""
     if (widths == widths[0]).all():
-        mantissa, exponent = _length(rate, int(widths[0]))
+        mantissa, exponent = _compute_length(rate, int(widths[0]))
         return Scaled(mantissa=np.full(len(widths), mantissa), exponent=np.full(len(widths), exponent), roundings=2)
     distinct, index = np.unique(widths, return_inverse=True)
-    mantissas, exponents = np.array([_length(rate, width) for width in distinct.tolist()]).T
+    mantissas, exponents = np.array([_compute_length(rate, width) for width in distinct.tolist()]).T
     return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
 
 
 @lru_cache(maxsize=4096)
-def _length(rate: Fraction, width: int) -> tuple[float, int]:
+def _compute_length(rate: Fraction, width: int) -> tuple[float, int]:
     return round_to_float(lambda: shortfall(rate * width))

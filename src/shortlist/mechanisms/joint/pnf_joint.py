@@ -114,7 +114,7 @@ class ThinnedMixture(Prepared):
         rest = np.flatnonzero(~accepted)
         if not len(rest):
             return accepted, rest
-        losses = self._joint.all_sequences.loss_each(proposed[rest])
+        losses = self._joint.all_sequences.compute_loss_each(proposed[rest])
         accepted[rest[losses == 0]] = True
         rest, losses = rest[losses > 0], losses[losses > 0]
         if not len(rest) or self._power_sums is None:
@@ -148,7 +148,7 @@ class ThinnedMixture(Prepared):
     def _accept(self, height: Uniform, coin: Uniform, sequences: Sequences, positions: IntArray) -> bool:
         if accept_by_integers(height, coin, self._joint.magnitude):
             return True
-        loss = sequences.loss(positions)
+        loss = sequences.compute_loss(positions)
         return loss == 0 or accept_by_balls(height, coin, self._rate * loss, self.crowds)
 
     @cached_property

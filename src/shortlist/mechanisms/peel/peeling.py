@@ -189,7 +189,7 @@ class PeelRun:
             self._top += 1
             self._weights = None
 
-    def loss(self, level: int) -> int:
+    def compute_loss(self, level: int) -> int:
         """Return how many votes a level is below the best one left."""
         values = self._level_weights.profile.values
         return int(values[self._top]) - int(values[level])

@@ -93,7 +93,9 @@ class ThinnedDraws(PeelDraws):
         while True:
             level, position = run.propose()
             # The best item left is always accepted: then x* = 1, where S is infinite.
-            if not (loss := run.loss(level)) or self._accept(run, height, Uniform(bits), self.peeling.rate * loss):
+            if not (loss := run.compute_loss(level)) or self._accept(
+                run, height, Uniform(bits), self.peeling.rate * loss
+            ):
                 return level, position
 
     def _accept(self, run: PeelRun, height: Uniform, coin: Uniform, x: Fraction) -> bool:

@@ -14,7 +14,7 @@ from flint import arb
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import exp_minus
 from shortlist.exact.scaled import Scaled, concatenate, power, powers
-from shortlist.mechanisms.spans import Span, count_bits, lengths
+from shortlist.mechanisms.spans import Span, compute_lengths, count_bits
 from shortlist.mechanisms.subset.sets import Sets, Steps, count_sets
 
 # These constants never change a probability. They trade the time of preparing for the time of drawing.
@@ -223,9 +223,9 @@ def _weigh(rate: Fraction, steps: Steps, edges: IntArray) -> Scaled:
     last = steps.find_bounds(int(edges[-2]), int(edges[-1]))[1]
     decays = powers(rate, starts)
     if last is not None:
-        return decays * lengths(rate, np.append(ends, last) - starts)
+        return decays * compute_lengths(rate, np.append(ends, last) - starts)
     one = Scaled(mantissa=np.ones(1), exponent=np.zeros(1, dtype=np.int64), roundings=0)
-    return decays * (concatenate([lengths(rate, ends - starts[:-1]), one]) if len(ends) else one)
+    return decays * (concatenate([compute_lengths(rate, ends - starts[:-1]), one]) if len(ends) else one)
 
 
 def _reshape(numbers: Scaled, shape: tuple[int, ...]) -> Scaled:
