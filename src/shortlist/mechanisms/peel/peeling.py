@@ -58,7 +58,7 @@ class LevelWeights:
         """Find the first level out of the reach of a level."""
         return int(self.offsets.searchsorted(min(int(self.offsets[top]) + self._depth, EVERY_LEVEL), side="right"))
 
-    def within_reach(self, top: int) -> FloatArray:
+    def weigh_within_reach(self, top: int) -> FloatArray:
         """Return the weights of a level and of those within its reach, up to a common factor."""
         return self.weigh(top, self.find_end(top))
 
@@ -83,7 +83,7 @@ class LevelWeights:
         step is off by at most 2n + 6. Weights below 2^-1022 of the best may become 0. The bound allows for far more.
         """
         last = self.lowest_top
-        weights = self.within_reach(last)
+        weights = self.weigh_within_reach(last)
         total = float((self.profile.sizes[last : last + len(weights)] * weights).sum() / weights[0])
         total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + OMITTED)
         mantissa, exponent = self._powers.mantissa[last::-1], self._powers.exponent[last::-1]
@@ -102,7 +102,7 @@ class LevelWeights:
         in `totals` exceeds the true sum by at most twice the roundings of all steps. The slack is three times them.
         """
         steps = self.lowest_top + 1
-        reach = len(self.within_reach(self.lowest_top))
+        reach = len(self.weigh_within_reach(self.lowest_top))
         slack = 3 * (self.error(2 * self.roundings + reach + 6) + OMITTED + steps * self.error(2 * self.roundings + 6))
         sizes = self.profile.sizes[:steps]
         upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self._k]
@@ -261,7 +261,7 @@ class PeelRun:
     def _weigh_within_reach(self) -> tuple[FloatArray, FloatArray]:
         """Return the weight of one item, and of all items left, for every level within reach of the best one left."""
         if self._weights is None:
-            self._weights = self._level_weights.within_reach(self._top)
+            self._weights = self._level_weights.weigh_within_reach(self._top)
         return self._weights, self._left[self._top : self._top + len(self._weights)] * self._weights
 
     def _find_level(self, number: Uniform) -> int:

@@ -161,7 +161,7 @@ class Race:
 
     def _prepare_crossings(self, time: float) -> Crossings:
         shown, rate = self._peeling.shown, self._peeling.rate
-        weights = shown.within_reach(self._pivot)
+        weights = shown.weigh_within_reach(self._pivot)
         sizes = shown.profile.sizes[self._pivot : self._pivot + len(weights)]
 
         def find_groups() -> Groups:
@@ -223,7 +223,7 @@ def _choose_time(shown: LevelWeights, k: int, rate: float) -> tuple[int, float] 
     expected = before + totals
     wanted = k + 3 * math.isqrt(k) + 8
     pivot, time = _find_time(expected, before, wanted)
-    missing = 0 if time is None else math.ceil(_expect_missing(shown, pivot, time, rate))
+    missing = 0 if time is None else math.ceil(_estimate_missing(shown, pivot, time, rate))
     pivot, time = _find_time(expected, before, wanted + missing)
     if time is not None:
         return pivot, time
@@ -239,11 +239,11 @@ def _find_time(expected: FloatArray, before: IntArray, wanted: int) -> tuple[int
     return pivot, min(1.0, (wanted - first) / float(expected[pivot] - first))
 
 
-def _expect_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -> float:
+def _estimate_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -> float:
     """Estimate how many fewer items arrive than `_choose_time` counts: some do not arrive, and others arrive again."""
     profile = shown.profile
     above = np.exp(np.minimum((profile.values[:pivot] - profile.values[pivot]) * rate, 50.0)) * time
-    far = shown.within_reach(pivot)
+    far = shown.weigh_within_reach(pivot)
     below = far / far[0] * time
     late = (profile.sizes[:pivot] * np.exp(-above)).sum()
     again = below * below * (0.5 - below / 6)  # about below − (1 − e^(−below))
