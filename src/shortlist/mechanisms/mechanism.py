@@ -105,9 +105,9 @@ class Mechanism(ABC):
         proven.
         """
         failure = 1 - read_probability(confidence, name="confidence")
-        return None if self.k > d else self._error_bound(d, failure)
+        return None if self.k > d else self._find_error_bound(d, failure)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         """Find a bound that is exceeded with a probability of at most `failure`, or None if no bound is proven."""
         return None
 

@@ -202,7 +202,9 @@ class PrivateChoice(Prepared):
         orders = permute_each(n, len(names), bits)
         with working_precision(_PRECISION):
             chances = [self.enclose_chance(index, 0) for index in range(len(names))]
-            below, above = (np.array([float(end) for end in ends]) for ends in zip(*map(_bounds, chances), strict=True))
+            below, above = (
+                np.array([float(end) for end in ends]) for ends in zip(*map(_find_ends, chances), strict=True)
+            )
         words = draw_words(n * (len(names) - 1), bits).reshape(n, -1)
         coins = words * 2.0**-64
         accepted = coins < below[orders[:, :-1]] - _FLOAT_ERROR
@@ -274,5 +276,5 @@ def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None =
     return ListScore(levels, k=candidate.k, rate=candidate.rate)
 
 
-def _bounds(number: arb) -> tuple[arb, arb]:
+def _find_ends(number: arb) -> tuple[arb, arb]:
     return number.lower(), number.upper()

@@ -98,7 +98,7 @@ class NoisyCounts(Mechanism):
         probability = read_probability(confidence, name="confidence")
         return add_intervals(noisy.tolist(), self.count_bound(d, probability), probability)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)
 
     def _prepare(self, levels: Levels) -> NoisyDraws:

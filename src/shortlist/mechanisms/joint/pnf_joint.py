@@ -57,7 +57,7 @@ class PNFJoint(Mechanism):
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
         return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> ThinnedMixture:

@@ -58,7 +58,7 @@ class PNFPeel(Mechanism):
         """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
         return self.epsilon / (self.k * self.neighbours.sensitivity)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(self.k * d, self.round_rate, failure)
 
     def _prepare(self, levels: Levels) -> ThinnedDraws:
