@@ -51,7 +51,7 @@ class Table:
                 and O in all, the border lies at (S + o)/(W + O), within O/W of S/W; and W is at least 3/4 of what was
                 computed. For e > 1/4, slack is above 1.
         """
-        sums, roundings = _running_sums(weights)
+        sums, roundings = _add_up(weights)
         self._borders = np.concatenate([[0.0], sums])
         # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate`.
         summed = error + 2.0**-52 * roundings
@@ -105,7 +105,7 @@ class Table:
         return 2 * self.slack * len(self._borders)
 
 
-def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
+def _add_up(weights: FloatArray) -> tuple[FloatArray, int]:
     """Return running sums, and the largest number of roundings in one of them. For m weights it is about 2√m."""
     if len(weights) < _MANY:
         return np.cumsum(weights), len(weights)

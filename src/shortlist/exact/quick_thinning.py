@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.logarithms import LOG_ERROR, negative_logs
+from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
@@ -26,7 +26,7 @@ def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
     """
     numbers = words.astype(np.float64) * _UNIT
     known = numbers > 0
-    logs = negative_logs(np.where(known, np.minimum(numbers, 1.0), 0.5))
+    logs = compute_negative_logs(np.where(known, np.minimum(numbers, 1.0), 0.5))
     slack = np.where(known, LOG_ERROR + 2 * _UNIT / np.maximum(numbers, _UNIT), np.inf)
     return (logs - slack).tolist(), np.where(known, logs + LOG_ERROR, np.inf).tolist()
 
@@ -82,13 +82,13 @@ def accept_by_logs(
     """
     low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
     rounded, members = 2.0**-52 * (len(left) + 4), float(left.sum())
-    logs = negative_logs(np.minimum(1 - decays * ((1 - error) * low) + 2.0**-50, 1.0))
+    logs = compute_negative_logs(np.minimum(1 - decays * ((1 - error) * low) + 2.0**-50, 1.0))
     if float((left * logs).sum()) * (1 - rounded) - members * LOG_ERROR > most:
         return True
     rest = 1 - np.minimum(decays * (1 + error), 1.0) * high - 2.0**-50
     if float(rest.min()) <= 2.0**-50:
         return None
-    above = float((left * negative_logs(rest)).sum()) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
+    above = float((left * compute_negative_logs(rest)).sum()) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
     return False if above < least else None
 
 

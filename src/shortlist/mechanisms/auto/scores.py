@@ -19,7 +19,7 @@ from flint import arb
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
-from shortlist.exact.logarithms import LOG_ERROR, negative_logs
+from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.mixture import Mixture
@@ -164,7 +164,7 @@ class RoundScore:
         z_j is.
         """
         rate = float(self._rate)
-        logs = [negative_logs(1 / each) for each in self._peeling.shown.enclose_totals()]
+        logs = [compute_negative_logs(1 / each) for each in self._peeling.shown.enclose_totals()]
         with np.errstate(over="ignore"):
             below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - _ROUNDED)
             above: FloatArray = (logs[1] + 2 * LOG_ERROR) / rate * (1 + _ROUNDED)

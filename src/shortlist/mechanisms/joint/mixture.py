@@ -22,7 +22,7 @@ from flint import arb
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
-from shortlist.exact.shuffles import distinct_below_each, draw_distinct_below
+from shortlist.exact.shuffles import draw_distinct_below, draw_distinct_below_each
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
@@ -78,7 +78,7 @@ class Mixture(Prepared):
             blocks = self._table.locate_each(words)
             known = np.flatnonzero(blocks >= 0)
             starts, lasts = self._blocks.find(blocks[known])
-            drawn = distinct_below_each(self._sequences.count_allowed_each(lasts), bits)
+            drawn = draw_distinct_below_each(self._sequences.count_allowed_each(lasts), bits)
             kept = np.ones(len(known), dtype=bool)
             wide = np.flatnonzero(lasts > starts)
             if len(wide):

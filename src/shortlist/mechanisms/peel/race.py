@@ -26,7 +26,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, exp_minus, working_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
-from shortlist.exact.logarithms import exponentials
+from shortlist.exact.logarithms import compute_exponentials
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 
@@ -116,7 +116,7 @@ class Race:
                 or U t, or later. E and U are 2^-36 or more, and t is 1/d or more, up to a rounding. Smaller E and U
                 count as unknown. There are six turns at most.
         """
-        waits, unknown = exponentials(words)
+        waits, unknown = compute_exponentials(words)
         times = np.cumsum(waits, axis=0)
         uniform = far.astype(np.float64) * 2.0**-64
         end = np.array([] if self._time is None else [self._time])

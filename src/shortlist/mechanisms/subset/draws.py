@@ -24,7 +24,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
-from shortlist.exact.shuffles import distinct_below_each, draw_distinct_below, permute_each
+from shortlist.exact.shuffles import draw_distinct_below, draw_distinct_below_each, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.spans import count_bits, draw_reaches, draw_reaches_each
@@ -96,7 +96,7 @@ class SetMixture(Prepared):
             allowed = k + grid.sets.lower.sizes[grid.columns[columns + 1] - 1]
             steps = np.arange(k)
             bounds = np.where(steps < (k - places)[:, None], steps + 1, allowed[:, None])
-            drawn = distinct_below_each(bounds, bits)
+            drawn = draw_distinct_below_each(bounds, bits)
             kept = np.ones(len(known), dtype=bool)
             if not grid.single:
                 kept = self._accept_each(grid, rows, columns, np.sort(drawn, axis=1), bits)
