@@ -21,7 +21,7 @@ _LOCK = RLock()
 
 
 @contextmanager
-def working_precision(bits: int) -> Iterator[None]:
+def use_precision(bits: int) -> Iterator[None]:
     """Compute balls with this many bits. The process has one precision only, so one thread at a time may set it."""
     with _LOCK, ctx.workprec(bits):
         yield
@@ -82,7 +82,7 @@ def round_to_float(enclose: Callable[[], arb]) -> tuple[float, int]:
     """
     precision = 2 * _ACCURATE
     while True:
-        with working_precision(precision):
+        with use_precision(precision):
             enclosed = enclose()
         if enclosed.rel_accuracy_bits() >= _ACCURATE:
             break

@@ -17,7 +17,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import split_wide, working_precision
+from shortlist.exact.balls import split_wide, use_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -124,7 +124,7 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             n is finite, and so is the expected number of rounds.
     """
     while True:
-        with working_precision(number.known + 64):
+        with use_precision(number.known + 64):
             cells, weights = _narrow(cells, number.known)
             hits = _find_possible_hits(number, weights)
             parts = cells[hits[0]].split()

@@ -13,7 +13,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, shortfall, working_precision
+from shortlist.exact.balls import ball, exp_minus, shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import powers
@@ -138,7 +138,7 @@ def _is_below(number: Uniform, enclose: Callable[[], arb]) -> bool:
     Rounds  The n-th draw of 64 bits is undecided with probability O(2^(−64 n)), as the numbers must be that close.
     """
     while True:
-        with working_precision(number.known + 64):
+        with use_precision(number.known + 64):
             position, bound = number.ball(), enclose()
             if position < bound:
                 return True
@@ -154,7 +154,7 @@ def _invert(number: Uniform, rate: Fraction) -> int:
             with probability of the same order. About 1 + log₂(1/rate)/64 draws are expected.
     """
     while True:
-        with working_precision(number.known + 64):
+        with use_precision(number.known + 64):
             quotient = -(-number.ball()).log1p() / ball(rate)
             if quotient.is_finite() and (whole := quotient.floor().unique_fmpz()) is not None:
                 return int(whole)

@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb, ctx
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, round_to_float, shortfall, working_precision
+from shortlist.exact.balls import ball, exp_minus, round_to_float, shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip, flip_exp_array, flip_exp_each
 from shortlist.exact.scaled import Scaled, powers
@@ -277,7 +277,7 @@ def _search(chance: Callable[[int], arb], failure: Fraction) -> int:
 
     Rounds  The probability falls to 0, so doubling ends. Halving an interval of integers ends, too.
     """
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         low, high = -1, 0
         while not chance(high) <= ball(failure):
             low, high = high, 2 * high + 1

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 
 
 def ceil_log(number: Fraction, rate: Fraction) -> int:
@@ -21,7 +21,7 @@ def ceil_log(number: Fraction, rate: Fraction) -> int:
         return 0
     precision = 64
     while True:
-        with working_precision(precision):
+        with use_precision(precision):
             logarithm = arb(fmpq(number.numerator, number.denominator)).log()
             whole = (logarithm * fmpq(rate.denominator, rate.numerator)).ceil().unique_fmpz()
         if whole is not None:

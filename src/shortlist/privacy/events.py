@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flint import arb
 
 from shortlist.errors import MissingExtraError, ParameterError
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 from shortlist.privacy.composition import strongest_rho
 from shortlist.privacy.guarantee import Guarantee, Neighbours
 from shortlist.privacy.zcdp import rho_of_pure
@@ -50,7 +50,7 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
 
 def _response_noise(epsilon: Fraction) -> Fraction:
     """Bound 2/(1 + e^ε) from below: how often randomised response answers at random."""
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return _exact((2 / (1 + ball(epsilon).exp())).lower())
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from flint import arb
 
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 
 _DIGITS = 9
 _PRECISION = 256
@@ -30,7 +30,7 @@ def rho_of_pure(epsilon: Fraction) -> Fraction:
     >>> float(rho_of_pure(Fraction(1)))
     0.462117158
     """
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         bound = round_up(ball(epsilon) * (ball(epsilon) / 2).tanh())
     # tanh x < x and tanh x < 1. For very small or large ε, one of these is the smaller bound after rounding.
     return min(bound, epsilon**2 / 2, epsilon)
@@ -45,7 +45,7 @@ def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
     """
     log_delta, slope = log_of(delta), float(min(rho, _LARGE))
     excess = _minimise(lambda a: slope * (1 + a) - _compute_saving(a, log_delta))
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return round_up(ball(rho) * (1 + ball(excess)) - _enclose_saving(excess, delta))
 
 
@@ -57,7 +57,7 @@ def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
     0.0243559703
     """
     excess = find_excess_order(epsilon, delta)
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return round_down((ball(epsilon) + _enclose_saving(excess, delta)) / (1 + ball(excess)))
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms.auto.auto import Auto
@@ -107,7 +107,7 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
     largest = int(levels.above(mechanism.k, 0).values[0])
     score, effort = _make_score(mechanism, levels), 0
     while True:
-        with working_precision(_PRECISION * (effort + 1)):
+        with use_precision(_PRECISION * (effort + 1)):
             spread = score.enclose_spread(effort)
             if spread.lower() >= largest:
                 return largest

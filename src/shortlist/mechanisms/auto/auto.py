@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.shuffles import draw_distinct_below, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
@@ -200,7 +200,7 @@ class PrivateChoice(Prepared):
         """Choose n candidates independently. Floats decide the coins that are not near a chance."""
         names = list(self._candidates)
         orders = permute_each(n, len(names), bits)
-        with working_precision(_PRECISION):
+        with use_precision(_PRECISION):
             chances = [self.enclose_chance(index, 0) for index in range(len(names))]
             below, above = (
                 np.array([float(end) for end in ends]) for ends in zip(*map(_find_ends, chances), strict=True)
@@ -228,7 +228,7 @@ class PrivateChoice(Prepared):
         """
         effort = 0
         while True:
-            with working_precision(coin.known + 64):
+            with use_precision(coin.known + 64):
                 chance, shown = self.enclose_chance(index, effort), coin.ball()
                 if shown < chance:
                     return True

@@ -14,7 +14,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import IntArray
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
@@ -186,7 +186,7 @@ class LargestNoisyCounts(Prepared):
 def _find_reach(noise: Noise, d: int) -> int:
     """Find a depth at which the tails of d items sum to less than 2^-64."""
     depth = math.ceil(noise.estimate_reach(d * 2.0**_OUT_OF_REACH_BITS)) + 1
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         while not d * noise.enclose_tail(depth) < arb(2) ** -_OUT_OF_REACH_BITS:
             depth += depth // 8 + 1
     return depth

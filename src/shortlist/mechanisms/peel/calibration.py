@@ -11,7 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 from shortlist.mechanisms.peel.composition import bound_delta
 from shortlist.privacy.zcdp import log_of, rho_from, round_down
 
@@ -45,7 +45,7 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
     pure = epsilon / k
     if calibration is Calibration.PUBLISHED:
         return max(pure, _invert_published(k, epsilon, delta))
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         least = max(pure, round_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt()))
     if calibration is Calibration.TIGHT or k > _MOST_ROUNDS:
         return least
@@ -58,7 +58,7 @@ def count_cells(k: int, delta: Fraction) -> int:
 
 
 def _invert_published(k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         unlikely = -8 * ball(delta).log()
         return round_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())
 
@@ -110,5 +110,5 @@ def _find_root(excess: Callable[[Fraction], float], low: Fraction) -> tuple[Frac
 
 def _scale(round_epsilon: Fraction, factor: float) -> Fraction:
     """Multiply ε′ and cut it off after nine digits."""
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return round_down(ball(round_epsilon * Fraction(factor)))

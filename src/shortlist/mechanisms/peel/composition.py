@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 
 _PRECISION = 128
 _ROUNDED_UP = 1 + 2.0**-50
@@ -37,7 +37,7 @@ def bound_delta(k: int, epsilon: Fraction, round_epsilon: Fraction, *, cells: in
     """
     step = round_epsilon / cells
     below, above = _choose_extent(k, epsilon, round_epsilon, cells, unlikely)
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         values = _bound_first_values(epsilon, step, below, above)
         chords = [_weigh_chord(step, cells, offset) for offset in range(cells + 1)]
         controls = [_weigh_control(step, cells, offset) for offset in range(cells)]

@@ -23,7 +23,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, working_precision
+from shortlist.exact.balls import ball, exp_minus, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.logarithms import compute_exponentials
@@ -202,7 +202,7 @@ def _compare(one: _Time, other: _Time) -> int:
     """
     numbers = {id(each): each for each in [*one.numbers, *other.numbers]}
     while True:
-        with working_precision(max(each.known for each in numbers.values()) + 64):
+        with use_precision(max(each.known for each in numbers.values()) + 64):
             first, second = one.enclose_log(), other.enclose_log()
             if first < second:
                 return -1
