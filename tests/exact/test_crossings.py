@@ -11,7 +11,7 @@ from laws import p_value
 
 from shortlist import SeededBits
 from shortlist.exact import crossings
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.logarithms import compute_hazards
 from shortlist.exact.scaled import powers
@@ -22,7 +22,7 @@ RATE = Fraction(3, 4)
 
 
 def chance(index):
-    return exp_minus(RATE * int(DEPTHS[index]))
+    return enclose_exp_minus(RATE * int(DEPTHS[index]))
 
 
 def prepare(shown=3):
@@ -85,7 +85,7 @@ def test_many_events_are_drawn_without_a_draw_each():
             return super().draw(count)
 
     size, rate = 10**9, Fraction(16)
-    groups = Groups(sizes=np.array([size]), hazard=lambda index: -(-exp_minus(rate)).log1p())
+    groups = Groups(sizes=np.array([size]), hazard=lambda index: -(-enclose_exp_minus(rate)).log1p())
     events = Crossings.of_chances(groups.sizes, powers(rate, np.array([1])), omitted=0.0, all_groups=lambda: groups)
     numbers = [len(events.draw(Counting(seed))) for seed in range(100)]
     expected = size * np.exp(-16.0)

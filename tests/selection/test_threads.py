@@ -17,7 +17,7 @@ from flint import arb
 from shortlist import prepare
 from shortlist.audits.laws import Histogram
 from shortlist.audits.stated import state_law
-from shortlist.exact.balls import exp_minus, use_precision
+from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.profile import Picks
 from shortlist.votes.memory.views import Window
 
@@ -120,7 +120,7 @@ def test_the_precision_is_that_of_the_thread_that_asked():
         radii = []
         for _ in range(200):
             with use_precision(bits):
-                radii.append(exp_minus(Fraction(1, 3)).rad())
+                radii.append(enclose_exp_minus(Fraction(1, 3)).rad())
         return max(radii) < arb(2) ** (2 - bits)
 
     with ThreadPoolExecutor(WORKERS) as pool:

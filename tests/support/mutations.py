@@ -122,8 +122,8 @@ MUTATIONS = (
     ),
     Mutation(  # the sign of an acceptance threshold
         "exact/thinning.py",
-        "threshold = (1 - chance) / (1 - exp_minus(x) * chance)",
-        "threshold = (1 - chance) / (1 + exp_minus(x) * chance)",
+        "threshold = (1 - chance) / (1 - enclose_exp_minus(x) * chance)",
+        "threshold = (1 - chance) / (1 + enclose_exp_minus(x) * chance)",
         "tests/mechanisms/joint/test_pnf_joint.py::TestPNFJoint::test_sampling_follows_the_law_and_no_other",
     ),
     Mutation(  # the sign of ln(α) in the conversion from zCDP

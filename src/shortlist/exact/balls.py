@@ -42,12 +42,12 @@ def ball(number: Fraction) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def exp_minus(x: Fraction) -> arb:
+def enclose_exp_minus(x: Fraction) -> arb:
     """Enclose e^(−x) at the working precision."""
     return (-ball(x)).exp()
 
 
-def shortfall(x: Fraction) -> arb:
+def enclose_shortfall(x: Fraction) -> arb:
     """Enclose 1 − e^(−x) at the working precision, without cancellation for small x."""
     return -(-ball(x)).expm1()
 

@@ -30,7 +30,7 @@ from typing import Protocol, Self, TypeVar
 
 from flint import arb
 
-from shortlist.exact.balls import exp_minus, split_wide, use_precision
+from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -94,7 +94,7 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
     while True:
         with use_precision(coin.known + 64):
             chance = coin.ball()
-            threshold = (1 - chance) / (1 - exp_minus(x) * chance)
+            threshold = (1 - chance) / (1 - enclose_exp_minus(x) * chance)
             target = -height.ball().log()
             terms = [_enclose_term(crowd, threshold) for crowd in crowds]
             total = sum(terms, arb(0))

@@ -11,7 +11,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus, round_to_float, shortfall
+from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.scaled import Scaled, powers
@@ -32,8 +32,8 @@ class Span:
 
     def weight(self) -> arb:
         """Enclose the weight."""
-        length = arb(1) if self.end is None else shortfall(self.rate * (self.end - self.start))
-        return exp_minus(self.rate * self.start) * length
+        length = arb(1) if self.end is None else enclose_shortfall(self.rate * (self.end - self.start))
+        return enclose_exp_minus(self.rate * self.start) * length
 
     def split(self) -> None:
         """Return None: there are no smaller parts."""
@@ -88,4 +88,4 @@ def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
 
 @lru_cache(maxsize=4096)
 def _compute_length(rate: Fraction, width: int) -> tuple[float, int]:
-    return round_to_float(lambda: shortfall(rate * width))
+    return round_to_float(lambda: enclose_shortfall(rate * width))

@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, split_wide
+from shortlist.exact.balls import ball, enclose_exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.noise import DiscreteLaplace
@@ -109,7 +109,7 @@ class _SetSum:
         if self._grid is None:
             return arb(1)
         spread = self._enclose_exactly(self._grid, effort) if effort else self._enclose_roughly(self._grid)
-        return 1 + exp_minus(self._rate * self._gap) * (spread - 1)
+        return 1 + enclose_exp_minus(self._rate * self._gap) * (spread - 1)
 
     def _enclose_roughly(self, grid: Grid) -> arb:
         left_out = grid.bound_left_out()
@@ -181,7 +181,7 @@ class RoundScore:
         total, levels = arb(0), []
         for index in reversed(range(len(profile.values))):
             if index + 1 < len(profile.values):
-                total *= exp_minus(self._rate * int(profile.values[index] - profile.values[index + 1]))
+                total *= enclose_exp_minus(self._rate * int(profile.values[index] - profile.values[index + 1]))
             total += int(profile.sizes[index])
             levels.append([total - taken for taken in range(min(int(profile.sizes[index]), len(self._top)))])
         return [each for level in reversed(levels) for each in level][: len(self._top)]

@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.many_thinning import POWERS, Mask, Words, accept_each_by_integers, accept_each_by_sums
 from shortlist.exact.scaled import powers
@@ -171,8 +171,8 @@ class LossCrowd:
 
     def decay(self) -> arb:
         """Enclose e^(−rate · loss) for all of them."""
-        highest = exp_minus(self.rate * self.first)
-        return highest if self.first == self.last else highest.union(exp_minus(self.rate * self.last))
+        highest = enclose_exp_minus(self.rate * self.first)
+        return highest if self.first == self.last else highest.union(enclose_exp_minus(self.rate * self.last))
 
     def split(self) -> list[LossCrowd] | None:
         """Return two halves, or the one half that has members, or None for a single loss."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from shortlist.exact.balls import exp_minus, use_precision
+from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept_by_sums
 from shortlist.exact.uniform import Uniform
@@ -104,5 +104,5 @@ class ThinnedDraws(PeelDraws):
         if accept_by_integers(height, coin, lower.bit_length() - 1):
             return True
         with use_precision(_PRECISION):
-            quick = accept_by_sums(height, coin, exp_minus(x), first, second)
+            quick = accept_by_sums(height, coin, enclose_exp_minus(x), first, second)
         return accept_by_balls(height, coin, x, [run.left()]) if quick is None else quick

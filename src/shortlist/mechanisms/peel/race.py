@@ -23,7 +23,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, use_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.logarithms import compute_exponentials
@@ -169,7 +169,7 @@ class Race:
             values = profile.values[self._pivot :]
             return Groups(
                 sizes=profile.sizes[self._pivot :],
-                hazard=lambda index: arb(time) * exp_minus(rate * (int(values[0]) - int(values[index]))),
+                hazard=lambda index: arb(time) * enclose_exp_minus(rate * (int(values[0]) - int(values[index]))),
             )
 
         error = LevelWeights.error(2 * shown.roundings + 3)

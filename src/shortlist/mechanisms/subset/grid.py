@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.scaled import Scaled, concatenate, power, powers
 from shortlist.mechanisms.spans import Span, compute_lengths, count_bits
 from shortlist.mechanisms.subset.sets import Sets, Steps, count_sets
@@ -131,7 +131,7 @@ class SetCell:
         number = arb(self.most())
         if not self.padded:
             number = number.union(arb(self.least()))
-        return exp_minus(self.rate * self.offset) * upper.weight() * lower.weight() * number
+        return enclose_exp_minus(self.rate * self.offset) * upper.weight() * lower.weight() * number
 
     def split(self) -> tuple[SetCell, SetCell] | None:
         """Return two halves, or None if all pairs in the cell allow the same sets."""

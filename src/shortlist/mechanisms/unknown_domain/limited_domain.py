@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, exp_minus, use_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, use_precision
 from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
@@ -140,6 +140,6 @@ def place_stop(weight: Fraction, rate: Fraction, *, height: int) -> Stop | None:
     if not more:
         return Stop(height=height, copies=math.ceil(weight))
     with use_precision(_PRECISION):
-        copies = (ball(weight) * exp_minus(rate * more)).upper().ceil().unique_fmpz()
+        copies = (ball(weight) * enclose_exp_minus(rate * more)).upper().ceil().unique_fmpz()
     assert copies is not None
     return Stop(height=height + more, copies=int(copies))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, shortfall, use_precision
+from shortlist.exact.balls import ball, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.mechanisms.counts.calibrated import choose_noise
@@ -119,7 +119,9 @@ class Threshold(UnknownDomain):
         """
         excess = find_excess_order(self.epsilon, self.delta)
         with use_precision(_PRECISION):
-            return round_down(ball(self.delta) * shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity))
+            return round_down(
+                ball(self.delta) * enclose_shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity)
+            )
 
     def _prepare_observed(self, observed: Profile) -> ItemsAboveThreshold:
         return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
@@ -168,6 +170,6 @@ def find_threshold(law: DiscreteGaussian | DiscreteLaplace, most: int, hidden: F
     """
     x = 1 / law.b if isinstance(law, DiscreteLaplace) else 1 / (2 * law.variance)
     with use_precision(_PRECISION):
-        rare = round_down(shortfall(x))
+        rare = round_down(enclose_shortfall(x))
     # `bound_noise` finds the smallest B with 2 · count · P(noise ≥ B + 1) ≤ failure.
     return 2 + max(bound_noise(law, most, 2 * hidden), bound_noise(law, 1, 2 * rare))
