@@ -23,7 +23,7 @@ from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels
 
 _ASSESSED = (Auto, Joint, MarginJoint, PNFJoint, Subset, PNFPeel, CDPPeel, NoisyCounts)
@@ -58,7 +58,7 @@ class Assess:
     @property
     def guarantee(self) -> Guarantee:
         """What the assessment promises, on top of the list."""
-        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     @property
     def noise(self) -> DiscreteLaplace:

@@ -27,7 +27,7 @@ from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks
 
 SHARE = Fraction(1, 20)
@@ -128,7 +128,7 @@ class Auto(Mechanism):
         """What one draw promises, whichever mechanism is chosen."""
         promises = [each.guarantee for each in self.candidates.values()]
         rhos = [promise.rho for promise in promises if promise.rho is not None]
-        rho = rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
+        rho = find_rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 

@@ -24,7 +24,7 @@ from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks, cut_batches
 
 _LARGEST_SUM = 900
@@ -55,7 +55,7 @@ class PNFJoint(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
-        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(math.perm(d, self.k), self.rate, failure)

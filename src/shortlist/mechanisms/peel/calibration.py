@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from shortlist.exact.balls import ball, use_precision
 from shortlist.mechanisms.peel.composition import bound_delta
-from shortlist.privacy.zcdp import log_of, rho_from, round_down
+from shortlist.privacy.zcdp import compute_log, find_rho, round_down
 
 _PRECISION = 256
 _MOST_ROUNDS = 1000
@@ -46,7 +46,7 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
     if calibration is Calibration.PUBLISHED:
         return max(pure, _invert_published(k, epsilon, delta))
     with use_precision(_PRECISION):
-        least = max(pure, round_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt()))
+        least = max(pure, round_down((8 * ball(find_rho(epsilon, delta)) / k).sqrt()))
     if calibration is Calibration.TIGHT or k > _MOST_ROUNDS:
         return least
     return max(least, _search(k, epsilon, delta, least))
@@ -54,7 +54,7 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
 
 def count_cells(k: int, delta: Fraction) -> int:
     """Choose how fine the grid is: its cost is about the same for all k, and 24 cells are within 0.1 % of ε′."""
-    return min(256, max(24, int(32 * (200 / k) ** 0.75 * (28 / (14 - log_of(delta))) ** 0.25)))
+    return min(256, max(24, int(32 * (200 / k) ** 0.75 * (28 / (14 - compute_log(delta))) ** 0.25)))
 
 
 def _invert_published(k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -68,11 +68,11 @@ def _search(k: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Frac
 
     ln(bound) is almost a straight line in ln ε′. A coarse grid gives its slope, and a fine one the proof.
     """
-    log_delta = log_of(delta)
+    log_delta = compute_log(delta)
 
     def excess(round_epsilon: Fraction, cells: int) -> float:
         bound = bound_delta(k, epsilon, round_epsilon, cells=cells, unlikely=-log_delta)
-        gap = log_of(bound) - log_delta
+        gap = compute_log(bound) - log_delta
         return min(gap, 0.0) if bound <= delta else max(gap, 5e-324)  # rationals decide the sign
 
     cells = count_cells(k, delta)

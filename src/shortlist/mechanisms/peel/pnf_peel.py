@@ -18,7 +18,7 @@ from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.race import Race
 from shortlist.mechanisms.peel.thinned_run import ThinnedRun
 from shortlist.privacy import Guarantee
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels
 
 _PRECISION = 128
@@ -50,7 +50,7 @@ class PNFPeel(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
-        rho = self.k * rho_of_pure(self.epsilon / self.k)
+        rho = self.k * find_rho_of_pure(self.epsilon / self.k)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     @property

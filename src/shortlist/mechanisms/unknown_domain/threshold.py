@@ -22,7 +22,7 @@ from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, quote, read_whole
-from shortlist.privacy.zcdp import find_excess_order, rho_from, round_down
+from shortlist.privacy.zcdp import find_excess_order, find_rho, round_down
 from shortlist.profile import ManyPicks, Picks, Profile
 
 _PRECISION = 128
@@ -108,7 +108,7 @@ class Threshold(UnknownDomain):
         if noise is NoiseLaw.LAPLACE:
             law, hidden = choose_noise(moved, self.epsilon, None), self.delta
         else:
-            rho = rho_from(self.epsilon, self.delta)
+            rho = find_rho(self.epsilon, self.delta)
             law, hidden = choose_noise(moved, self.epsilon, rho), self._find_item_delta(rho)
         return law, find_threshold(law, self.votes_per_person, hidden)
 
