@@ -265,7 +265,7 @@ class PrivateChoice(Prepared):
 
 
 def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None = None) -> Score:
-    """The score of a candidate. The weights of a peel that is prepared are not computed again."""
+    """Make the score of a candidate. The weights of a peel that is prepared are not computed again."""
     if isinstance(candidate, NoisyCounts):
         return RoundScore(levels, k=candidate.k, rate=find_noise_rate(candidate))
     if isinstance(candidate, PNFPeel | CDPPeel):

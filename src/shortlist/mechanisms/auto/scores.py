@@ -176,7 +176,7 @@ class RoundScore:
         return [each.log() / rate for each in self._enclose_sums()]
 
     def _enclose_sums(self) -> list[arb]:
-        """The sum of each round at the working precision. That of a level follows from that of the level below."""
+        """Enclose the sum of each round at the working precision. That of a level follows from that of the next one."""
         profile = self._peeling.complete.profile
         total, levels = arb(0), []
         for index in reversed(range(len(profile.values))):

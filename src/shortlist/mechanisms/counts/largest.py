@@ -172,7 +172,7 @@ class LargestNoisyCounts(Prepared):
         return above + close, Crossings.of_chances(sizes, far, omitted=omitted, all_groups=self._find_groups)
 
     def _find_groups(self) -> Groups:
-        """All far levels, with their exact tails."""
+        """Return all far levels, with their exact tails."""
         profile, threshold = self._complete, self._threshold
         assert threshold is not None
         values = profile.values[self._near :]

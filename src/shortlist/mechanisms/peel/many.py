@@ -114,7 +114,7 @@ class ManyPeels:
             yield self._stretches[place], np.flatnonzero(places == place)
 
     def find_left(self, run: int) -> LevelRange:
-        """All items that a run has not taken, with exact weights."""
+        """Find all items that a run has not taken, with exact weights."""
         profile = self.peeling.complete.profile
         left = profile.sizes.copy()
         np.subtract.at(left, self.levels[run, : self.rounds[run]], 1)

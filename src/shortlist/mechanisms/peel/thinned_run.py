@@ -138,7 +138,7 @@ class ThinnedRun:
         return accept_by_balls(self.height, Uniform(self._bits, coin), self._peeling.rate * loss, [crowd])
 
     def _extend_left(self) -> IntArray:
-        """The numbers of items left on all levels."""
+        """Return the numbers of items left on all levels."""
         left = self._peeling.complete.profile.sizes.copy()
         left[: len(self._left)] = self._left
         return left

@@ -170,7 +170,7 @@ class SetMixture(Prepared):
         )
 
     def _bound_left_out(self) -> FloatArray:
-        """Upper bounds, in bits, for the weights of all pairs without a place in the table."""
+        """Bound from above, in bits, the weights of all pairs without a place in the table."""
         left_out = np.concatenate([grid.bound_left_out() for grid in self._grids])
         if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
@@ -227,7 +227,7 @@ def _draw_positions(cell: SetCell, bits: Bits) -> IntArray:
 
 
 def count_set_bits(d: int, sizes: range) -> float:
-    """An upper bound for the logarithm, to base 2, of the number of sets of these sizes among d items.
+    """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items.
 
     C(d, n) = C(d, m) ≤ (e d / m)^m with m = min(n, d − n), which grows with m.
     """

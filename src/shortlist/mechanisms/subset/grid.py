@@ -66,7 +66,7 @@ class Grid:
         return self._upper.end is None and self._lower.end is None
 
     def bound_left_out(self) -> FloatArray:
-        """Upper bounds, in bits, for the weights of the pairs below the reach that have no place in the table."""
+        """Bound from above, in bits, the weights of the pairs below the reach that have no place in the table."""
         return self._left_out - count_bits(self._rate, self.offset)
 
     def cells(self, complete: Sets) -> list[SetCell]:
