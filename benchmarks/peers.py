@@ -27,7 +27,7 @@ import numpy as np
 
 from histograms import Counts, make_counts, real
 from shortlist import top_k
-from shortlist.privacy.zcdp import rho_from
+from shortlist.privacy.zcdp import find_rho
 
 K, EPSILON, DELTA = 100, 1, Fraction(1, 10**6)
 
@@ -80,7 +80,7 @@ def list_peers() -> list[Peer]:
             ("auto", "ε = 1", {}),
         )
     ]
-    rho = rho_from(Fraction(EPSILON), DELTA)
+    rho = find_rho(Fraction(EPSILON), DELTA)
     others = [
         Peer(
             "OpenDP `make_noisy_top_k`, pure", True, True, "ε = 1", lambda c: choose_opendp(c, K / EPSILON, pure=True)

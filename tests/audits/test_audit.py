@@ -20,7 +20,7 @@ from shortlist.audits.report import AuditReport, Finding, Result
 from shortlist.audits.stated import LAWS, state_law
 from shortlist.audits.statistics import bound_above, bound_below, bound_p_value
 from shortlist.errors import OutputError, ParameterError
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.mechanisms import MECHANISMS, Joint, LimitedDomain, PNFPeel, Stable, Subset, Threshold
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.unknown_domain.stable import StableSets
@@ -321,7 +321,7 @@ def test_a_wrong_law_is_rejected():
 
 def test_laws_are_laws():
     """The probabilities of all outputs sum to 1, but for noisy counts that are far away."""
-    with working_precision(96):
+    with use_precision(96):
         for case in list_cases(None, 1):
             law = state_law(case.build(2), (3, 2, 0), reach=9)
             total = float(sum(law.values()).mid())

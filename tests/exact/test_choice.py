@@ -12,7 +12,7 @@ from flint import arb, ctx
 from laws import p_value
 
 from shortlist import SeededBits
-from shortlist.exact.balls import exp_minus, round_to_float, shortfall
+from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import power, powers, product
 from shortlist.exact.uniform import Uniform
@@ -26,7 +26,7 @@ class Exponential:
     x: Fraction
 
     def weight(self):
-        return self.n * exp_minus(self.x)
+        return self.n * enclose_exp_minus(self.x)
 
     def split(self):
         return None
@@ -117,7 +117,7 @@ def test_powers_are_within_their_error(rate):
         numbers = powers(rate, exponents)
         with ctx.workprec(300):
             for n, mantissa, exponent in zip(exponents, numbers.mantissa, numbers.exponent, strict=True):
-                exact = exp_minus(rate * int(n))
+                exact = enclose_exp_minus(rate * int(n))
                 assert abs(arb(float(mantissa)) * arb(2) ** int(exponent) / exact - 1) < arb(numbers.error)
 
 
@@ -139,7 +139,7 @@ def test_products_are_within_their_error():
 def test_rounding_a_ball_costs_two_roundings():
     """Mantissa and exponent of a ball are within 2^-53 + 2^-59 of it, which is less than two roundings."""
     for x in (Fraction(1, 3), Fraction(1000), Fraction(10**30), Fraction(1, 10**9), Fraction(1, 10**300)):
-        for enclose in (exp_minus, shortfall):
+        for enclose in (enclose_exp_minus, enclose_shortfall):
             mantissa, exponent = round_to_float(lambda enclose=enclose, x=x: enclose(x))
             with ctx.workprec(2000):
                 assert abs(arb(mantissa) * arb(2) ** exponent / enclose(x) - 1) < arb(2) ** -53 + arb(2) ** -59
@@ -162,11 +162,11 @@ def test_threads_do_not_blur_each_other():
     for thread in threads:
         thread.start()
     try:
-        results = [round_to_float(lambda n=n: exp_minus(Fraction(n, 3))) for n in range(300)]
+        results = [round_to_float(lambda n=n: enclose_exp_minus(Fraction(n, 3))) for n in range(300)]
     finally:
         stop.set()
         for thread in threads:
             thread.join()
         sys.setswitchinterval(interval)
         ctx.prec = 53
-    assert results == [round_to_float(lambda n=n: exp_minus(Fraction(n, 3))) for n in range(300)]
+    assert results == [round_to_float(lambda n=n: enclose_exp_minus(Fraction(n, 3))) for n in range(300)]

@@ -11,9 +11,9 @@ from laws import p_value
 
 from shortlist import SeededBits
 from shortlist.exact import crossings
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.crossings import Crossings, Groups
-from shortlist.exact.logarithms import hazards
+from shortlist.exact.logarithms import compute_hazards
 from shortlist.exact.scaled import powers
 
 SIZES = np.array([2, 1, 3])
@@ -22,7 +22,7 @@ RATE = Fraction(3, 4)
 
 
 def chance(index):
-    return exp_minus(RATE * int(DEPTHS[index]))
+    return enclose_exp_minus(RATE * int(DEPTHS[index]))
 
 
 def prepare(shown=3):
@@ -70,7 +70,7 @@ def test_hazards_are_within_their_error():
     """−ln(1 − p) is off by at most 48 roundings for every p up to 1/2."""
     chances = np.concatenate([np.geomspace(1e-300, 0.5, 400), [0.5]])
     with ctx.workprec(200):
-        for p, hazard in zip(chances.tolist(), hazards(chances).tolist(), strict=True):
+        for p, hazard in zip(chances.tolist(), compute_hazards(chances).tolist(), strict=True):
             assert abs(arb(hazard) / -(-arb(p)).log1p() - 1) < 48 * arb(2) ** -53
 
 
@@ -85,7 +85,7 @@ def test_many_events_are_drawn_without_a_draw_each():
             return super().draw(count)
 
     size, rate = 10**9, Fraction(16)
-    groups = Groups(sizes=np.array([size]), hazard=lambda index: -(-exp_minus(rate)).log1p())
+    groups = Groups(sizes=np.array([size]), hazard=lambda index: -(-enclose_exp_minus(rate)).log1p())
     events = Crossings.of_chances(groups.sizes, powers(rate, np.array([1])), omitted=0.0, all_groups=lambda: groups)
     numbers = [len(events.draw(Counting(seed))) for seed in range(100)]
     expected = size * np.exp(-16.0)

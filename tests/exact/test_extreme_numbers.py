@@ -13,7 +13,7 @@ from laws import exponential, losses, sequences
 
 from shortlist import SeededBits, top_k
 from shortlist.audits.laws import find_rate
-from shortlist.exact.balls import exp_minus, working_precision
+from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms import MECHANISMS, Joint, build_mechanism
@@ -102,7 +102,7 @@ class Weight:
     x: Fraction
 
     def weight(self):
-        return exp_minus(self.x)
+        return enclose_exp_minus(self.x)
 
     def split(self):
         return None
@@ -112,8 +112,8 @@ class Weight:
 def test_weights_that_tie_or_almost_tie_have_an_exact_border(x):
     """Numbers that differ from the border by one part in 2^200 are on their side of it, also where weights tie."""
     cells = [Weight(Fraction(0)), Weight(x)]
-    with working_precision(400):
-        border = int((2**200 / (1 + exp_minus(x))).floor().unique_fmpz() or 2**199)
+    with use_precision(400):
+        border = int((2**200 / (1 + enclose_exp_minus(x))).floor().unique_fmpz() or 2**199)
     for number, wanted in ((border - 1, cells[0]), (border + 1, cells[1])):
         stream = (number << (2048 - 200)).to_bytes(256)
         assert quantile(Uniform(Replay(stream)), cells) is wanted
@@ -159,7 +159,7 @@ def test_an_epsilon_without_a_binary_half_has_its_own_law(epsilon):
     mechanism = Joint(k=2, epsilon=epsilon)
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     drawn = Counter(tuple(prepared.draw(bits).levels.tolist()) for _ in range(4000))
-    with working_precision(128):
+    with use_precision(128):
         rate = find_rate(Fraction(epsilon), "add-remove")
         law = [float(p.mid()) for p in exponential(losses(histogram, 2), rate)]
     observed = [drawn[tuple(histogram[item] for item in each)] for each in sequences(4, 2)]

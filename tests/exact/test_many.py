@@ -13,9 +13,9 @@ from shortlist import SeededBits
 from shortlist.exact import coins
 from shortlist.exact.choice import Table
 from shortlist.exact.coins import draw_geometric_array, flip_exp_array
-from shortlist.exact.logarithms import LOG_ERROR, negative_logs
+from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.many_thinning import POWERS, accept_each_by_integers, accept_each_by_sums
-from shortlist.exact.shuffles import _draw_places, _take, distinct_below_each, permute_each
+from shortlist.exact.shuffles import _draw_places, _take, draw_distinct_below_each, permute_each
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
 from shortlist.exact.uniform import Uniform, draw_below_each_short, draw_words
 from shortlist.mechanisms.peel.ranges import cover_all_left
@@ -42,7 +42,7 @@ def test_rows_of_a_shuffle_are_uniform():
     observed = np.unique(drawn, return_counts=True)[1]
     assert len(observed) == math.factorial(4)
     assert p_value(observed, [1 / 24] * 24) > ALARM
-    nested = distinct_below_each(np.tile([2, 4], (12_000, 1)), SeededBits(2)) @ [10, 1]
+    nested = draw_distinct_below_each(np.tile([2, 4], (12_000, 1)), SeededBits(2)) @ [10, 1]
     observed = np.unique(nested, return_counts=True)[1]
     assert len(observed) == 6
     assert p_value(observed, [1 / 6] * 6) > ALARM
@@ -61,7 +61,7 @@ def test_logarithms_are_within_their_error():
     rng = np.random.default_rng(1)
     numbers = np.concatenate([[1.0, 0.5, 2.0**-200, 1 - 2.0**-53], rng.random(200), 2.0 ** -rng.uniform(0, 200, 200)])
     with ctx.workprec(200):
-        for number, log in zip(numbers.tolist(), negative_logs(numbers).tolist(), strict=True):
+        for number, log in zip(numbers.tolist(), compute_negative_logs(numbers).tolist(), strict=True):
             assert abs(-arb(number).log() - arb(log)) < LOG_ERROR
         assert abs(arb(2).log() - arb(math.log(2))) < arb(2) ** -54
 

@@ -6,7 +6,7 @@ import pytest
 from flint import arb
 
 from shortlist import SeededBits, prepare
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform
 
@@ -42,7 +42,7 @@ class Wide:
         self.x, self.members = x, members
 
     def decay(self):
-        return arb(1).union(exp_minus(self.x)) if self.members > 1 else exp_minus(self.x)
+        return arb(1).union(enclose_exp_minus(self.x)) if self.members > 1 else enclose_exp_minus(self.x)
 
     def split(self):
         return [Wide(self.x, 1), Wide(0 * self.x, self.members - 1)] if self.members > 1 else None
@@ -51,7 +51,7 @@ class Wide:
 def test_a_crowd_that_reaches_the_best_score_is_split():
     """A ball for c in [a, 1] reaches beyond 1; the sum of logarithms exists nevertheless."""
     x = Fraction(1, 10**12)
-    assert (arb(1).union(exp_minus(x))).upper() > 1
+    assert (arb(1).union(enclose_exp_minus(x))).upper() > 1
     for seed in range(200):
         bits = Rationed(seed, 200)
         height, coin = Uniform(bits), Uniform(bits)

@@ -12,7 +12,7 @@ from shortlist import CDPPeel, Guarantee, Joint, ShortlistError
 from shortlist.errors import ParameterError
 from shortlist.ledger import Amount, Budget
 from shortlist.ledger.budget import add_up
-from shortlist.privacy.zcdp import epsilon_from
+from shortlist.privacy.zcdp import find_epsilon
 
 SLACK = 1e-12
 
@@ -147,7 +147,7 @@ def test_both_covers_what_one_of_them_covers():
 def test_the_rho_of_a_budget_implies_its_epsilon():
     """The sum of rhos up to the limit converts to at most ε at δ."""
     budget = Budget.plan(epsilon=10, delta="1e-6", accounting="zcdp")
-    assert epsilon_from(budget.rho, Fraction(1, 10**6)) <= 10 + Fraction(1, 10**7)
+    assert find_epsilon(budget.rho, Fraction(1, 10**6)) <= 10 + Fraction(1, 10**7)
     assert budget.rho > 1
 
 

@@ -8,19 +8,19 @@ import pytest
 
 import shortlist
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, write_table
-from shortlist.privacy.zcdp import rho_from, rho_of_pure
+from shortlist.privacy.zcdp import find_rho, find_rho_of_pure
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=list(MECHANISMS))
 K, EPSILON = 10, Fraction(1, 3)
 RHO = {
     "ε²/8": lambda mechanism: EPSILON**2 / 8,
-    "ε·tanh(ε/2)": lambda mechanism: rho_of_pure(EPSILON),
-    "ε·tanh(ε/2k)": lambda mechanism: K * rho_of_pure(EPSILON / K),
-    "ε·tanh(ε/2m), or ρ": lambda mechanism: rho_from(EPSILON, mechanism.delta),
+    "ε·tanh(ε/2)": lambda mechanism: find_rho_of_pure(EPSILON),
+    "ε·tanh(ε/2k)": lambda mechanism: K * find_rho_of_pure(EPSILON / K),
+    "ε·tanh(ε/2m), or ρ": lambda mechanism: find_rho(EPSILON, mechanism.delta),
     "–": lambda mechanism: None,
     "kε′²/8": lambda mechanism: K * mechanism.round_epsilon**2 / 8,
     "ρ of the choice + the largest ρ of a candidate": lambda mechanism: (
-        rho_of_pure(mechanism.choice_epsilon) + max(each.guarantee.rho for each in mechanism.candidates.values())
+        find_rho_of_pure(mechanism.choice_epsilon) + max(each.guarantee.rho for each in mechanism.candidates.values())
     ),
 }
 

@@ -12,9 +12,9 @@ import pytest
 
 from shortlist import CDPPeel, Guarantee, Joint, PNFJoint
 from shortlist.errors import ParameterError
-from shortlist.privacy.composition import strongest_rho
+from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.events import to_dp_event
-from shortlist.privacy.zcdp import epsilon_from
+from shortlist.privacy.zcdp import find_epsilon
 
 dp_accounting = pytest.importorskip("dp_accounting")
 from dp_accounting import pld, rdp  # noqa: E402
@@ -37,7 +37,7 @@ def renyi_epsilon(guarantees, orders=None):
 
 def ours(guarantees):
     """What our zCDP accounting says of them."""
-    return epsilon_from(sum(strongest_rho(each) for each in guarantees), DELTA)
+    return find_epsilon(sum(find_strongest_rho(each) for each in guarantees), DELTA)
 
 
 # Mechanisms, not guarantees: the calibration of cdp-peel takes long, and is not needed to collect tests.
@@ -65,7 +65,7 @@ def state(release):
 
 def test_the_library_never_says_more_than_we_do(guarantees):
     """With fine orders around the best one, the Rényi accountant states at most our ε."""
-    near = math.sqrt(-math.log(DELTA) / sum(strongest_rho(each) for each in guarantees))
+    near = math.sqrt(-math.log(DELTA) / sum(find_strongest_rho(each) for each in guarantees))
     orders = 1 + near * np.geomspace(0.2, 5, 2001)
     assert renyi_epsilon(guarantees, orders) <= float(ours(guarantees)) * (1 + 1e-6)
 
@@ -94,7 +94,7 @@ def test_floats_are_rounded_to_the_side_of_more_loss(epsilon, relation):
     guarantee = Guarantee(epsilon=Fraction(epsilon), neighbours=relation)
     event = to_dp_event(guarantee)
     if relation == "add-remove":
-        assert Fraction(event.rho) >= strongest_rho(guarantee)
+        assert Fraction(event.rho) >= find_strongest_rho(guarantee)
     else:
         assert event.num_buckets == 2
         assert 0 <= event.noise_parameter <= 2 / (1 + math.exp(min(guarantee.epsilon, 700))) * (1 + 1e-15)

@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 from shortlist import CDPPeel, Guarantee, Joint, compose, prepare
 from shortlist.errors import ParameterError
-from shortlist.privacy.zcdp import epsilon_from, rho_from, rho_of_pure
+from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 
 PURE = Guarantee(epsilon=Fraction(1, 10), rho=Fraction(1, 800))
 APPROXIMATE = Guarantee(epsilon=Fraction(1), delta=Fraction(1, 10**6))
@@ -32,15 +32,15 @@ def test_the_smaller_of_two_is_stated(times, pure):
     """Few releases are better summed, many better converted."""
     together = compose([PURE] * times, delta="1e-6")
     assert (together.delta == 0) == pure
-    assert together.epsilon == (PURE.epsilon * times if pure else epsilon_from(PURE.rho * times, Fraction(1, 10**6)))
+    assert together.epsilon == (PURE.epsilon * times if pure else find_epsilon(PURE.rho * times, Fraction(1, 10**6)))
     assert together.epsilon <= PURE.epsilon * times
     assert together.rho == PURE.rho * times
 
 
 def test_a_pure_guarantee_without_rho_has_one():
     """ε-DP implies ρ = ε tanh(ε/2), whatever larger ρ is stated."""
-    assert compose([Guarantee(epsilon="0.2")]).rho == rho_of_pure(Fraction(1, 5)) < Fraction(1, 50)
-    assert compose([Guarantee(epsilon="0.2", rho=3)]).rho == rho_of_pure(Fraction(1, 5))
+    assert compose([Guarantee(epsilon="0.2")]).rho == find_rho_of_pure(Fraction(1, 5)) < Fraction(1, 50)
+    assert compose([Guarantee(epsilon="0.2", rho=3)]).rho == find_rho_of_pure(Fraction(1, 5))
 
 
 def test_deltas_add_up_where_rho_is_unknown():
@@ -54,7 +54,7 @@ def test_deltas_add_up_where_rho_is_unknown():
 def test_a_guarantee_without_rho_does_not_spoil_the_others():
     """A guarantee without rho keeps its epsilon and its delta; the others are converted at the delta that is left."""
     together = compose([APPROXIMATE, *[PURE] * 200], delta="1e-5")
-    left = epsilon_from(200 * PURE.rho, Fraction(9, 10**6))
+    left = find_epsilon(200 * PURE.rho, Fraction(9, 10**6))
     assert (together.epsilon, together.delta, together.rho) == (1 + left, Fraction(1, 10**5), None)
     assert together.epsilon < 21
     with pytest.raises(ParameterError, match="above 1e-6"):
@@ -65,8 +65,8 @@ def test_large_and_small_guarantees_are_split():
     """One large epsilon beside many small ones is summed, and the small ones are converted."""
     large = Guarantee(epsilon=5)
     together = compose([large, *[PURE] * 200], delta="1e-6")
-    assert together.epsilon == 5 + epsilon_from(200 * PURE.rho, Fraction(1, 10**6))
-    assert together.epsilon < epsilon_from(together.rho, Fraction(1, 10**6))
+    assert together.epsilon == 5 + find_epsilon(200 * PURE.rho, Fraction(1, 10**6))
+    assert together.epsilon < find_epsilon(together.rho, Fraction(1, 10**6))
 
 
 @pytest.mark.parametrize("delta", ["1e-7", "1e-6", "1e-5", "1e-2"])
@@ -78,7 +78,7 @@ def test_composition_is_never_worse_than_either_way_alone(delta):
         parts += [CDPPeel(k=9, epsilon=1, delta="1e-7").guarantee] * int(rng.integers(0, 4))
         together, basic = compose(parts, delta=delta), compose(parts)
         assert together.delta <= Fraction(delta)
-        assert together.epsilon <= epsilon_from(basic.rho, Fraction(delta))
+        assert together.epsilon <= find_epsilon(basic.rho, Fraction(delta))
         assert basic.delta > Fraction(delta) or together.epsilon <= basic.epsilon
 
 
@@ -154,15 +154,15 @@ def hockey_stick_of_gaussian(rho, epsilon):
 @pytest.mark.parametrize("rho", ["0.001", "0.02", "1/8", "2", "50"])
 @pytest.mark.parametrize("delta", ["1e-12", "1e-6", "0.005"])
 def test_conversion_is_safe_and_near_the_best(rho, delta):
-    """The stated ε is that of the best order, rounded up, above what a Gaussian needs, and rho_from inverts it."""
+    """The stated ε is that of the best order, rounded up, above what a Gaussian needs, and find_rho inverts it."""
     rho, delta = Fraction(rho), Fraction(delta)
-    stated = epsilon_from(rho, delta)
+    stated = find_epsilon(rho, delta)
     over = np.geomspace(1e-4, 1e7, 400_001)
     best = (float(rho) * (1 + over) - np.log1p(1 / over) - (math.log(delta) + np.log1p(over)) / over).min()
     assert best * (1 - 1e-7) <= stated <= best * (1 + 1e-7)
     assert hockey_stick_of_gaussian(float(rho), float(stated)) < delta
-    assert rho * (1 - Fraction(1, 10**6)) < rho_from(stated, delta) < rho * (1 + Fraction(1, 10**6))
-    assert epsilon_from(rho_from(Fraction(1), delta), delta) <= 1
+    assert rho * (1 - Fraction(1, 10**6)) < find_rho(stated, delta) < rho * (1 + Fraction(1, 10**6))
+    assert find_epsilon(find_rho(Fraction(1), delta), delta) <= 1
 
 
 def test_texts_never_promise_more_than_the_numbers():
@@ -182,9 +182,9 @@ def test_a_tiny_guarantee_is_not_written_as_nothing():
 )
 def test_the_best_order_is_found_wherever_it_lies(epsilon, delta, least):
     """Also where epsilon is far below delta, or delta near 1, the conversion is about as good as can be."""
-    rho = rho_from(Fraction(epsilon), Fraction(delta))
+    rho = find_rho(Fraction(epsilon), Fraction(delta))
     assert float(rho) > least
-    assert epsilon_from(rho, Fraction(delta)) <= Fraction(epsilon) * (1 + Fraction(1, 10**6))
+    assert find_epsilon(rho, Fraction(delta)) <= Fraction(epsilon) * (1 + Fraction(1, 10**6))
 
 
 def test_guarantees_are_checked_when_they_are_built():

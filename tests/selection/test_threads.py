@@ -17,7 +17,7 @@ from flint import arb
 from shortlist import prepare
 from shortlist.audits.laws import Histogram
 from shortlist.audits.stated import state_law
-from shortlist.exact.balls import exp_minus, working_precision
+from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.profile import Picks
 from shortlist.votes.memory.views import Window
 
@@ -28,7 +28,7 @@ NAMES = ["auto", "joint", "pnf-joint", "subset"]
 
 def check_law(mechanism, drawn):
     """The lists of all workers together follow the stated law; which mechanism auto chose is not seen."""
-    with working_precision(96):
+    with use_precision(96):
         law = Counter()
         for output, chance in state_law(mechanism, HISTOGRAM).items():
             law[output.items] += float(chance.mid())
@@ -73,7 +73,7 @@ def test_a_fork_while_a_thread_computes_does_not_wait_for_it():
     holding, done = threading.Event(), threading.Event()
 
     def hold():
-        with working_precision(500):
+        with use_precision(500):
             holding.set()
             done.wait()
 
@@ -119,8 +119,8 @@ def test_the_precision_is_that_of_the_thread_that_asked():
     def work(bits):
         radii = []
         for _ in range(200):
-            with working_precision(bits):
-                radii.append(exp_minus(Fraction(1, 3)).rad())
+            with use_precision(bits):
+                radii.append(enclose_exp_minus(Fraction(1, 3)).rad())
         return max(radii) < arb(2) ** (2 - bits)
 
     with ThreadPoolExecutor(WORKERS) as pool:

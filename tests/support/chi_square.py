@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 
 _PRECISION = 128
 _LEAST_EXPECTED = 5
@@ -42,5 +42,5 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
     >>> round(chi_square_tail(3.841458820694124, 1), 12)
     0.05
     """
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return float((arb(statistic) / 2).gamma_upper(arb(freedom) / 2, regularized=1).mid())

@@ -62,8 +62,8 @@ MUTATIONS = (
     ),
     Mutation(  # earlier places do not use items up: exact numbers
         "mechanisms/joint/sequences.py",
-        "_multiply((self.allowed(r) - np.arange(self.k)).tolist())",
-        "_multiply((self.allowed(r)).tolist())",
+        "_multiply((self.count_allowed(r) - np.arange(self.k)).tolist())",
+        "_multiply((self.count_allowed(r)).tolist())",
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
     ),
     Mutation(  # earlier places do not use items up: floats
@@ -74,14 +74,14 @@ MUTATIONS = (
     ),
     Mutation(  # one loss too many is allowed
         "mechanisms/joint/mixture.py",
-        "sequences.allowed(None if end is None else end - 1)",
-        "sequences.allowed(None if end is None else end)",
+        "sequences.count_allowed(None if end is None else end - 1)",
+        "sequences.count_allowed(None if end is None else end)",
         "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
     ),
     Mutation(  # the bonus of the true list is lost
         "mechanisms/joint/margin_joint.py",
-        "return super().allowed(r - self.margin) if r >= self.margin",
-        "return super().allowed(r) if r >= self.margin",
+        "return super().count_allowed(r - self.margin) if r >= self.margin",
+        "return super().count_allowed(r) if r >= self.margin",
         "tests/mechanisms/joint/test_margin_joint.py::TestMarginJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
     ),
     Mutation(  # the sign of a gap
@@ -122,8 +122,8 @@ MUTATIONS = (
     ),
     Mutation(  # the sign of an acceptance threshold
         "exact/thinning.py",
-        "threshold = (1 - chance) / (1 - exp_minus(x) * chance)",
-        "threshold = (1 - chance) / (1 + exp_minus(x) * chance)",
+        "threshold = (1 - chance) / (1 - enclose_exp_minus(x) * chance)",
+        "threshold = (1 - chance) / (1 + enclose_exp_minus(x) * chance)",
         "tests/mechanisms/joint/test_pnf_joint.py::TestPNFJoint::test_sampling_follows_the_law_and_no_other",
     ),
     Mutation(  # the sign of ln(α) in the conversion from zCDP

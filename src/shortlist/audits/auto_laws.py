@@ -9,7 +9,7 @@ from functools import reduce
 from flint import arb
 
 from shortlist.audits.laws import Histogram, flip_round, losses, set_losses
-from shortlist.exact.balls import ball, exp_minus
+from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.mechanisms import Auto, CDPPeel, Mechanism, NoisyCounts, PNFPeel, Subset
 from shortlist.mechanisms.auto import auto
 from shortlist.mechanisms.auto.scores import find_noise_rate
@@ -48,7 +48,7 @@ def stated_score(mechanism: Mechanism, histogram: Histogram) -> arb:
 
 def log_sum(numbers: Iterable[int], rate: Fraction) -> arb:
     """(1/rate) ln Σ e^(−rate · number)."""
-    return sum((exp_minus(rate * number) for number in numbers), arb(0)).log() / ball(rate)
+    return sum((enclose_exp_minus(rate * number) for number in numbers), arb(0)).log() / ball(rate)
 
 
 def _round_rate(mechanism: Mechanism) -> Fraction:

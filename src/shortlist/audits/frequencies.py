@@ -17,7 +17,7 @@ from shortlist.audits.laws import Histogram
 from shortlist.audits.sampling import draw_outputs
 from shortlist.audits.stated import Law, Output, state_law
 from shortlist.audits.statistics import LEAST_EXPECTED, bound_p_value
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import Threshold
 
@@ -96,7 +96,7 @@ def check_frequencies(
 def choose_design(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Design:
     """Choose the counts that need the fewest draws to tell the stated law from those that are 30 % off."""
     fitting = 1 if case.noisy else min(k, case.largest_k or k)
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         designs = [_make_design(case, each, fitting, relation, trials) for each in _list_histograms(case, relation)]
     return min(designs, key=lambda design: design.needed)
 

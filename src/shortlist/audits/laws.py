@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from flint import arb, arb_poly
 
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 
 Histogram = tuple[int, ...]
 Items = tuple[int, ...]
@@ -77,7 +77,7 @@ def set_losses(histogram: Histogram, sizes: Iterable[int]) -> list[int]:
 
 def exponential(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law ∝ e^(−rate · score)."""
-    weights = {score: exp_minus(rate * score) for score in set(scores)}
+    weights = {score: enclose_exp_minus(rate * score) for score in set(scores)}
     total = sum((weights[score] for score in scores), arb(0))
     chances = {score: weight / total for score, weight in weights.items()}
     return [chances[score] for score in scores]
@@ -85,7 +85,7 @@ def exponential(scores: Sequence[int], rate: Fraction) -> list[arb]:
 
 def permute_and_flip(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law of permute-and-flip, where each is accepted with probability e^(−rate · (score − smallest score))."""
-    decays = {score: exp_minus(rate * (score - min(scores))) for score in set(scores)}
+    decays = {score: enclose_exp_minus(rate * (score - min(scores))) for score in set(scores)}
     return flip_round([decays[score] for score in scores])
 
 
@@ -112,7 +112,7 @@ def exponential_round(decays: Sequence[arb]) -> list[arb]:
 
 def decay(rate: Fraction, loss: int) -> arb:
     """e^(−rate · loss)."""
-    return exp_minus(rate * loss)
+    return enclose_exp_minus(rate * loss)
 
 
 def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:

@@ -20,7 +20,7 @@ from shortlist.audits.privacy_loss import Pair
 from shortlist.audits.sampling import draw_outputs
 from shortlist.audits.stated import Output, state_law
 from shortlist.audits.statistics import bound_above, bound_below
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 
 FAILURE = 1e-9
@@ -94,7 +94,7 @@ def _find_power(case: Case, pair: Pair, half: int) -> str | None:
 def _state_both(case: Case, pair: Pair, stretch: Fraction) -> tuple[dict[Output, float], dict[Output, float]]:
     """The probability of each output here, and there."""
     mechanism = case.build(pair.k, pair.relation, stretch=stretch)
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         here, there = (state_law(mechanism, each, reach=_REACH) for each in (pair.here, pair.there))
         return {each: float(p.mid()) for each, p in here.items()}, {each: float(p.mid()) for each, p in there.items()}
 

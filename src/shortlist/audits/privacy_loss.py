@@ -16,7 +16,7 @@ from shortlist.audits.cases import Case
 from shortlist.audits.events import choose_event
 from shortlist.audits.laws import Histogram, neighbours, small_histograms
 from shortlist.audits.stated import Law, state_law
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.mechanisms import Threshold
 from shortlist.privacy import Guarantee
@@ -65,7 +65,7 @@ class Enumeration:
 
 def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> Enumeration:
     """Compare the exact laws on all pairs of neighbours of one relation, with d up to a number."""
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         worst, telling, best = _Worst(case, relation), None, -math.inf
         for pair in list_pairs(case, relation, largest_d):
             gain = worst.compare(pair)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 
 _PRECISION = 128
 _STEPS = 40
@@ -72,7 +72,7 @@ def _tail(successes: int, trials: int, p: float) -> arb:
 
     The terms of the binomial sum fall ever faster, so what is left is at most a geometric series.
     """
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         odds = arb(p) / (1 - arb(p))
         term = arb(math.comb(trials, successes)) * arb(p) ** successes * (1 - arb(p)) ** (trials - successes)
         total = arb(0)

@@ -21,8 +21,8 @@ _LOCK = RLock()
 
 
 @contextmanager
-def working_precision(bits: int) -> Iterator[None]:
-    """Compute balls with that many bits. The precision belongs to the process, so one thread at a time holds it."""
+def use_precision(bits: int) -> Iterator[None]:
+    """Compute balls with this many bits. The process has one precision only, so one thread at a time may set it."""
     with _LOCK, ctx.workprec(bits):
         yield
 
@@ -42,18 +42,18 @@ def ball(number: Fraction) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
-def exp_minus(x: Fraction) -> arb:
+def enclose_exp_minus(x: Fraction) -> arb:
     """Enclose e^(−x) at the working precision."""
     return (-ball(x)).exp()
 
 
-def shortfall(x: Fraction) -> arb:
+def enclose_shortfall(x: Fraction) -> arb:
     """Enclose 1 − e^(−x) at the working precision, without cancellation for small x."""
     return -(-ball(x)).expm1()
 
 
 class Splittable(Protocol):
-    """Something whose number can be enclosed more narrowly in smaller parts."""
+    """An object with a number. After the object is split, the number can be enclosed more narrowly."""
 
     def split(self) -> Sequence[Self] | None:
         """Return the smaller parts in order, or None if it cannot be split."""
@@ -82,7 +82,7 @@ def round_to_float(enclose: Callable[[], arb]) -> tuple[float, int]:
     """
     precision = 2 * _ACCURATE
     while True:
-        with working_precision(precision):
+        with use_precision(precision):
             enclosed = enclose()
         if enclosed.rel_accuracy_bits() >= _ACCURATE:
             break

@@ -1,6 +1,6 @@
 """Sources of random bits. Randomness enters the library here and nowhere else.
 
-A source has no distribution but that of uniform bytes. Other modules draw from it with other distributions.
+A source gives uniform bytes only. Other modules make other distributions from them.
 """
 
 from __future__ import annotations

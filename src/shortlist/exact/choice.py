@@ -17,7 +17,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import split_wide, working_precision
+from shortlist.exact.balls import split_wide, use_precision
 from shortlist.exact.uniform import Uniform
 
 
@@ -51,7 +51,7 @@ class Table:
                 and O in all, the border lies at (S + o)/(W + O), within O/W of S/W; and W is at least 3/4 of what was
                 computed. For e > 1/4, slack is above 1.
         """
-        sums, roundings = _running_sums(weights)
+        sums, roundings = _add_up(weights)
         self._borders = np.concatenate([[0.0], sums])
         # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate`.
         summed = error + 2.0**-52 * roundings
@@ -81,8 +81,8 @@ class Table:
     def locate_each_after(self, words: NDArray[np.uint64], firsts: IntArray) -> IntArray:
         """Locate many numbers, each along the cells from a first one on. The index is −1 where floats cannot decide.
 
-        A number U lies at the share f + U (1 − f) of all weight, where f is the share before its first cell. That is
-        known as well as f, so it is off by `slack` at most, and so is the border that it is compared with.
+        A number U lies at the share f + U (1 − f) of all weight, where f is the share before its first cell. Its
+        error is at most that of f, which is `slack`. The border that it is compared with has the same error.
         """
         total = self._borders[-1]
         before = self._borders[firsts]
@@ -105,8 +105,8 @@ class Table:
         return 2 * self.slack * len(self._borders)
 
 
-def _running_sums(weights: FloatArray) -> tuple[FloatArray, int]:
-    """Return running sums, and the largest number of roundings in one. For many weights m it is about 2√m."""
+def _add_up(weights: FloatArray) -> tuple[FloatArray, int]:
+    """Return running sums, and the largest number of roundings in one of them. For m weights it is about 2√m."""
     if len(weights) < _MANY:
         return np.cumsum(weights), len(weights)
     side = math.isqrt(len(weights))
@@ -124,7 +124,7 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             n is finite, and so is the expected number of rounds.
     """
     while True:
-        with working_precision(number.known + 64):
+        with use_precision(number.known + 64):
             cells, weights = _narrow(cells, number.known)
             hits = _find_possible_hits(number, weights)
             parts = cells[hits[0]].split()

@@ -13,7 +13,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, shortfall, working_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import powers
@@ -41,14 +41,14 @@ def flip(enclose: Callable[[], arb], bits: Bits, *, least: float = 0.0) -> bool:
 def flip_exp_each(numerators: list[int], denominator: int, bits: Bits) -> list[bool]:
     """For each x = numerator / denominator ≥ 0 return True with probability e^(−x), independently.
 
-    With j = ⌊x / s⌋ for a small step s, e^(−x) lies between e^(−sj) (1 − s) and e^(−sj), which floats know.
+    With j = ⌊x / s⌋ for a small step s, e^(−x) lies between e^(−sj) (1 − s) and e^(−sj). Floats give both.
 
     >>> from shortlist.exact.bits import SeededBits
     >>> flip_exp_each([0, 1, 200], 2, SeededBits(3))
     [True, True, False]
     """
     if len(numerators) <= _FEW:
-        return [flip(lambda x=Fraction(n, denominator): exp_minus(x), bits) for n in numerators]  # type: ignore[misc]
+        return [flip(lambda x=Fraction(n, denominator): enclose_exp_minus(x), bits) for n in numerators]  # type: ignore[misc]
     steps = np.array([min(n * _STEPS // denominator, _NATS * _STEPS) for n in numerators], dtype=np.int64)
     decided: list[bool] = _flip_each(steps, lambda i: Fraction(numerators[i], denominator), bits).tolist()
     return decided
@@ -75,7 +75,7 @@ def _flip_each(steps: IntArray, exact: Callable[[int], Fraction], bits: Bits) ->
     doubtful = np.flatnonzero(~heads & (numbers < upper * (1 + 2 / _STEPS) + _FLOAT_ERROR))
     for i in doubtful.tolist():
         x = exact(i)
-        heads[i] = _is_below(Uniform(bits, int(words[i])), lambda x=x: exp_minus(x))  # type: ignore[misc]
+        heads[i] = _is_below(Uniform(bits, int(words[i])), lambda x=x: enclose_exp_minus(x))  # type: ignore[misc]
     return heads
 
 
@@ -123,7 +123,7 @@ class _Powers:
     end: int
 
     def weight(self) -> arb:
-        return exp_minus(self.rate * self.start) * shortfall(self.rate * (self.end - self.start))
+        return enclose_exp_minus(self.rate * self.start) * enclose_shortfall(self.rate * (self.end - self.start))
 
     def split(self) -> tuple[_Powers, _Powers] | None:
         if self.end - self.start == 1:
@@ -138,7 +138,7 @@ def _is_below(number: Uniform, enclose: Callable[[], arb]) -> bool:
     Rounds  The n-th draw of 64 bits is undecided with probability O(2^(−64 n)), as the numbers must be that close.
     """
     while True:
-        with working_precision(number.known + 64):
+        with use_precision(number.known + 64):
             position, bound = number.ball(), enclose()
             if position < bound:
                 return True
@@ -154,7 +154,7 @@ def _invert(number: Uniform, rate: Fraction) -> int:
             with probability of the same order. About 1 + log₂(1/rate)/64 draws are expected.
     """
     while True:
-        with working_precision(number.known + 64):
+        with use_precision(number.known + 64):
             quotient = -(-number.ball()).log1p() / ball(rate)
             if quotient.is_finite() and (whole := quotient.floor().unique_fmpz()) is not None:
                 return int(whole)

@@ -19,7 +19,7 @@ from flint import arb, ctx
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
-from shortlist.exact.logarithms import hazards
+from shortlist.exact.logarithms import compute_hazards
 from shortlist.exact.scaled import Scaled
 from shortlist.exact.uniform import Uniform, draw_below_each, draw_words
 
@@ -62,7 +62,7 @@ class Crossings:
         # If p is off by e of itself, and p ≤ 1/2, −ln(1 − p) is off by 3e/2 of itself at most.
         error = 1.5 * chances.error + 2.0**-52 * _HAZARD_ROUNDINGS
         omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
-        return cls(sizes, hazards(chances.align(0)), error=error, omitted=omitted, all_groups=all_groups)
+        return cls(sizes, compute_hazards(chances.align(0)), error=error, omitted=omitted, all_groups=all_groups)
 
     def draw(self, bits: Bits) -> list[tuple[int, int]]:
         """Draw the events that happen, as a group and an index inside the group."""
@@ -74,7 +74,7 @@ class Crossings:
         number = Uniform(bits)
         count = self._numbers.locate(number)
         if count is None:
-            count = quantile(number, self._poisson_cells()).first
+            count = quantile(number, self._list_poisson_cells()).first
         if not count:
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing
@@ -85,7 +85,7 @@ class Crossings:
         words = draw_words(n, bits)
         counts = self._numbers.locate_each(words)
         for i in np.flatnonzero(counts < 0).tolist():
-            counts[i] = quantile(Uniform(bits, int(words[i])), self._poisson_cells()).first
+            counts[i] = quantile(Uniform(bits, int(words[i])), self._list_poisson_cells()).first
         draws = np.repeat(np.arange(n), counts)
         if not len(draws):
             return draws, draws, draws
@@ -121,7 +121,7 @@ class Crossings:
             self._hazards[ctx.prec] = sum(terms, arb(0))
         return self._hazards[ctx.prec]
 
-    def _poisson_cells(self) -> Sequence[PoissonCell]:
+    def _list_poisson_cells(self) -> Sequence[PoissonCell]:
         last = self._numbers.size
         single = [PoissonCell(total=self._enclose_total, first=n, rest=False) for n in range(last)]
         return [*single, PoissonCell(total=self._enclose_total, first=last, rest=True)]

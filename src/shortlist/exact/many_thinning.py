@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.logarithms import LOG_ERROR, negative_logs
+from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 
 Words = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
@@ -23,7 +23,7 @@ POWERS = 6
 """How many of the sums p_m are used: the J above."""
 _TERMS = 24
 _MARGIN = 2.0**-36
-"""More than the relative error of the bounds: 200 roundings, and a logarithm that is multiplied by 2^5 at most."""
+"""Larger than the relative error of the bounds: 200 roundings, and a logarithm that is multiplied by 2^5 at most."""
 
 
 def accept_each_by_integers(heights: Words, coins: Words, magnitudes: IntArray) -> Mask:
@@ -49,18 +49,18 @@ def accept_each_by_sums(
 
     Proof   Both bounds of S grow with x* and with every p_m, so the ends of their intervals suffice. For the lower
             bound, the inequality above holds for every smaller r as well. The bounds are sums and products of positive
-            numbers. They are moved outwards by more than they are off.
+            numbers. They are moved outwards by more than their error.
     """
     low, high, rest = _bound_thresholds(coins, decays, decay_error)
     ratio = np.minimum(below[-1] / above[-2], 1.0) * (1 - _MARGIN)
     least = _sum_powers(below[:-1], low) + below[-1] * _bound_tail(ratio, low)
     small = rest < 2.0**-100
-    logs = negative_logs(np.where(small, 1.0, rest))
+    logs = compute_negative_logs(np.where(small, 1.0, rest))
     tail = np.maximum(logs - _sum_powers(np.ones((POWERS - 1, 1)), high), 0.0)
     most = np.where(small, np.inf, _sum_powers(above[:-1], high) + above[-1] * (tail + _MARGIN))
     known = heights > 0
     lows = heights.astype(np.float64) * 2.0**-64
-    targets = negative_logs(np.where(known, np.minimum(lows, 1.0), 0.5))
+    targets = compute_negative_logs(np.where(known, np.minimum(lows, 1.0), 0.5))
     # U may be larger than its leading bits say by 2^-64, so −ln U may be smaller by 2^-64 / u.
     slack = _MARGIN + np.where(known, 2.0**-62 / np.maximum(lows, 2.0**-64), np.inf)
     sure, never = least * (1 - _MARGIN) > targets + _MARGIN, most * (1 + _MARGIN) < targets - slack
@@ -99,7 +99,7 @@ def _bound_tail(ratio: FloatArray, x: FloatArray) -> FloatArray:
         terms = terms * y + 1 / m
     terms = terms * _power(x)
     large = np.flatnonzero(y > 0.5)
-    logs = negative_logs(1 - y[large] + 2.0**-50) - LOG_ERROR
+    logs = compute_negative_logs(1 - y[large] + 2.0**-50) - LOG_ERROR
     tails = logs - _sum_powers(np.ones((POWERS - 1, 1)), y[large]) - LOG_ERROR
     terms[large] = np.maximum(terms[large], tails / _power(ratio[large]))
     return terms

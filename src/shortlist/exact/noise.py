@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb, ctx
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, round_to_float, shortfall, working_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_to_float, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip, flip_exp_array, flip_exp_each
 from shortlist.exact.scaled import Scaled, powers
@@ -107,13 +107,13 @@ class DiscreteLaplace:
 
     def enclose_tail(self, least: int) -> arb:
         """Enclose P(noise ≥ least) = e^(−least/b) / (1 + e^(−1/b))."""
-        return exp_minus(least / self.b) / (1 + exp_minus(self._rate))
+        return enclose_exp_minus(least / self.b) / (1 + enclose_exp_minus(self._rate))
 
     def enclose_difference(self, least: int) -> arb:
         """Enclose P(Z − Z′ ≥ n), which sums ((1−q)/(1+q))² q^n (n + (1+q²)/(1−q²)), where q = e^(−1/b)."""
-        q, p = exp_minus(self._rate), shortfall(self._rate)
+        q, p = enclose_exp_minus(self._rate), enclose_shortfall(self._rate)
         odds = (1 + q**2) / (p * (1 + q))
-        return exp_minus(least / self.b) * (p * (least + odds) + q) / (1 + q) ** 2
+        return enclose_exp_minus(least / self.b) * (p * (least + odds) + q) / (1 + q) ** 2
 
     def tails(self, least: IntArray) -> Scaled:
         """Compute P(noise ≥ a) for rising integers as floats with a proven error."""
@@ -126,7 +126,7 @@ class DiscreteLaplace:
     @cached_property
     def _first_tail(self) -> Scaled:
         """The chance 1 / (1 + e^(−1/b)) that noise is 0 or more."""
-        return _scale([round_to_float(lambda: 1 / (1 + exp_minus(self._rate)))], 2)
+        return _scale([round_to_float(lambda: 1 / (1 + enclose_exp_minus(self._rate)))], 2)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,8 @@ class DiscreteGaussian:
 
         With τ the larger of a and ⌊σ⌋ + 1, e^(−x²/2σ²) = e^(τ²/2σ²) e^(−τx/σ²) e^(−(x−τ)²/2σ²). The second factor is a
         geometric law of rate r = τ/σ² from a on. The third is a coin. The weights e^(−ri) sum to 1/(1 − e^(−r)). The
-        tail p has the larger 1 + 1/r in its place. A second coin corrects this. It shows heads with 3/4 or more.
+        tail p has the larger 1 + 1/r in its place. A second coin corrects this. It shows heads with a
+        probability of 3/4 or more.
         """
         tangents = [max(least, self._floor + 1) for least in leasts]
         rates = [tangent / self.variance for tangent in tangents]
@@ -207,11 +208,11 @@ class DiscreteGaussian:
         """Enclose p(least) = e^(τ²/2σ² − τ least/σ²) (1 + σ²/τ) / Θ, which is at least P(noise ≥ least)."""
         tangent = max(least, self._floor + 1)
         exponent = (least - Fraction(tangent, 2)) * tangent / self.variance
-        return exp_minus(exponent) * ball(1 + self.variance / tangent) / self._enclose_total()
+        return enclose_exp_minus(exponent) * ball(1 + self.variance / tangent) / self._enclose_total()
 
     def enclose_difference(self, least: int) -> arb:
         """Enclose e^(−n²/4σ²). It is at least P(Z − Z′ ≥ n), as E e^(tZ) ≤ e^(t²σ²/2)."""
-        return exp_minus(least**2 / (4 * self.variance))
+        return enclose_exp_minus(least**2 / (4 * self.variance))
 
     def tails(self, least: IntArray) -> Scaled:
         """Compute p for rising integers as floats with a proven error.
@@ -276,7 +277,7 @@ def _search(chance: Callable[[int], arb], failure: Fraction) -> int:
 
     Rounds  The probability falls to 0, so doubling ends. Halving an interval of integers ends, too.
     """
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         low, high = -1, 0
         while not chance(high) <= ball(failure):
             low, high = high, 2 * high + 1
@@ -288,7 +289,7 @@ def _search(chance: Callable[[int], arb], failure: Fraction) -> int:
 
 def _enclose_coin(rate: Fraction) -> arb:
     """Enclose r / ((1 − e^(−r)) (1 + r)). It is least near r = 1.8, where it is 0.77."""
-    return ball(rate / (1 + rate)) / shortfall(rate)
+    return ball(rate / (1 + rate)) / enclose_shortfall(rate)
 
 
 def _scale(numbers: list[tuple[float, int]], roundings: int) -> Scaled:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.logarithms import LOG_ERROR, negative_logs
+from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
-"""More than the relative error of the bounds: fewer than 100 roundings."""
+"""Larger than the relative error of the bounds: fewer than 100 roundings."""
 _HALF = 0.5
 _DOUBLINGS = 4
 _TERMS = 2**_DOUBLINGS
@@ -26,7 +26,7 @@ def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
     """
     numbers = words.astype(np.float64) * _UNIT
     known = numbers > 0
-    logs = negative_logs(np.where(known, np.minimum(numbers, 1.0), 0.5))
+    logs = compute_negative_logs(np.where(known, np.minimum(numbers, 1.0), 0.5))
     slack = np.where(known, LOG_ERROR + 2 * _UNIT / np.maximum(numbers, _UNIT), np.inf)
     return (logs - slack).tolist(), np.where(known, logs + LOG_ERROR, np.inf).tolist()
 
@@ -54,7 +54,7 @@ def accept_by_power_sums(
 
     Proof   x* = A / (A + B) with A = 1 − V and B = (1 − c) V, and S(x) = Σ_m p_m x^m / m grows with x and with each
             p_m. For m ≥ J, p_J r^(m−J) ≤ p_m ≤ p_J with r = p_J / p_(J−1) or less (many_thinning.py). The bounds are
-            sums and products of positive numbers. They are moved outwards by more than they are off.
+            sums and products of positive numbers. They are moved outwards by more than their error.
     """
     low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
     ratio = min(1.0, sums[-1] / sums[-2] * (1 - 3 * error))
@@ -82,13 +82,13 @@ def accept_by_logs(
     """
     low, high = _bound_threshold(coin, decay, error), _bound_threshold_above(coin, decay, error)
     rounded, members = 2.0**-52 * (len(left) + 4), float(left.sum())
-    logs = negative_logs(np.minimum(1 - decays * ((1 - error) * low) + 2.0**-50, 1.0))
+    logs = compute_negative_logs(np.minimum(1 - decays * ((1 - error) * low) + 2.0**-50, 1.0))
     if float((left * logs).sum()) * (1 - rounded) - members * LOG_ERROR > most:
         return True
     rest = 1 - np.minimum(decays * (1 + error), 1.0) * high - 2.0**-50
     if float(rest.min()) <= 2.0**-50:
         return None
-    above = float((left * negative_logs(rest)).sum()) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
+    above = float((left * compute_negative_logs(rest)).sum()) * (1 + rounded) + members * LOG_ERROR + 2 * omitted
     return False if above < least else None
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus, round_to_float
+from shortlist.exact.balls import enclose_exp_minus, round_to_float
 
 _TABLE_BITS, _LARGE = 10, 40
 
@@ -125,7 +125,7 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
 @lru_cache(maxsize=4096)
 def power(rate: Fraction, n: int) -> tuple[float, int]:
     """Compute e^(−rate · n) as mantissa and exponent, at most two roundings off."""
-    return round_to_float(lambda: exp_minus(rate * n))
+    return round_to_float(lambda: enclose_exp_minus(rate * n))
 
 
 @lru_cache(maxsize=256)

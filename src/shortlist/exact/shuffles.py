@@ -38,13 +38,13 @@ def draw_distinct_below(bounds: IntArray, bits: Bits) -> IntArray:
     return np.array(drawn)
 
 
-def distinct_below_each(bounds: IntArray, bits: Bits) -> IntArray:
+def draw_distinct_below_each(bounds: IntArray, bits: Bits) -> IntArray:
     """Draw distinct integers in each row, the j-th uniform among those in [0, bounds[row, j]) not drawn yet.
 
     In each row the bounds must not fall, and bounds[row, j] > j. Rows are independent.
 
     >>> from shortlist.exact.bits import SeededBits
-    >>> drawn = distinct_below_each(np.full((1000, 5), 5), SeededBits(1))
+    >>> drawn = draw_distinct_below_each(np.full((1000, 5), 5), SeededBits(1))
     >>> bool((np.sort(drawn) == np.arange(5)).all())
     True
     """
@@ -53,7 +53,7 @@ def distinct_below_each(bounds: IntArray, bits: Bits) -> IntArray:
 
 def permute_each(rows: int, length: int, bits: Bits) -> IntArray:
     """Draw uniform permutations of 0, …, length − 1, a row for each."""
-    return distinct_below_each(np.full((rows, length), length), bits)
+    return draw_distinct_below_each(np.full((rows, length), length), bits)
 
 
 def _draw_places(bounds: IntArray, bits: Bits) -> IntArray:

@@ -30,12 +30,12 @@ from typing import Protocol, Self, TypeVar
 
 from flint import arb
 
-from shortlist.exact.balls import exp_minus, split_wide, working_precision
+from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
 from shortlist.exact.uniform import Uniform
 
 
 class Crowd(Protocol):
-    """Candidates with about the same score. It may consist of smaller crowds."""
+    """A group of candidates with about the same score. It may consist of smaller crowds."""
 
     @property
     def members(self) -> int:
@@ -70,7 +70,7 @@ def accept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, secon
     Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m ≤ p_2 for m ≥ 2: the upper bound. Under weights
             c_i / p_1, p_(m+1) / p_1 is the mean of c^m, by Jensen at least r^m, so p_m ≥ p_1 r^(m−1): the lower.
     """
-    with working_precision(coin.known + 64):
+    with use_precision(coin.known + 64):
         chance = coin.ball()
         threshold = (1 - chance) / (1 - decay * chance)
         target = -height.ball().log()
@@ -92,9 +92,9 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
             over n is finite, and so is the expected number of rounds.
     """
     while True:
-        with working_precision(coin.known + 64):
+        with use_precision(coin.known + 64):
             chance = coin.ball()
-            threshold = (1 - chance) / (1 - exp_minus(x) * chance)
+            threshold = (1 - chance) / (1 - enclose_exp_minus(x) * chance)
             target = -height.ball().log()
             terms = [_enclose_term(crowd, threshold) for crowd in crowds]
             total = sum(terms, arb(0))

@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from shortlist.errors import ParameterError
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.composition import strongest_rho
+from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Real, quote, read_positive, read_rational, write_rounded_up
-from shortlist.privacy.zcdp import rho_from
+from shortlist.privacy.zcdp import find_rho
 
 
 class Accounting(StrEnum):
@@ -80,7 +80,7 @@ class Budget:
             guarantee=Guarantee(epsilon=limit, delta=allowed, neighbours=Neighbours.read(neighbours), unit=unit),
             accounting=chosen,
             basic_delta=None if chosen is Accounting.ZCDP else allowed * share,
-            rho=None if chosen is Accounting.BASIC else rho_from(limit, allowed * (1 - share)),
+            rho=None if chosen is Accounting.BASIC else find_rho(limit, allowed * (1 - share)),
         )
 
     def check(self, guarantee: Guarantee) -> None:
@@ -104,7 +104,7 @@ class Budget:
             )
         if not guarantee.epsilon or guarantee.rho == 0:
             raise ParameterError("{epsilon} must be above 0 to be charged")
-        if self.accounting is Accounting.ZCDP and strongest_rho(guarantee) is None:
+        if self.accounting is Accounting.ZCDP and find_strongest_rho(guarantee) is None:
             raise ParameterError(
                 "{mechanism} must have a rho for a ledger with zcdp accounting",
                 "this one has a delta and no rho",
@@ -161,7 +161,7 @@ class Budget:
         return min(times, int(delta // guarantee.delta)) if guarantee.delta else times
 
     def _afford_zcdp(self, spent: Amount, guarantee: Guarantee) -> int:
-        each, left = strongest_rho(guarantee), self._subtract_rho(spent)
+        each, left = find_strongest_rho(guarantee), self._subtract_rho(spent)
         return 0 if each is None or left < 0 else int(left // each)
 
     def _subtract_basic(self, spent: Amount) -> tuple[Fraction, Fraction]:
@@ -184,7 +184,7 @@ def add_up(charges: Iterable[tuple[Guarantee, int]]) -> Amount:
     for guarantee, times in charges:
         epsilon += guarantee.epsilon * times
         delta += guarantee.delta * times
-        each = strongest_rho(guarantee)
+        each = find_strongest_rho(guarantee)
         known = known and each is not None
         rho += (each or 0) * times
     return Amount(epsilon=epsilon, delta=delta, rho=rho if known else None)

@@ -27,7 +27,7 @@ from shortlist.ledger.rows import (
 from shortlist.mechanisms import Mechanism
 from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
-from shortlist.privacy.composition import strongest_rho
+from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Real, quote
 from shortlist.release.release import Release
 
@@ -246,7 +246,7 @@ class Ledger:
             return
         delta, share = self.budget.guarantee.delta, self.budget.basic_delta or Fraction(0)
         # With both accountings, a share of delta is kept for zCDP, which needs a rho.
-        shared = self.budget.rho is not None and strongest_rho(guarantee) is None
+        shared = self.budget.rho is not None and find_strongest_rho(guarantee) is None
         pair = _SMALLER_SHARE if shared and spent.delta + guarantee.delta > share else _SMALLER_PAIR
         hint = _SMALLER if not guarantee.delta else pair if delta else _NO_DELTA
         raise BudgetError(

@@ -96,7 +96,7 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
 
 
 def _list_parameters() -> set[str]:
-    """All parameters of all mechanisms. This imports every mechanism, so it is for errors only."""
+    """List all parameters of all mechanisms. This imports every mechanism, so it is for errors only."""
     return {field.name for kind in MECHANISMS.values() for field in fields(kind)}
 
 

@@ -86,7 +86,7 @@ class ErrorBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """How wrong a list is on the data that it was drawn from, as far as a noisy look at them tells.
+    """An estimate, with noise, of how wrong a list is on the data that it was drawn from.
 
     `estimate` says, in votes, how wrong the list is. Its noise is at most `margin` with the probability of the
     bound; records of earlier versions have none. The `bound` follows from the estimate.

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from flint import arb, fmpq
 
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 
 
 def ceil_log(number: Fraction, rate: Fraction) -> int:
@@ -21,7 +21,7 @@ def ceil_log(number: Fraction, rate: Fraction) -> int:
         return 0
     precision = 64
     while True:
-        with working_precision(precision):
+        with use_precision(precision):
             logarithm = arb(fmpq(number.numerator, number.denominator)).log()
             whole = (logarithm * fmpq(rate.denominator, rate.numerator)).ceil().unique_fmpz()
         if whole is not None:
@@ -32,8 +32,8 @@ def ceil_log(number: Fraction, rate: Fraction) -> int:
 def bound_loss(candidates: int, rate: Fraction, failure: Fraction) -> int:
     """Find the smallest B with candidates · e^(−rate · (B + 1)) ≤ failure.
 
-    It bounds a whole number, the loss, that is t or more with a probability of at most candidates · e^(−rate · t). Such
-    a loss is above B with a probability of at most `failure`.
+    The loss is a whole number. It is t or more with a probability of at most candidates · e^(−rate · t). So it is above
+    B with a probability of at most `failure`.
 
     >>> bound_loss(1000, Fraction(1, 2), Fraction(1, 20))
     19

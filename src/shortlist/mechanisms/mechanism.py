@@ -24,8 +24,8 @@ UNORDERED_BOUND = (
 )
 """The bound of an ordered list, restated for its set of items.
 
-The first j items of the list all have at most so many votes fewer than the true item at place j. So has the j-th of the
-listed items after sorting: at least j of them have as many votes.
+Each of the first j items of the list has at most `bound` votes fewer than the true item at place j. So at least j of
+the listed items have this many votes. The j-th of them after sorting has this many, too.
 """
 
 
@@ -105,9 +105,9 @@ class Mechanism(ABC):
         proven.
         """
         failure = 1 - read_probability(confidence, name="confidence")
-        return None if self.k > d else self._error_bound(d, failure)
+        return None if self.k > d else self._find_error_bound(d, failure)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         """Find a bound that is exceeded with a probability of at most `failure`, or None if no bound is proven."""
         return None
 

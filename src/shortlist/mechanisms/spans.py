@@ -11,7 +11,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus, round_to_float, shortfall
+from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.scaled import Scaled, powers
@@ -32,8 +32,8 @@ class Span:
 
     def weight(self) -> arb:
         """Enclose the weight."""
-        length = arb(1) if self.end is None else shortfall(self.rate * (self.end - self.start))
-        return exp_minus(self.rate * self.start) * length
+        length = arb(1) if self.end is None else enclose_shortfall(self.rate * (self.end - self.start))
+        return enclose_exp_minus(self.rate * self.start) * length
 
     def split(self) -> None:
         """Return None: there are no smaller parts."""
@@ -76,16 +76,16 @@ def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
     return np.asarray(losses, dtype=np.float64) * (float(rate) * BITS_PER_NAT)
 
 
-def lengths(rate: Fraction, widths: IntArray) -> Scaled:
+def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
     """Compute 1 − q^width for every width."""
     if (widths == widths[0]).all():
-        mantissa, exponent = _length(rate, int(widths[0]))
+        mantissa, exponent = _compute_length(rate, int(widths[0]))
         return Scaled(mantissa=np.full(len(widths), mantissa), exponent=np.full(len(widths), exponent), roundings=2)
     distinct, index = np.unique(widths, return_inverse=True)
-    mantissas, exponents = np.array([_length(rate, width) for width in distinct.tolist()]).T
+    mantissas, exponents = np.array([_compute_length(rate, width) for width in distinct.tolist()]).T
     return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
 
 
 @lru_cache(maxsize=4096)
-def _length(rate: Fraction, width: int) -> tuple[float, int]:
-    return round_to_float(lambda: shortfall(rate * width))
+def _compute_length(rate: Fraction, width: int) -> tuple[float, int]:
+    return round_to_float(lambda: enclose_shortfall(rate * width))

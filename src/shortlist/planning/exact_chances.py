@@ -9,7 +9,7 @@ import math
 
 from flint import arb
 
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.mechanisms import CDPPeel, FastJoint, Joint, Mechanism, Subset
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Prepared
@@ -26,7 +26,7 @@ def compute_exact_chance(mechanism: Mechanism, prepared: Prepared) -> float | No
     Subset                    the number of sets with the true counts, over the like sum over all sets.
     CDP-Peel                  the product over rounds of the share of the best items in the weight of all that are left.
     """
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         if isinstance(mechanism, Joint | FastJoint) and isinstance(prepared, Mixture):
             return float((arb(prepared.best_number) / prepared.total()).mid())
         if isinstance(mechanism, Subset) and isinstance(prepared, SetMixture) and mechanism.at_least is None:

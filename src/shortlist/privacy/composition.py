@@ -14,7 +14,7 @@ from shortlist.errors import ParameterError
 from shortlist.near_names import suggest_names
 from shortlist.privacy.guarantee import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, write_rounded_up
-from shortlist.privacy.zcdp import epsilon_from, rho_of_pure
+from shortlist.privacy.zcdp import find_epsilon, find_rho_of_pure
 
 _MOST_SPLITS = 64
 
@@ -38,7 +38,7 @@ def compose(
     the second by their epsilon and delta. The split with the smallest epsilon is stated, rounded up.
 
     Claim  Let R be the sum of the rhos of the first part, E and D the sums of the epsilons and deltas of the second,
-           and δ > D. All releases together are (E + ε(R, δ − D), δ)-DP, where ε(ρ, δ) is `epsilon_from`.
+           and δ > D. All releases together are (E + ε(R, δ − D), δ)-DP, where ε(ρ, δ) is `find_epsilon`.
     Proof  composition.proof.md. In short: a δ is a coin that shows heads with probability δ, for all data. If no coin
            shows heads, the Rényi divergence of order α of all releases is at most E + Rα, which the conversion of
            `zcdp.py` turns into (E + ε(R, δ − D), δ − D)-DP. The coins add D. If the first part is empty, this is basic
@@ -60,10 +60,10 @@ def compose(
     for first in _propose_parts(parts):
         remaining = allowed - (total - first.delta)
         if remaining > 0:
-            epsilon = epsilon_from(first.rho, remaining) + (basic.epsilon - first.epsilon)
+            epsilon = find_epsilon(first.rho, remaining) + (basic.epsilon - first.epsilon)
             stated.append(replace(basic, epsilon=epsilon, delta=allowed))
     if not stated:
-        least = sum(part.delta for part in parts if strongest_rho(part) is None)
+        least = sum(part.delta for part in parts if find_strongest_rho(part) is None)
         raise ParameterError(
             "{delta} must be above {least}, the sum of the deltas of the guarantees without a rho",
             "not {value}",
@@ -97,7 +97,7 @@ def _read_one(given: object) -> Guarantee:
 
 def _sum(parts: list[Guarantee]) -> Guarantee:
     """Basic composition."""
-    rhos = [rho for part in parts if (rho := strongest_rho(part)) is not None]
+    rhos = [rho for part in parts if (rho := find_strongest_rho(part)) is not None]
     return replace(
         parts[0],
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
@@ -117,13 +117,13 @@ class _Sums(NamedTuple):
 def _propose_parts(parts: list[Guarantee]) -> Iterator[_Sums]:
     """Propose first parts of a split: the guarantees that gain most by their rho.
 
-    epsilon_from is concave in rho, so equal guarantees stay together. Where delta is scarce, guarantees with a delta go
+    find_epsilon is concave in rho, so equal guarantees stay together. Where delta is scarce, guarantees with a delta go
     to the first part before those without.
     """
     able = [
         _Sums(times * rho, times * part.epsilon, times * part.delta)
         for part, times in Counter(parts).items()
-        if (rho := strongest_rho(part)) is not None
+        if (rho := find_strongest_rho(part)) is not None
     ]
     sizes = {round(step * len(able) / _MOST_SPLITS) for step in range(1, _MOST_SPLITS + 1)}
     for order in (_rho_per_epsilon, lambda each: (each.delta == 0, _rho_per_epsilon(each))):
@@ -135,13 +135,13 @@ def _rho_per_epsilon(each: _Sums) -> Fraction:
     return each.rho / each.epsilon if each.epsilon else Fraction(0)
 
 
-def strongest_rho(guarantee: Guarantee) -> Fraction | None:
+def find_strongest_rho(guarantee: Guarantee) -> Fraction | None:
     """Find the smallest rho that is known: the stated one, or the one that a pure guarantee implies.
 
-    >>> strongest_rho(Guarantee(epsilon=2, rho="1/2")), strongest_rho(Guarantee(epsilon=1, delta="1e-6"))
+    >>> find_strongest_rho(Guarantee(epsilon=2, rho="1/2")), find_strongest_rho(Guarantee(epsilon=1, delta="1e-6"))
     (Fraction(1, 2), None)
     """
     if guarantee.delta:
         return guarantee.rho
-    implied = rho_of_pure(guarantee.epsilon)
+    implied = find_rho_of_pure(guarantee.epsilon)
     return implied if guarantee.rho is None else min(guarantee.rho, implied)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from flint import arb
 
 from shortlist.errors import MissingExtraError, ParameterError
-from shortlist.exact.balls import ball, working_precision
-from shortlist.privacy.composition import strongest_rho
+from shortlist.exact.balls import ball, use_precision
+from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.guarantee import Guarantee, Neighbours
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -24,7 +24,7 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
     """Describe a guarantee as an event of `dp_accounting`, so that its accountants can add it to others.
 
     Claim  Any release with the guarantee has a privacy loss that the event bounds, at every order of Rényi.
-    Proof  A zCDP event with the ρ of the guarantee is the definition of ρ-zCDP; `rho_of_pure` is the ρ that every
+    Proof  A zCDP event with the ρ of the guarantee is the definition of ρ-zCDP; `find_rho_of_pure` is the ρ that every
            ε-DP release has. Where a replace guarantee has no smaller ρ, the event is randomised response between two
            answers: on two neighbours, every ε-DP mechanism is a post-processing of it (Kairouz, Oh and Viswanath
            2015). The library takes that event for replacement only. Floats are rounded to the side of more loss.
@@ -36,13 +36,17 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
         import dp_accounting
     except ImportError:
         raise MissingExtraError("accounting", purpose="an event of dp-accounting") from None
-    rho = strongest_rho(guarantee)
+    rho = find_strongest_rho(guarantee)
     if rho is None:
         raise ParameterError(
             "{guarantee} must have a rho, or no delta",
             "dp-accounting has no event for an epsilon with a delta alone",
         )
-    if guarantee.neighbours is Neighbours.REPLACE and not guarantee.delta and rho == rho_of_pure(guarantee.epsilon):
+    if (
+        guarantee.neighbours is Neighbours.REPLACE
+        and not guarantee.delta
+        and rho == find_rho_of_pure(guarantee.epsilon)
+    ):
         noise = _float_below(_response_noise(guarantee.epsilon))
         return dp_accounting.RandomizedResponseDpEvent(noise_parameter=noise, num_buckets=2)
     return dp_accounting.ZCDpEvent(rho=_float_above(rho))
@@ -50,7 +54,7 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
 
 def _response_noise(epsilon: Fraction) -> Fraction:
     """Bound 2/(1 + e^ε) from below: how often randomised response answers at random."""
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return _exact((2 / (1 + ball(epsilon).exp())).lower())
 
 

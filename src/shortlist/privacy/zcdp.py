@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from flint import arb
 
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 
 _DIGITS = 9
 _PRECISION = 256
@@ -24,47 +24,47 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @lru_cache(maxsize=256)
-def rho_of_pure(epsilon: Fraction) -> Fraction:
+def find_rho_of_pure(epsilon: Fraction) -> Fraction:
     """Find the smallest rho, rounded up, such that every ε-DP mechanism is ρ-zCDP: ε tanh(ε/2).
 
-    >>> float(rho_of_pure(Fraction(1)))
+    >>> float(find_rho_of_pure(Fraction(1)))
     0.462117158
     """
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         bound = round_up(ball(epsilon) * (ball(epsilon) / 2).tanh())
     # tanh x < x and tanh x < 1. For very small or large ε, one of these is the smaller bound after rounding.
     return min(bound, epsilon**2 / 2, epsilon)
 
 
 @lru_cache(maxsize=256)
-def epsilon_from(rho: Fraction, delta: Fraction) -> Fraction:
+def find_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """Find an epsilon, rounded up, such that ρ-zCDP implies (ε, δ)-DP.
 
-    >>> float(epsilon_from(Fraction(1, 8), Fraction(1, 10**6)))
+    >>> float(find_epsilon(Fraction(1, 8), Fraction(1, 10**6)))
     2.41909318
     """
-    log_delta, slope = log_of(delta), float(min(rho, _LARGE))
+    log_delta, slope = compute_log(delta), float(min(rho, _LARGE))
     excess = _minimise(lambda a: slope * (1 + a) - _compute_saving(a, log_delta))
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return round_up(ball(rho) * (1 + ball(excess)) - _enclose_saving(excess, delta))
 
 
 @lru_cache(maxsize=256)
-def rho_from(epsilon: Fraction, delta: Fraction) -> Fraction:
+def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Find a rho, rounded down, such that ρ-zCDP implies (ε, δ)-DP.
 
-    >>> float(rho_from(Fraction(1), Fraction(1, 10**6)))
+    >>> float(find_rho(Fraction(1), Fraction(1, 10**6)))
     0.0243559703
     """
     excess = find_excess_order(epsilon, delta)
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return round_down((ball(epsilon) + _enclose_saving(excess, delta)) / (1 + ball(excess)))
 
 
 @lru_cache(maxsize=256)
 def find_excess_order(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Find α − 1 for the Rényi order α with which `rho_from` proves its rho."""
-    log_delta, spent = log_of(delta), float(min(epsilon, _LARGE))
+    """Find α − 1 for the Rényi order α with which `find_rho` proves its rho."""
+    log_delta, spent = compute_log(delta), float(min(epsilon, _LARGE))
     return _minimise(lambda a: -(spent + _compute_saving(a, log_delta)) / (1 + a))
 
 
@@ -116,7 +116,7 @@ def _minimise(objective: Callable[[float], float]) -> Fraction:
     return Fraction(math.exp(low))
 
 
-def log_of(number: Fraction | float) -> float:
+def compute_log(number: Fraction | float) -> float:
     """Compute ln of a number whose parts may be beyond the range of floats. For 0 return a very small number."""
     exact = Fraction(number)
     if Fraction(1, 2) < exact < 2:

@@ -26,7 +26,7 @@ from shortlist import (
 )
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.assess.assess import Assess, check_assessed, find_spread, find_tail
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
 
 RELATIONS = {"add-remove": 1, "replace": 2}
@@ -105,7 +105,7 @@ def test_no_neighbour_is_told_apart(relation):
             within = not any(ratio > ball(assess.epsilon) + arb(2) ** -60 for ratio in ratios)
         assert within == private
     assert assess.guarantee.epsilon == Fraction(7, 10)
-    assert assess.guarantee.rho == rho_of_pure(Fraction(7, 10))
+    assert assess.guarantee.rho == find_rho_of_pure(Fraction(7, 10))
 
 
 def test_the_noise_follows_its_law_and_no_other():

@@ -34,7 +34,7 @@ from shortlist.mechanisms.auto import auto, scores
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, SetScore
 from shortlist.mechanisms.joint import blocks
 from shortlist.mechanisms.subset import grid
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
 
 
@@ -225,7 +225,7 @@ def test_balls_accept_what_floats_accept(counts, monkeypatch):
 
     def answers():
         prepared = mechanism.prepare(Profile.of(counts))
-        return [prepared._accepts(seed % 3, Uniform(SeededBits(seed))) for seed in range(18)]
+        return [prepared._accept(seed % 3, Uniform(SeededBits(seed))) for seed in range(18)]
 
     wanted = answers()
     for kind in (ListScore, SetScore, RoundScore):
@@ -265,7 +265,7 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     histogram = (9, 6, 5, 2, 0)
     noisy = mechanism.candidates["noisy-counts"]
     assert noisy.epsilon == Fraction(57, 20)
-    assert mechanism.guarantee.rho == rho_of_pure(Fraction(3, 20)) + max(
+    assert mechanism.guarantee.rho == find_rho_of_pure(Fraction(3, 20)) + max(
         each.guarantee.rho for each in mechanism.candidates.values()
     )
     assert mechanism.guarantee.delta == noisy.guarantee.delta
@@ -331,7 +331,7 @@ def test_the_guarantee_is_fixed_beforehand():
     pure = Auto(k=10, epsilon=1)
     largest = max(each.guarantee.rho for each in pure.candidates.values())
     assert (pure.guarantee.epsilon, pure.guarantee.delta) == (1, 0)
-    assert pure.guarantee.rho == rho_of_pure(Fraction(1, 20)) + largest
+    assert pure.guarantee.rho == find_rho_of_pure(Fraction(1, 20)) + largest
     mixed = Auto(k=100, epsilon=1, delta="1e-6")
     assert (mixed.guarantee.epsilon, mixed.guarantee.delta) == (1, Fraction(1, 10**6))
     assert all(each.epsilon == Fraction(19, 20) for each in mixed.candidates.values())

@@ -17,7 +17,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
 from shortlist.mechanisms.counts import many
 from shortlist.mechanisms.counts.many import NoisyDraws
-from shortlist.privacy.zcdp import rho_from, rho_of_pure
+from shortlist.privacy.zcdp import find_rho, find_rho_of_pure
 from shortlist.profile import Profile
 
 SMALL = [h for h in small_histograms() if len(h) <= 3]
@@ -94,7 +94,7 @@ class TestGaussianNoisyCounts(TestPureNoisyCounts):
         return NoisyCounts(k=k, epsilon=epsilon, delta="0.2", votes_per_person=self.cap, neighbours=relation)
 
     def noise(self, epsilon, sensitivity):
-        return gaussian_law(self.cap * sensitivity / (2 * rho_from(epsilon, Fraction(1, 5))))
+        return gaussian_law(self.cap * sensitivity / (2 * find_rho(epsilon, Fraction(1, 5))))
 
 
 @pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2, 3)), DiscreteGaussian(Fraction(1))], ids=str)
@@ -201,10 +201,10 @@ def test_noise_is_as_large_as_it_must_be():
     """Scale mΔ/ε, or variance mΔ/2ρ; the guarantee is that of mΔ counts."""
     pure = NoisyCounts(k=5, epsilon="0.5", votes_per_person=10)
     assert pure.noise == DiscreteLaplace(Fraction(20))
-    assert pure.guarantee.rho == 10 * rho_of_pure(Fraction(1, 20))
+    assert pure.guarantee.rho == 10 * find_rho_of_pure(Fraction(1, 20))
     assert NoisyCounts(k=5, epsilon="0.5", votes_per_person=10, neighbours="replace").noise.b == 40
     gaussian = NoisyCounts(k=5, epsilon=1, delta="1e-6", votes_per_person=10)
-    rho = rho_from(Fraction(1), Fraction(1, 10**6))
+    rho = find_rho(Fraction(1), Fraction(1, 10**6))
     assert gaussian.noise == DiscreteGaussian(10 / (2 * rho))
     assert (gaussian.guarantee.rho, gaussian.guarantee.delta) == (rho, Fraction(1, 10**6))
     stated = NoisyCounts(k=5, rho="0.02", delta="1e-6", votes_per_person=10, neighbours="replace")

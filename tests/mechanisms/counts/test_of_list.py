@@ -13,7 +13,7 @@ from noisy import capped_neighbours, gaussian_law, laplace_law
 from shortlist import SeededBits
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.counts.of_list import ListCounts
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 
 RELATIONS = ("add-remove", "replace")
 
@@ -85,7 +85,7 @@ def test_one_person_moves_as_many_counts_as_the_cap_allows():
         for relation in RELATIONS
     }
     assert list(moved.values()) == [5, 5, 2, 4, 3, 5, 5, 5]
-    assert ListCounts(k=5, epsilon=1).guarantee.rho == 5 * rho_of_pure(Fraction(1, 5))
+    assert ListCounts(k=5, epsilon=1).guarantee.rho == 5 * find_rho_of_pure(Fraction(1, 5))
 
 
 def test_counts_below_zero_have_intervals_from_zero():

@@ -29,7 +29,7 @@ def test_numbers_are_within_their_bound(counts, table, monkeypatch):
     reach = min(found.widest, 60)
     for losses in (range(0, reach + 1, 3), [0, 1, 5, 6, 60], [*range(0, 50, 7), 51], [4, 9], [8]):
         asked = np.unique(np.minimum(list(losses), reach))
-        numbers = found.numbers(asked)
+        numbers = found.compute_numbers(asked)
         with ctx.workprec(200):
             for r, mantissa, exponent in zip(asked.tolist(), numbers.mantissa, numbers.exponent, strict=True):
                 error = arb(float(mantissa)) * arb(2) ** int(exponent) / found.number(r) - 1
@@ -41,7 +41,7 @@ def test_a_long_list_is_counted_within_the_bound():
     counts = np.random.default_rng(3).integers(0, 50_000, size=5000)
     found = Sequences(Profile.of(counts), 4000, reach=50_000)
     asked = np.arange(2000, 3000, 7)
-    numbers, everything = found.numbers(asked), found.all_numbers()
+    numbers, everything = found.compute_numbers(asked), found.compute_number_of_all()
     with ctx.workprec(200):
         for numbers_of, place, exact in [
             *((numbers, place, found.number(int(asked[place]))) for place in (0, 71, len(asked) - 1)),
@@ -71,7 +71,7 @@ def test_a_block_is_not_steep(epsilon):
     """In a block of several losses, N_r grows by less than a factor that bounds the rejections."""
     counts = np.random.default_rng(4).integers(0, 100_000, size=3000)
     prepared = Joint(k=3000, epsilon=epsilon).prepare(Profile.of(counts))
-    ranges = prepared._blocks.ranges()
+    ranges = prepared._blocks.list_ranges()
     assert all(before == start for (_, before), (start, _) in pairwise(ranges))
     # A fifth of the blocks is enough. At epsilon 100, losses are few, and every block is a single one.
     wide = [(start, end) for start, end in ranges if end - start > 1 and start % 5 == 0]
@@ -86,6 +86,6 @@ def test_borders_of_blocks_stay_whole_numbers(epsilon):
     """A block holds no more losses than there are, however slowly weights fall: sums of losses fit into 64 bits."""
     counts = np.array([2**62] * 10 + [0] * 9990)
     prepared = Joint(k=10, epsilon=epsilon).prepare(Profile.of(counts))
-    ((start, end),) = prepared._blocks.ranges()
+    ((start, end),) = prepared._blocks.list_ranges()
     assert 0 < start < end == 2**62
     assert prepared.draw(SeededBits(1)).levels.tolist() == [0] * 10

@@ -44,14 +44,14 @@ def check(histogram, k):
     exact = np.array(losses(histogram, k))
     assert found.widest == exact.max()
     asked = np.unique(np.minimum([0, 1, 2, 3, 5, 8, 9, 40, 41, 300], found.widest))
-    numbers = found.numbers(asked)
+    numbers = found.compute_numbers(asked)
     with ctx.workprec(200):
         for r, mantissa, exponent in zip(asked.tolist(), numbers.mantissa, numbers.exponent, strict=True):
             assert found.number(r) == (exact <= r).sum()
             error = arb(float(mantissa)) * arb(2) ** int(exponent) / found.number(r) - 1
             assert abs(error) <= arb(numbers.error)
     assert found.number(-1) == 0
-    assert found.number(None) == len(exact) == found.all_numbers().align(0)[0]
+    assert found.number(None) == len(exact) == found.compute_number_of_all().align(0)[0]
 
 
 @pytest.mark.parametrize("floor", [0, 3, 8])
@@ -64,4 +64,4 @@ def test_a_profile_that_stops_early_tells_what_a_complete_one_tells(floor):
     for r in range(reach + 1):
         assert part.number(r) == whole.number(r)
     assert part.widest == (9 if floor == 0 else 2**63 - 1)
-    assert part.numbers(np.arange(reach + 1)).align(0).tolist() == [whole.number(r) for r in range(reach + 1)]
+    assert part.compute_numbers(np.arange(reach + 1)).align(0).tolist() == [whole.number(r) for r in range(reach + 1)]

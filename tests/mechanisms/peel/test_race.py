@@ -12,7 +12,7 @@ from levels import UpperLevels
 from peels import exponential_round, flip_round, peel_law
 
 from shortlist import CDPPeel, PNFPeel, SeededBits
-from shortlist.exact.logarithms import exponentials, negative_logs
+from shortlist.exact.logarithms import compute_exponentials, compute_negative_logs
 from shortlist.exact.quick_thinning import accept_by_first_sum, accept_by_logs, accept_by_power_sums, bound_targets
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform
@@ -85,7 +85,7 @@ def test_exponential_numbers_are_within_their_error():
     """−ln(1 − U) encloses what any further bits of U can give, for small, middle and large U."""
     edges = [0, 1, 2, 2**20, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**20, 2**64 - 2, 2**64 - 1]
     words = np.array([*edges, *np.random.default_rng(1).integers(0, 2**64, size=300, dtype=np.uint64)], dtype=np.uint64)
-    waits, doubts = exponentials(words)
+    waits, doubts = compute_exponentials(words)
     with ctx.workprec(200):
         for word, wait, doubt in zip(words.tolist(), waits.tolist(), doubts.tolist(), strict=True):
             if not np.isfinite(doubt):
@@ -120,7 +120,7 @@ def test_quick_decisions_are_those_of_balls():
         assert slow is truth
         undecided += quick is None
     assert undecided < 20
-    target = float(negative_logs(np.array([0.5]))[0])
+    target = float(compute_negative_logs(np.array([0.5]))[0])
     assert accept_by_first_sum(target, target, 2**64 - 1, 0.5, 0.0, 100.0, 100.0) is False
 
 

@@ -18,7 +18,7 @@ from shortlist import Gamma, Laplace, SeededBits, SystemBits, top_k
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.research.gamma import draw_gamma
 from shortlist.mechanisms.research.noise import OneShot
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
 
 ROUNDING = 2e-3
@@ -145,5 +145,5 @@ def test_no_secure_release_in_floating_point(kind, bits):
 def test_guarantee_is_pure(kind):
     """ε-DP implies ρ = ε tanh(ε/2)."""
     guarantee = kind(k=3, epsilon="0.5", neighbours="replace").guarantee
-    assert (guarantee.epsilon, guarantee.delta, guarantee.rho) == (Fraction(1, 2), 0, rho_of_pure(Fraction(1, 2)))
+    assert (guarantee.epsilon, guarantee.delta, guarantee.rho) == (Fraction(1, 2), 0, find_rho_of_pure(Fraction(1, 2)))
     assert guarantee.neighbours == "replace"

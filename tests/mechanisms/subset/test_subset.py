@@ -47,7 +47,7 @@ def implied(mechanism, histogram):
     kept = []
     for each in subsets(len(histogram), mechanism.sizes):
         positions, weight = np.sort([place[item] for item in each]), arb(0)
-        fitting = {sets: sets.losses(positions) for sets in families if sets.n == len(each)}
+        fitting = {sets: sets.compute_losses(positions) for sets in families if sets.n == len(each)}
         for sets, spans, share in cells:
             if sets in fitting:
                 upper, lower = map(kept_part, spans, fitting[sets])

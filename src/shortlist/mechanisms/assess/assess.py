@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms.auto.auto import Auto
@@ -23,7 +23,7 @@ from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels
 
 _ASSESSED = (Auto, Joint, MarginJoint, PNFJoint, Subset, PNFPeel, CDPPeel, NoisyCounts)
@@ -32,7 +32,7 @@ _PRECISION = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assess:
-    """A way to estimate how many votes a place of a list is wrong by, on the data that the list was drawn from.
+    """A way to estimate by how many votes a place of a list is wrong, on the data that the list was drawn from.
 
     The spread of a law is a number of votes that one person moves by Δ. Its floor, cut off at the largest count, is
     released with discrete Laplace noise of scale Δ/ε.
@@ -58,7 +58,7 @@ class Assess:
     @property
     def guarantee(self) -> Guarantee:
         """What the assessment promises, on top of the list."""
-        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     @property
     def noise(self) -> DiscreteLaplace:
@@ -107,7 +107,7 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
     largest = int(levels.above(mechanism.k, 0).values[0])
     score, effort = _make_score(mechanism, levels), 0
     while True:
-        with working_precision(_PRECISION * (effort + 1)):
+        with use_precision(_PRECISION * (effort + 1)):
             spread = score.enclose_spread(effort)
             if spread.lower() >= largest:
                 return largest

@@ -1,1 +1,1 @@
-"""Auto: look privately which mechanism suits the data, then run it."""
+"""Auto: choose privately a mechanism that suits the data, then run it."""

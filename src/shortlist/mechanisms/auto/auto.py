@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.shuffles import draw_distinct_below, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
@@ -27,7 +27,7 @@ from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks
 
 SHARE = Fraction(1, 20)
@@ -35,13 +35,13 @@ SHARE = Fraction(1, 20)
 HANDICAP = Fraction(1)
 """A number that is added to the score of a peel, in units of 2Δ/ε votes. Near-ties go to the other mechanisms."""
 DISCOUNT = Fraction(1, 2)
-"""A factor for the score of a peel. A peel errs by little at some places, where the others err at all places."""
+"""A factor for the score of a peel. A peel is wrong by little at some places, the others at all places."""
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
 
 _PRECISION = 128
 _FLOAT_ERROR = 2.0**-50
-"""More than a coin and a chance change when they are rounded to floats."""
+"""Larger than the errors of a coin and of a chance together, after both are rounded to floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class Auto(Mechanism):
         """What one draw promises, whichever mechanism is chosen."""
         promises = [each.guarantee for each in self.candidates.values()]
         rhos = [promise.rho for promise in promises if promise.rho is not None]
-        rho = rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
+        rho = find_rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
@@ -193,21 +193,23 @@ class PrivateChoice(Prepared):
         names = list(self._candidates)
         order: list[int] = draw_distinct_below(np.full(len(names), len(names)), bits).tolist()
         # If all others are rejected, the last one is the best, because the best is never rejected. So it is accepted.
-        accepted = next((each for each in order[:-1] if self._accepts(each, Uniform(bits))), order[-1])
+        accepted = next((each for each in order[:-1] if self._accept(each, Uniform(bits))), order[-1])
         return names[accepted]
 
     def choose_many(self, n: int, bits: Bits) -> list[str]:
         """Choose n candidates independently. Floats decide the coins that are not near a chance."""
         names = list(self._candidates)
         orders = permute_each(n, len(names), bits)
-        with working_precision(_PRECISION):
+        with use_precision(_PRECISION):
             chances = [self.enclose_chance(index, 0) for index in range(len(names))]
-            below, above = (np.array([float(end) for end in ends]) for ends in zip(*map(_bounds, chances), strict=True))
+            below, above = (
+                np.array([float(end) for end in ends]) for ends in zip(*map(_find_ends, chances), strict=True)
+            )
         words = draw_words(n * (len(names) - 1), bits).reshape(n, -1)
         coins = words * 2.0**-64
         accepted = coins < below[orders[:, :-1]] - _FLOAT_ERROR
         for row, place in np.argwhere(~accepted & (coins < above[orders[:, :-1]] + _FLOAT_ERROR)).tolist():
-            accepted[row, place] = self._accepts(int(orders[row, place]), Uniform(bits, int(words[row, place])))
+            accepted[row, place] = self._accept(int(orders[row, place]), Uniform(bits, int(words[row, place])))
         first = np.where(accepted.any(axis=1), accepted.argmax(axis=1), len(names) - 1) if len(names) > 1 else 0
         return [names[index] for index in orders[np.arange(n), first].tolist()]
 
@@ -219,14 +221,14 @@ class PrivateChoice(Prepared):
             self._prepared[name] = shared or self._candidates[name].prepare(self._levels)
         return self._prepared[name]
 
-    def _accepts(self, index: int, coin: Uniform) -> bool:
+    def _accept(self, index: int, coin: Uniform) -> bool:
         """Decide with certainty whether a coin shows heads.
 
         Rounds  More effort and more bits shrink chance and coin to points, which are equal with probability zero.
         """
         effort = 0
         while True:
-            with working_precision(coin.known + 64):
+            with use_precision(coin.known + 64):
                 chance, shown = self.enclose_chance(index, effort), coin.ball()
                 if shown < chance:
                     return True
@@ -263,7 +265,7 @@ class PrivateChoice(Prepared):
 
 
 def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None = None) -> Score:
-    """The score of a candidate. The weights of a peel that is prepared are not computed again."""
+    """Make the score of a candidate. The weights of a peel that is prepared are not computed again."""
     if isinstance(candidate, NoisyCounts):
         return RoundScore(levels, k=candidate.k, rate=find_noise_rate(candidate))
     if isinstance(candidate, PNFPeel | CDPPeel):
@@ -274,5 +276,5 @@ def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None =
     return ListScore(levels, k=candidate.k, rate=candidate.rate)
 
 
-def _bounds(number: arb) -> tuple[arb, arb]:
+def _find_ends(number: arb) -> tuple[arb, arb]:
     return number.lower(), number.upper()

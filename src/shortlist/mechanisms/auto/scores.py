@@ -17,9 +17,9 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, split_wide
+from shortlist.exact.balls import ball, enclose_exp_minus, split_wide
 from shortlist.exact.choice import AnyCell
-from shortlist.exact.logarithms import LOG_ERROR, negative_logs
+from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.mixture import Mixture
@@ -101,7 +101,7 @@ class _SetSum:
         sets = self._sets(self._reach)
         self._gap = sets.gap
         self.top = sets.profile.top(n)
-        others = sets.without_leader()
+        others = sets.drop_leader()
         self._grid = None if others is None else Grid(others, rate, offset=0, reach=self._reach)
 
     def enclose(self, effort: int) -> arb:
@@ -109,17 +109,17 @@ class _SetSum:
         if self._grid is None:
             return arb(1)
         spread = self._enclose_exactly(self._grid, effort) if effort else self._enclose_roughly(self._grid)
-        return 1 + exp_minus(self._rate * self._gap) * (spread - 1)
+        return 1 + enclose_exp_minus(self._rate * self._gap) * (spread - 1)
 
     def _enclose_roughly(self, grid: Grid) -> arb:
-        left_out = grid.left_out()
+        left_out = grid.bound_left_out()
         if not grid.whole:
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
         highest = Weights(grid.weights(), left_out).total()
         return highest if grid.single else highest.union(Weights(grid.weights(lowest=True), left_out).total())
 
     def _enclose_exactly(self, grid: Grid, effort: int) -> arb:
-        complete = self._sets(EVERY_LEVEL).without_leader()
+        complete = self._sets(EVERY_LEVEL).drop_leader()
         assert complete is not None
         cells = [*(replace(cell, padded=False) for cell in grid.cells(complete)), *grid.rest(complete)]
         return enclose_sum(cells, _BITS_PER_EFFORT * effort)
@@ -164,7 +164,7 @@ class RoundScore:
         z_j is.
         """
         rate = float(self._rate)
-        logs = [negative_logs(1 / each) for each in self._peeling.shown.enclose_totals()]
+        logs = [compute_negative_logs(1 / each) for each in self._peeling.shown.enclose_totals()]
         with np.errstate(over="ignore"):
             below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - _ROUNDED)
             above: FloatArray = (logs[1] + 2 * LOG_ERROR) / rate * (1 + _ROUNDED)
@@ -176,12 +176,12 @@ class RoundScore:
         return [each.log() / rate for each in self._enclose_sums()]
 
     def _enclose_sums(self) -> list[arb]:
-        """The sum of each round at the working precision. That of a level follows from that of the level below."""
+        """Enclose the sum of each round at the working precision. That of a level follows from that of the next one."""
         profile = self._peeling.complete.profile
         total, levels = arb(0), []
         for index in reversed(range(len(profile.values))):
             if index + 1 < len(profile.values):
-                total *= exp_minus(self._rate * int(profile.values[index] - profile.values[index + 1]))
+                total *= enclose_exp_minus(self._rate * int(profile.values[index] - profile.values[index + 1]))
             total += int(profile.sizes[index])
             levels.append([total - taken for taken in range(min(int(profile.sizes[index]), len(self._top)))])
         return [each for level in reversed(levels) for each in level][: len(self._top)]

@@ -13,7 +13,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
 from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 
 _LARGEST = 2**63 - 1
 
@@ -39,7 +39,7 @@ def state_guarantee(
     1-DP (rho 0.049958375) for one person, add-remove
     """
     if rho is None:
-        rho = moved * rho_of_pure(epsilon / moved)
+        rho = moved * find_rho_of_pure(epsilon / moved)
     return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import IntArray
-from shortlist.exact.balls import working_precision
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
@@ -26,7 +26,7 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 _PRECISION = 128
 _OUT_OF_REACH_BITS = 64
 _MISSED = 2.0**-30
-"""The chance that may remain that one of the k largest counts falls below the threshold."""
+"""The largest accepted probability that one of the k largest counts falls below the threshold."""
 _ESTIMATED = 1 << 9
 """How many levels an estimate looks at."""
 _PARTS = 12
@@ -42,7 +42,10 @@ class LargestNoisyCounts(Prepared):
     """The law of the k largest noisy counts on given levels. Equal noisy counts are ordered uniformly at random."""
 
     def __init__(self, levels: Levels, *, k: int, noise: Noise, spare: int | None = None, near: float = 0.49) -> None:
-        """Aim at `spare` more items above the threshold than k. Levels are near from a probability on, 0.49 at most."""
+        """Aim at `spare` more items above the threshold than k.
+
+        A level is near if its items reach the threshold with a probability above `near`, which is 0.49 at most.
+        """
         self._levels = levels
         self._k = k
         self._noise = noise
@@ -153,7 +156,10 @@ class LargestNoisyCounts(Prepared):
         return low
 
     def _prepare_far(self, heights: Profile, threshold: int, least: float) -> tuple[int, Crossings]:
-        """Count the levels that are near: that reach the threshold, or whose items do with more than a probability."""
+        """Count the near levels, and prepare the draws on all others.
+
+        A level is near if it is not below the threshold, or if its items reach it with a probability above `least`.
+        """
         falling = -heights.values
         above = int(falling.searchsorted(-threshold, side="right"))
         last = max(above, int(falling.searchsorted(min(self._reach, _FARTHEST) - threshold, side="right")))
@@ -166,7 +172,7 @@ class LargestNoisyCounts(Prepared):
         return above + close, Crossings.of_chances(sizes, far, omitted=omitted, all_groups=self._find_groups)
 
     def _find_groups(self) -> Groups:
-        """All far levels, with their exact tails."""
+        """Return all far levels, with their exact tails."""
         profile, threshold = self._complete, self._threshold
         assert threshold is not None
         values = profile.values[self._near :]
@@ -180,7 +186,7 @@ class LargestNoisyCounts(Prepared):
 def _find_reach(noise: Noise, d: int) -> int:
     """Find a depth at which the tails of d items sum to less than 2^-64."""
     depth = math.ceil(noise.estimate_reach(d * 2.0**_OUT_OF_REACH_BITS)) + 1
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         while not d * noise.enclose_tail(depth) < arb(2) ** -_OUT_OF_REACH_BITS:
             depth += depth // 8 + 1
     return depth
@@ -192,7 +198,7 @@ def _measure_heights(profile: Profile, kth: int) -> Profile:
 
 
 def _merge_levels(profile: Profile) -> Profile:
-    """Merge neighbouring levels until few are left, for estimates: each item counts as one of the lowest among them."""
+    """Merge neighbouring levels until few are left, for estimates. An item counts as one of the lowest merged level."""
     step = -(-len(profile.values) // _ESTIMATED)
     if step == 1:
         return profile

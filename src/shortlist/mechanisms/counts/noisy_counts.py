@@ -15,7 +15,7 @@ from shortlist.mechanisms.counts.many import NoisyDraws
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_positive, read_probability, read_whole
-from shortlist.privacy.zcdp import epsilon_from, rho_from
+from shortlist.privacy.zcdp import find_epsilon, find_rho
 from shortlist.profile import Levels
 
 _NOT_GIVEN = Fraction(0)
@@ -98,7 +98,7 @@ class NoisyCounts(Mechanism):
         probability = read_probability(confidence, name="confidence")
         return add_intervals(noisy.tolist(), self.count_bound(d, probability), probability)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int:
         return bound_difference(self.noise, self.k * d, failure)
 
     def _prepare(self, levels: Levels) -> NoisyDraws:
@@ -107,7 +107,7 @@ class NoisyCounts(Mechanism):
     def _find_rho(self) -> Fraction | None:
         if self.rho is not None or self.delta is None:
             return self.rho
-        return rho_from(self.epsilon, self.delta)
+        return find_rho(self.epsilon, self.delta)
 
     def _read_rho(self, given: Real) -> Fraction:
         """Read rho, and find the epsilon that goes with it."""
@@ -117,7 +117,7 @@ class NoisyCounts(Mechanism):
                 "{rho} must go with {delta}",
                 hint="pass {delta=1e-6}: then the guarantee has an epsilon, too",
             )
-        epsilon = epsilon_from(rho, self.delta)
+        epsilon = find_epsilon(rho, self.delta)
         if not epsilon:
             raise ParameterError(
                 "{delta} must be smaller for this {rho}", "its epsilon would be 0", hint="try {delta=1e-6}"

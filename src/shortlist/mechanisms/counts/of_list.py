@@ -14,7 +14,7 @@ from shortlist.mechanisms.accuracy import ReleasedCounts
 from shortlist.mechanisms.counts.calibrated import add_intervals, choose_noise, state_guarantee
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon, read_positive, read_probability, read_whole
-from shortlist.privacy.zcdp import epsilon_from
+from shortlist.privacy.zcdp import find_epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,4 +104,4 @@ class ListCounts:
             return self.epsilon
         assert self.rho is not None
         assert self.delta is not None
-        return epsilon_from(self.rho, self.delta)
+        return find_epsilon(self.rho, self.delta)

@@ -13,7 +13,7 @@ from flint import arb
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.scaled import Scaled, concatenate, powers
 from shortlist.mechanisms.joint.sequences import Sequences
-from shortlist.mechanisms.spans import BITS_PER_NAT, Span, count_bits, lengths
+from shortlist.mechanisms.spans import BITS_PER_NAT, Span, compute_lengths, count_bits
 from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL
 
@@ -24,8 +24,8 @@ arithmetic rarer."""
 _COARSE_BLOCKS = 48
 """The number of blocks in a coarse first pass, which finds the blocks that carry the weight."""
 _FEW_FACTORS, _MANY_FACTORS, _TOO_MANY_FACTORS = 1 << 13, 1 << 20, 1 << 22
-"""Up to the first number of factors C_{r,j}, computing all is faster than a coarse pass; up to the second, than one
-more coarse pass; up to the third, than rejecting draws from blocks of several losses."""
+"""Limits on the number of factors C_{r,j}. Computing all factors is faster than a coarse pass up to the first limit,
+faster than a second coarse pass up to the second, and faster than rejecting draws from wide blocks up to the third."""
 _MOST_BLOCKS = 2048
 """For more losses or many factors, a block holds several losses, and a draw from it may be rejected."""
 _STEEP_BITS = 3
@@ -63,7 +63,7 @@ class Blocks:
             return self._starts[indices], self._ends[indices] - 1
         return np.append(self._starts, self._closing)[indices], np.append(self._ends - 1, -1)[indices]
 
-    def ranges(self) -> list[tuple[int, int]]:
+    def list_ranges(self) -> list[tuple[int, int]]:
         """Return all blocks but the closing one."""
         return list(zip(self._starts.tolist(), self._ends.tolist(), strict=True))
 
@@ -76,10 +76,10 @@ class Blocks:
         """Compute the weights of all blocks, each with some number of sequences."""
         parts = []
         if len(self._starts):
-            weights = powers(self._rate, self._starts) * lengths(self._rate, self._ends - self._starts)
+            weights = powers(self._rate, self._starts) * compute_lengths(self._rate, self._ends - self._starts)
             parts.append(numbers * weights)
         if self._closing:
-            parts.append(self._sequences.all_numbers() * powers(self._rate, np.array(self._closing)))
+            parts.append(self._sequences.compute_number_of_all() * powers(self._rate, np.array(self._closing)))
         return Weights(concatenate(parts), self._left_out)
 
     def total(self) -> arb:
@@ -146,7 +146,7 @@ def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, i
     tight = _count_losses(rate, _LEFT_OUT_BITS)
     while (last - first) * sequences.k > enough:
         edges = np.append(np.arange(first, last, stride), last)
-        exponents = sequences.numbers(edges).exponent
+        exponents = sequences.compute_numbers(edges).exponent
         cost = count_bits(rate, edges)
         most = exponents[1:] - cost[:-1] + 3
         heavy = np.flatnonzero(most > (exponents - cost).max() - _LEFT_OUT_BITS)
@@ -173,11 +173,11 @@ def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tupl
     stride = _choose_stride(sequences.k, rate, last - first)
     if stride == 1:
         lasts = np.arange(first, last)
-        numbers = sequences.numbers(lasts)
+        numbers = sequences.compute_numbers(lasts)
         return lasts, numbers, numbers
     lasts = np.append(np.arange(first + stride - 1, last - 1, stride), last - 1)
-    numbers = sequences.numbers(lasts)
-    start = sequences.numbers(np.array([first]))
+    numbers = sequences.compute_numbers(lasts)
+    start = sequences.compute_numbers(np.array([first]))
     while True:
         least = concatenate([start, numbers.take(slice(-1))])
         widths = np.diff(lasts, prepend=first - 1)
@@ -186,7 +186,7 @@ def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tupl
             return lasts, numbers, least
         middles = lasts[steep] - widths[steep] // 2
         order = np.argsort(np.append(lasts, middles))
-        numbers = concatenate([numbers, sequences.numbers(middles)]).take(order)
+        numbers = concatenate([numbers, sequences.compute_numbers(middles)]).take(order)
         lasts = np.append(lasts, middles)[order]
 
 

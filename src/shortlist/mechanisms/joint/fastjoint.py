@@ -58,9 +58,9 @@ class FastJoint(Joint):
             return None
         return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         # Nothing is proven about a list of loss tau or more, and its probability may be beta.
-        return Joint._error_bound(self, d, failure) if self.beta <= failure else None
+        return Joint._find_error_bound(self, d, failure) if self.beta <= failure else None
 
     def _prepare(self, levels: Levels) -> Mixture:
         return Mixture(levels, k=self.k, rate=self.rate, tau=self.tau(levels.d))

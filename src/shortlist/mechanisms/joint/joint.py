@@ -39,7 +39,7 @@ class Joint(Mechanism):
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> Mixture:

@@ -56,36 +56,36 @@ class LeadingSequences(Sequences):
         if profile.is_complete:
             self.widest += self.margin
 
-    def allowed(self, r: int | None) -> IntArray:
+    def count_allowed(self, r: int | None) -> IntArray:
         """Return how many items position j may hold, for every j."""
         if r is None:
-            return super().allowed(None)
-        return super().allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
+            return super().count_allowed(None)
+        return super().count_allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
 
-    def allowed_each(self, losses: IntArray) -> IntArray:
+    def count_allowed_each(self, losses: IntArray) -> IntArray:
         """Return how many items position j may hold, a row for each loss. A negative loss allows every item."""
-        rows = super().allowed_each(np.where(losses < 0, losses, np.maximum(losses - self.margin, 0)))
+        rows = super().count_allowed_each(np.where(losses < 0, losses, np.maximum(losses - self.margin, 0)))
         rows[(losses >= 0) & (losses < self.margin)] = np.arange(1, self.k + 1)
         return rows
 
-    def numbers(self, losses: IntArray) -> Scaled:
+    def compute_numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
         alone = int(np.searchsorted(losses, self.margin))
         parts = [product([np.ones((1, alone))])] if alone else []
         if alone < len(losses):
-            parts.append(super().numbers(losses[alone:] - self.margin))
+            parts.append(super().compute_numbers(losses[alone:] - self.margin))
         return concatenate(parts)
 
-    def loss(self, positions: IntArray) -> int:
+    def compute_loss(self, positions: IntArray) -> int:
         """Return the loss of the sequence with the items at these positions in falling order of count."""
         if (positions == np.arange(self.k)).all():
             return 0
-        return super().loss(positions) + self.margin
+        return super().compute_loss(positions) + self.margin
 
-    def loss_each(self, positions: IntArray) -> IntArray:
+    def compute_loss_each(self, positions: IntArray) -> IntArray:
         """Compute the losses of many sequences, a row for each."""
         true = (positions == np.arange(self.k)).all(axis=1)
-        return np.where(true, 0, super().loss_each(positions) + self.margin)
+        return np.where(true, 0, super().compute_loss_each(positions) + self.margin)
 
 
 def _find_margin(profile: Profile, k: int, reach: int) -> int:

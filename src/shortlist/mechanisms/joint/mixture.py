@@ -22,7 +22,7 @@ from flint import arb
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
-from shortlist.exact.shuffles import distinct_below_each, draw_distinct_below
+from shortlist.exact.shuffles import draw_distinct_below, draw_distinct_below_each
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
@@ -78,11 +78,11 @@ class Mixture(Prepared):
             blocks = self._table.locate_each(words)
             known = np.flatnonzero(blocks >= 0)
             starts, lasts = self._blocks.find(blocks[known])
-            drawn = distinct_below_each(self._sequences.allowed_each(lasts), bits)
+            drawn = draw_distinct_below_each(self._sequences.count_allowed_each(lasts), bits)
             kept = np.ones(len(known), dtype=bool)
             wide = np.flatnonzero(lasts > starts)
             if len(wide):
-                losses = self._sequences.loss_each(drawn[wide])
+                losses = self._sequences.compute_loss_each(drawn[wide])
                 kept[wide] = draw_reaches_each(self._rate, starts[wide], lasts[wide] + 1, losses, bits)
             positions[missing[known[kept]]] = drawn[kept]
             left = [known[~kept]]
@@ -107,9 +107,9 @@ class Mixture(Prepared):
     def _try_positions(self, number: Uniform, bits: Bits) -> tuple[Sequences, IntArray] | None:
         """Draw positions in the block that a number hits, or None if they are rejected."""
         sequences, start, end = self._choose(number)
-        positions = draw_distinct_below(sequences.allowed(None if end is None else end - 1), bits)
+        positions = draw_distinct_below(sequences.count_allowed(None if end is None else end - 1), bits)
         single = end is None or end - start == 1
-        if single or draw_reaches(Span(rate=self._rate, start=start, end=end), sequences.loss(positions), bits):
+        if single or draw_reaches(Span(rate=self._rate, start=start, end=end), sequences.compute_loss(positions), bits):
             return sequences, positions
         return None
 
@@ -151,7 +151,7 @@ class Mixture(Prepared):
     def cells(self) -> list[LossCell]:
         """Cover all losses in order with exact weights: the blocks of the table, and what it leaves out."""
         horizon = _find_horizon(self.all_sequences, self._tau)
-        core = self._blocks.ranges()
+        core = self._blocks.list_ranges()
         first, last = (core[0][0], core[-1][1]) if core else (horizon, horizon)
         cells = [self._make_cell(start, end, padded=True) for start, end in core]
         if first > 0:
@@ -162,7 +162,7 @@ class Mixture(Prepared):
 
     def edges(self) -> list[int]:
         """The losses at which the blocks of the table begin."""
-        return [start for start, _ in self._blocks.ranges()]
+        return [start for start, _ in self._blocks.list_ranges()]
 
     def _choose(self, number: Uniform) -> tuple[Sequences, int, int | None]:
         """Find the block [start, end) that a number hits, and the sequences to draw from it."""

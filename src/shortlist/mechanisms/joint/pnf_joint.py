@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.many_thinning import POWERS, Mask, Words, accept_each_by_integers, accept_each_by_sums
 from shortlist.exact.scaled import powers
@@ -24,7 +24,7 @@ from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks, cut_batches
 
 _LARGEST_SUM = 900
@@ -55,9 +55,9 @@ class PNFJoint(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
-        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> ThinnedMixture:
@@ -78,7 +78,7 @@ class ThinnedMixture(Prepared):
         height = Uniform(bits)
         while True:
             sequences, positions = self._joint.draw_positions(bits)
-            if self._accepts(height, Uniform(bits), sequences, positions):
+            if self._accept(height, Uniform(bits), sequences, positions):
                 return self._joint.picks(sequences, positions)
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
@@ -103,9 +103,7 @@ class ThinnedMixture(Prepared):
             for i in unsure.tolist():
                 draw = int(missing[i])
                 height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
-                accepted[i] = self._accepts(
-                    height, Uniform(bits, int(coins[i])), self._joint.all_sequences, proposed[i]
-                )
+                accepted[i] = self._accept(height, Uniform(bits, int(coins[i])), self._joint.all_sequences, proposed[i])
             positions[missing[accepted]] = proposed[accepted]
             missing = missing[~accepted]
         return positions
@@ -116,7 +114,7 @@ class ThinnedMixture(Prepared):
         rest = np.flatnonzero(~accepted)
         if not len(rest):
             return accepted, rest
-        losses = self._joint.all_sequences.loss_each(proposed[rest])
+        losses = self._joint.all_sequences.compute_loss_each(proposed[rest])
         accepted[rest[losses == 0]] = True
         rest, losses = rest[losses > 0], losses[losses > 0]
         if not len(rest) or self._power_sums is None:
@@ -147,10 +145,10 @@ class ThinnedMixture(Prepared):
         above = np.array([float(each.upper()) * (1 + 2.0**-50) for each in totals])
         return (below, above) if np.isfinite(above).all() else None
 
-    def _accepts(self, height: Uniform, coin: Uniform, sequences: Sequences, positions: IntArray) -> bool:
+    def _accept(self, height: Uniform, coin: Uniform, sequences: Sequences, positions: IntArray) -> bool:
         if accept_by_integers(height, coin, self._joint.magnitude):
             return True
-        loss = sequences.loss(positions)
+        loss = sequences.compute_loss(positions)
         return loss == 0 or accept_by_balls(height, coin, self._rate * loss, self.crowds)
 
     @cached_property
@@ -173,8 +171,8 @@ class LossCrowd:
 
     def decay(self) -> arb:
         """Enclose e^(−rate · loss) for all of them."""
-        highest = exp_minus(self.rate * self.first)
-        return highest if self.first == self.last else highest.union(exp_minus(self.rate * self.last))
+        highest = enclose_exp_minus(self.rate * self.first)
+        return highest if self.first == self.last else highest.union(enclose_exp_minus(self.rate * self.last))
 
     def split(self) -> list[LossCrowd] | None:
         """Return two halves, or the one half that has members, or None for a single loss."""

@@ -57,13 +57,13 @@ class Sequences:
         if isinstance(self._lookup, _Search):
             self._lookup = _choose_lookup(self.profile, self.top, reach, _LARGEST_TABLE)
 
-    def allowed(self, r: int | None) -> IntArray:
+    def count_allowed(self, r: int | None) -> IntArray:
         """Return C_{r,j} for every j. Without r, every item is allowed at every position."""
         if r is None:
             return np.full(self.k, self.profile.d)
         return self._lookup.row(r).astype(np.int64)
 
-    def allowed_each(self, losses: IntArray) -> IntArray:
+    def count_allowed_each(self, losses: IntArray) -> IntArray:
         """Return C_{r,j} for many r, a row for each. A negative r allows every item everywhere."""
         rows = self._lookup.each(np.maximum(losses, 0)).astype(np.int64)
         rows[losses < 0] = self.profile.d
@@ -74,10 +74,10 @@ class Sequences:
         if r is not None and r < 0:
             return 0
         if r not in self._known:
-            self._known[r] = _multiply((self.allowed(r) - np.arange(self.k)).tolist())
+            self._known[r] = _multiply((self.count_allowed(r) - np.arange(self.k)).tolist())
         return self._known[r]
 
-    def numbers(self, losses: IntArray) -> Scaled:
+    def compute_numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
         free = np.arange(self.k)
         if self.k > _FEW_ROWS:
@@ -85,24 +85,24 @@ class Sequences:
             if not len(free):  # N_r is 1 for all of them
                 return product([np.ones((1, len(losses)))])
         return concatenate(
-            [self._numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
+            [self._compute_numbers(free, losses[start : start + _COLUMNS]) for start in range(0, len(losses), _COLUMNS)]
         )
 
-    def all_numbers(self) -> Scaled:
+    def compute_number_of_all(self) -> Scaled:
         """Compute N_∞ in the same way, as an array of one."""
         return product(_cut(self.profile.d - self._earlier[:, None]), safe=self._safe)
 
-    def loss(self, positions: IntArray) -> int:
+    def compute_loss(self, positions: IntArray) -> int:
         """Return L(s) of the sequence with the items at these positions in falling order of count."""
         return int(np.max(self.top - self.profile.picks(positions).levels))
 
-    def loss_each(self, positions: IntArray) -> IntArray:
+    def compute_loss_each(self, positions: IntArray) -> IntArray:
         """Compute L(s) of many sequences, a row for each."""
         levels = self.profile.picks(positions.ravel()).levels.reshape(positions.shape)
         losses: IntArray = (self.top - levels).max(axis=1)
         return losses
 
-    def _numbers(self, free: IntArray, losses: IntArray) -> Scaled:
+    def _compute_numbers(self, free: IntArray, losses: IntArray) -> Scaled:
         fixed = np.empty((0, 1))
         if len(free) * len(losses) > _MANY_FACTORS:
             lowest, highest = self._lookup.row(int(losses[0]))[free], self._lookup.row(int(losses[-1]))[free]
@@ -111,10 +111,10 @@ class Sequences:
             fixed, free = (lowest - self._earlier[free])[~varies, None], free[varies]
         # Matrices that fit into the processor's cache.
         rows = min(self._safe * 1000, max(self._safe, _CACHED // len(losses)))
-        varying = (self._factors(free[start : start + rows], losses) for start in range(0, len(free), rows))
+        varying = (self._compute_factors(free[start : start + rows], losses) for start in range(0, len(free), rows))
         return product(chain(_cut(fixed), varying), safe=self._safe)
 
-    def _factors(self, positions: IntArray, losses: IntArray) -> FloatArray:
+    def _compute_factors(self, positions: IntArray, losses: IntArray) -> FloatArray:
         """Compute C_{r,j} − (j − 1), a row for each j and a column for each loss."""
         factors = self._lookup.rows(positions, losses)
         factors -= self._earlier[positions, None]

@@ -11,9 +11,9 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 from shortlist.mechanisms.peel.composition import bound_delta
-from shortlist.privacy.zcdp import log_of, rho_from, round_down
+from shortlist.privacy.zcdp import compute_log, find_rho, round_down
 
 _PRECISION = 256
 _MOST_ROUNDS = 1000
@@ -45,8 +45,8 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
     pure = epsilon / k
     if calibration is Calibration.PUBLISHED:
         return max(pure, _invert_published(k, epsilon, delta))
-    with working_precision(_PRECISION):
-        least = max(pure, round_down((8 * ball(rho_from(epsilon, delta)) / k).sqrt()))
+    with use_precision(_PRECISION):
+        least = max(pure, round_down((8 * ball(find_rho(epsilon, delta)) / k).sqrt()))
     if calibration is Calibration.TIGHT or k > _MOST_ROUNDS:
         return least
     return max(least, _search(k, epsilon, delta, least))
@@ -54,11 +54,11 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
 
 def count_cells(k: int, delta: Fraction) -> int:
     """Choose how fine the grid is: its cost is about the same for all k, and 24 cells are within 0.1 % of ε′."""
-    return min(256, max(24, int(32 * (200 / k) ** 0.75 * (28 / (14 - log_of(delta))) ** 0.25)))
+    return min(256, max(24, int(32 * (200 / k) ** 0.75 * (28 / (14 - compute_log(delta))) ** 0.25)))
 
 
 def _invert_published(k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         unlikely = -8 * ball(delta).log()
         return round_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())
 
@@ -68,11 +68,11 @@ def _search(k: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Frac
 
     ln(bound) is almost a straight line in ln ε′. A coarse grid gives its slope, and a fine one the proof.
     """
-    log_delta = log_of(delta)
+    log_delta = compute_log(delta)
 
     def excess(round_epsilon: Fraction, cells: int) -> float:
         bound = bound_delta(k, epsilon, round_epsilon, cells=cells, unlikely=-log_delta)
-        gap = log_of(bound) - log_delta
+        gap = compute_log(bound) - log_delta
         return min(gap, 0.0) if bound <= delta else max(gap, 5e-324)  # rationals decide the sign
 
     cells = count_cells(k, delta)
@@ -110,5 +110,5 @@ def _find_root(excess: Callable[[Fraction], float], low: Fraction) -> tuple[Frac
 
 def _scale(round_epsilon: Fraction, factor: float) -> Fraction:
     """Multiply ε′ and cut it off after nine digits."""
-    with working_precision(_PRECISION):
+    with use_precision(_PRECISION):
         return round_down(ball(round_epsilon * Fraction(factor)))

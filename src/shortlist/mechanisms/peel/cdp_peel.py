@@ -76,7 +76,7 @@ class CDPPeel(Mechanism):
         """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
         return self.round_epsilon / self.neighbours.sensitivity
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(self.k * d, self.round_rate, failure)
 
     def _prepare(self, levels: Levels) -> PeelDraws:

@@ -17,14 +17,14 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray
-from shortlist.exact.balls import ball, working_precision
+from shortlist.exact.balls import ball, use_precision
 
 _PRECISION = 128
 _ROUNDED_UP = 1 + 2.0**-50
 _MARGIN = 1 + Fraction(1, 2**28)
-"""More than all roundings of 2^20 rounds together."""
+"""A larger factor than all roundings of 2^20 rounds together."""
 _TINY = Fraction(1, 2**1040)
-"""More than what numbers below the range of floats lose in 2^20 rounds."""
+"""Larger than the sum of what numbers below the range of floats lose in 2^20 rounds."""
 _NEGLIGIBLE = 14.0
 """States that add less than about e^(−14) of δ may lie outside the grid."""
 
@@ -36,11 +36,11 @@ def bound_delta(k: int, epsilon: Fraction, round_epsilon: Fraction, *, cells: in
     far the grid reaches. Both numbers change how close the bound is, and never whether it holds.
     """
     step = round_epsilon / cells
-    below, above = _extent(k, epsilon, round_epsilon, cells, unlikely)
-    with working_precision(_PRECISION):
-        values = _first_values(epsilon, step, below, above)
-        chords = [_chord(step, cells, offset) for offset in range(cells + 1)]
-        controls = [_control(step, cells, offset) for offset in range(cells)]
+    below, above = _choose_extent(k, epsilon, round_epsilon, cells, unlikely)
+    with use_precision(_PRECISION):
+        values = _bound_first_values(epsilon, step, below, above)
+        chords = [_weigh_chord(step, cells, offset) for offset in range(cells + 1)]
+        controls = [_weigh_control(step, cells, offset) for offset in range(cells)]
         # Left of the grid, the chord from V(0) = 1 to the first point is a bound.
         shares = np.array([_round_up((-ball(step) * n).exp()) for n in range(cells + 1, 0, -1)])
         complements = np.array([_round_up(-(-ball(step) * n).expm1()) for n in range(cells + 1, 0, -1)])
@@ -52,7 +52,7 @@ def bound_delta(k: int, epsilon: Fraction, round_epsilon: Fraction, *, cells: in
     return Fraction(float(values[below])) * _MARGIN + _TINY
 
 
-def _extent(k: int, epsilon: Fraction, round_epsilon: Fraction, cells: int, unlikely: float) -> tuple[int, int]:
+def _choose_extent(k: int, epsilon: Fraction, round_epsilon: Fraction, cells: int, unlikely: float) -> tuple[int, int]:
     """Choose how many points the grid has left and right of ln y = ε.
 
     The loss behaves like a normal variable of variance kε′²/4. A path that leaves the grid and comes back to ln y = 0
@@ -65,13 +65,13 @@ def _extent(k: int, epsilon: Fraction, round_epsilon: Fraction, cells: int, unli
     return min(int(left), most) + cells, min(int(right), most) + cells
 
 
-def _first_values(epsilon: Fraction, step: Fraction, below: int, above: int) -> FloatArray:
+def _bound_first_values(epsilon: Fraction, step: Fraction, below: int, above: int) -> FloatArray:
     """Bound V_0 from above at the points ln y = ε + i · step, for i from −below to above."""
     points = (epsilon + i * step for i in range(-below, above + 1))
     return np.array([_round_up(-ball(point).expm1()) if point < 0 else 0.0 for point in points])
 
 
-def _chord(step: Fraction, cells: int, offset: int) -> tuple[float, float]:
+def _weigh_chord(step: Fraction, cells: int, offset: int) -> tuple[float, float]:
     """Return the weights of u and of u e^ε′ in the chord at y, where ln u is `offset` points left of ln y."""
     width = (ball(step) * cells).expm1()
     upper = (ball(step) * offset).expm1() / width
@@ -79,7 +79,7 @@ def _chord(step: Fraction, cells: int, offset: int) -> tuple[float, float]:
     return _round_up(lower), _round_up(upper)
 
 
-def _control(step: Fraction, cells: int, offset: int) -> tuple[float, float, float, float]:
+def _weigh_control(step: Fraction, cells: int, offset: int) -> tuple[float, float, float, float]:
     """Return the weights of four points in the control value of all chords between two neighbouring ones.
 
     The chords start between u_0, which is offset + 1 points left of ln y, and u_1, the next point. The weights belong

@@ -1,8 +1,8 @@
 """Many peels side by side: the rounds of `PeelRun`, for all runs at once.
 
 A run proposes an item of the level that is its best one left, or of a level below, as if nothing were taken there.
-Proposals of items that it has taken are skipped. That conditions a proposal on nothing but not being taken, so it is a
-proposal among the items that are left.
+Proposals of items that it has taken are skipped. A proposal that is not skipped has the law of a proposal among the
+items that are left.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ManyPeels:
             yield self._stretches[place], np.flatnonzero(places == place)
 
     def find_left(self, run: int) -> LevelRange:
-        """All items that a run has not taken, with exact weights."""
+        """Find all items that a run has not taken, with exact weights."""
         profile = self.peeling.complete.profile
         left = profile.sizes.copy()
         np.subtract.at(left, self.levels[run, : self.rounds[run]], 1)

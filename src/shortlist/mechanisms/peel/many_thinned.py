@@ -50,7 +50,7 @@ class Thinning:
         return accepted
 
     def _bound_magnitudes(self, stretch: Stretch, runs: IntArray) -> IntArray:
-        """Integers m such that Σ c over the items left is 2^m or more: no item that was taken has a c above 1."""
+        """Find integers m such that Σ c over the items left is 2^m or more: no item that was taken has a c above 1."""
         totals = stretch.sums[0, self._peels.tops[runs] - stretch.first] * 0.999
         least = np.maximum(totals - self._peels.rounds[runs], 1.0)
         exponents: IntArray = np.frexp(least)[1].astype(np.int64)

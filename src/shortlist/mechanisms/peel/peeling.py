@@ -25,7 +25,7 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _OUT_OF_REACH_BITS = 48
 OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
-"""More than all items that are out of reach weigh together, if the best one left weighs 1."""
+"""Larger than the weight of all items out of reach together, if the best one left weighs 1."""
 _LARGEST_BATCH = 1 << 10
 _LIKELY = 0.5
 _CERTAIN = 2.0**-48
@@ -58,7 +58,7 @@ class LevelWeights:
         """Find the first level out of the reach of a level."""
         return int(self.offsets.searchsorted(min(int(self.offsets[top]) + self._depth, EVERY_LEVEL), side="right"))
 
-    def within_reach(self, top: int) -> FloatArray:
+    def weigh_within_reach(self, top: int) -> FloatArray:
         """Return the weights of a level and of those within its reach, up to a common factor."""
         return self.weigh(top, self.find_end(top))
 
@@ -83,7 +83,7 @@ class LevelWeights:
         step is off by at most 2n + 6. Weights below 2^-1022 of the best may become 0. The bound allows for far more.
         """
         last = self.lowest_top
-        weights = self.within_reach(last)
+        weights = self.weigh_within_reach(last)
         total = float((self.profile.sizes[last : last + len(weights)] * weights).sum() / weights[0])
         total = total * (1 + self.error(2 * self.roundings + len(weights) + 6) + OMITTED)
         mantissa, exponent = self._powers.mantissa[last::-1], self._powers.exponent[last::-1]
@@ -102,7 +102,7 @@ class LevelWeights:
         in `totals` exceeds the true sum by at most twice the roundings of all steps. The slack is three times them.
         """
         steps = self.lowest_top + 1
-        reach = len(self.within_reach(self.lowest_top))
+        reach = len(self.weigh_within_reach(self.lowest_top))
         slack = 3 * (self.error(2 * self.roundings + reach + 6) + OMITTED + steps * self.error(2 * self.roundings + 6))
         sizes = self.profile.sizes[:steps]
         upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self._k]
@@ -189,7 +189,7 @@ class PeelRun:
             self._top += 1
             self._weights = None
 
-    def loss(self, level: int) -> int:
+    def compute_loss(self, level: int) -> int:
         """Return how many votes a level is below the best one left."""
         values = self._level_weights.profile.values
         return int(values[self._top]) - int(values[level])
@@ -261,7 +261,7 @@ class PeelRun:
     def _weigh_within_reach(self) -> tuple[FloatArray, FloatArray]:
         """Return the weight of one item, and of all items left, for every level within reach of the best one left."""
         if self._weights is None:
-            self._weights = self._level_weights.within_reach(self._top)
+            self._weights = self._level_weights.weigh_within_reach(self._top)
         return self._weights, self._left[self._top : self._top + len(self._weights)] * self._weights
 
     def _find_level(self, number: Uniform) -> int:

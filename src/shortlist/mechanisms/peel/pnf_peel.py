@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from shortlist.exact.balls import exp_minus, working_precision
+from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers, accept_by_sums
 from shortlist.exact.uniform import Uniform
@@ -18,12 +18,12 @@ from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.race import Race
 from shortlist.mechanisms.peel.thinned_run import ThinnedRun
 from shortlist.privacy import Guarantee
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels
 
 _PRECISION = 128
 _TURNS = 5
-"""How many proposals of one item are drawn ahead. Few are rejected so often."""
+"""How many arrivals of one item are drawn in advance. Few items are rejected that often."""
 
 
 class PNFPeel(Mechanism):
@@ -50,7 +50,7 @@ class PNFPeel(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
-        rho = self.k * rho_of_pure(self.epsilon / self.k)
+        rho = self.k * find_rho_of_pure(self.epsilon / self.k)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     @property
@@ -58,7 +58,7 @@ class PNFPeel(Mechanism):
         """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
         return self.epsilon / (self.k * self.neighbours.sensitivity)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(self.k * d, self.round_rate, failure)
 
     def _prepare(self, levels: Levels) -> ThinnedDraws:
@@ -93,14 +93,16 @@ class ThinnedDraws(PeelDraws):
         while True:
             level, position = run.propose()
             # The best item left is always accepted: then x* = 1, where S is infinite.
-            if not (loss := run.loss(level)) or self._accepts(run, height, Uniform(bits), self.peeling.rate * loss):
+            if not (loss := run.compute_loss(level)) or self._accept(
+                run, height, Uniform(bits), self.peeling.rate * loss
+            ):
                 return level, position
 
-    def _accepts(self, run: PeelRun, height: Uniform, coin: Uniform, x: Fraction) -> bool:
+    def _accept(self, run: PeelRun, height: Uniform, coin: Uniform, x: Fraction) -> bool:
         first, second = run.sums()
         lower = int(float(first.lower() * 0.999))  # the factor is far below what a float can round up
         if accept_by_integers(height, coin, lower.bit_length() - 1):
             return True
-        with working_precision(_PRECISION):
-            quick = accept_by_sums(height, coin, exp_minus(x), first, second)
+        with use_precision(_PRECISION):
+            quick = accept_by_sums(height, coin, enclose_exp_minus(x), first, second)
         return accept_by_balls(height, coin, x, [run.left()]) if quick is None else quick

@@ -23,15 +23,15 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, exp_minus, working_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
-from shortlist.exact.logarithms import exponentials
+from shortlist.exact.logarithms import compute_exponentials
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 
 _KEY_ERROR, _ROUNDED = 2.0**-39, 2.0**-51
-"""More than the key of a time is off, besides what bits that are not drawn add: a number, and a share of the key."""
+"""The key of a time has an error below `_KEY_ERROR` + `_ROUNDED` · |key|, besides that of bits that are not drawn."""
 _SMALLEST = 2.0**-36
 _MOST_TURNS = 6
 
@@ -116,7 +116,7 @@ class Race:
                 or U t, or later. E and U are 2^-36 or more, and t is 1/d or more, up to a rounding. Smaller E and U
                 count as unknown. There are six turns at most.
         """
-        waits, unknown = exponentials(words)
+        waits, unknown = compute_exponentials(words)
         times = np.cumsum(waits, axis=0)
         uniform = far.astype(np.float64) * 2.0**-64
         end = np.array([] if self._time is None else [self._time])
@@ -161,7 +161,7 @@ class Race:
 
     def _prepare_crossings(self, time: float) -> Crossings:
         shown, rate = self._peeling.shown, self._peeling.rate
-        weights = shown.within_reach(self._pivot)
+        weights = shown.weigh_within_reach(self._pivot)
         sizes = shown.profile.sizes[self._pivot : self._pivot + len(weights)]
 
         def find_groups() -> Groups:
@@ -169,7 +169,7 @@ class Race:
             values = profile.values[self._pivot :]
             return Groups(
                 sizes=profile.sizes[self._pivot :],
-                hazard=lambda index: arb(time) * exp_minus(rate * (int(values[0]) - int(values[index]))),
+                hazard=lambda index: arb(time) * enclose_exp_minus(rate * (int(values[0]) - int(values[index]))),
             )
 
         error = LevelWeights.error(2 * shown.roundings + 3)
@@ -202,7 +202,7 @@ def _compare(one: _Time, other: _Time) -> int:
     """
     numbers = {id(each): each for each in [*one.numbers, *other.numbers]}
     while True:
-        with working_precision(max(each.known for each in numbers.values()) + 64):
+        with use_precision(max(each.known for each in numbers.values()) + 64):
             first, second = one.enclose_log(), other.enclose_log()
             if first < second:
                 return -1
@@ -223,7 +223,7 @@ def _choose_time(shown: LevelWeights, k: int, rate: float) -> tuple[int, float] 
     expected = before + totals
     wanted = k + 3 * math.isqrt(k) + 8
     pivot, time = _find_time(expected, before, wanted)
-    missing = 0 if time is None else math.ceil(_expect_missing(shown, pivot, time, rate))
+    missing = 0 if time is None else math.ceil(_estimate_missing(shown, pivot, time, rate))
     pivot, time = _find_time(expected, before, wanted + missing)
     if time is not None:
         return pivot, time
@@ -239,11 +239,11 @@ def _find_time(expected: FloatArray, before: IntArray, wanted: int) -> tuple[int
     return pivot, min(1.0, (wanted - first) / float(expected[pivot] - first))
 
 
-def _expect_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -> float:
+def _estimate_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -> float:
     """Estimate how many fewer items arrive than `_choose_time` counts: some do not arrive, and others arrive again."""
     profile = shown.profile
     above = np.exp(np.minimum((profile.values[:pivot] - profile.values[pivot]) * rate, 50.0)) * time
-    far = shown.within_reach(pivot)
+    far = shown.weigh_within_reach(pivot)
     below = far / far[0] * time
     late = (profile.sizes[:pivot] * np.exp(-above)).sum()
     again = below * below * (0.5 - below / 6)  # about below − (1 − e^(−below))

@@ -9,7 +9,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import IntArray
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 
 
 def cover_all_left(values: IntArray, left: IntArray, rate: Fraction) -> LevelRange:
@@ -60,4 +60,4 @@ class LevelRange:
         return replace(self, last=middle), replace(self, first=middle + 1)
 
     def _decay(self, index: int) -> arb:
-        return exp_minus(self.rate * (int(self.values[0]) - int(self.values[index])))
+        return enclose_exp_minus(self.rate * (int(self.values[0]) - int(self.values[index])))

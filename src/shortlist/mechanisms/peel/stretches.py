@@ -12,7 +12,7 @@ from shortlist.exact.many_thinning import POWERS
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights
 
 _NEAR = 2.0**-16
-"""How small a share of the weight from the first level of a stretch on the weight from its last level on may be."""
+"""All items from the last level of a stretch on weigh more than this share of those from its first level on."""
 
 
 class Stretch:

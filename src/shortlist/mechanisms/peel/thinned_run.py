@@ -15,7 +15,7 @@ from shortlist.mechanisms.peel.race import Race
 from shortlist.mechanisms.peel.ranges import cover_all_left
 
 _NEAR = 2.0**-40
-"""Down to this share of the weight of its first level, weights serve as the best level falls."""
+"""One array of weights serves all best levels that weigh at least this share of its first level."""
 
 
 class ThinnedRun:
@@ -55,7 +55,7 @@ class ThinnedRun:
             if level >= len(self._left):
                 self._left = self._extend_left()
             # The best item left is always accepted: then x* = 1, where S is infinite.
-            if level == self._top or self._accepts(level, coin):
+            if level == self._top or self._accept(level, coin):
                 self._take(level, position)
                 if len(self.positions) == self._peeling.k:
                     return
@@ -78,7 +78,7 @@ class ThinnedRun:
         while not self._left[self._top] and self._top < len(self._left) - 1:
             self._top += 1
 
-    def _accepts(self, level: int, coin: int) -> bool:
+    def _accept(self, level: int, coin: int) -> bool:
         index, top = len(self.positions), self._top
         if top not in self._served:
             self._weigh()
@@ -138,7 +138,7 @@ class ThinnedRun:
         return accept_by_balls(self.height, Uniform(self._bits, coin), self._peeling.rate * loss, [crowd])
 
     def _extend_left(self) -> IntArray:
-        """The numbers of items left on all levels."""
+        """Return the numbers of items left on all levels."""
         left = self._peeling.complete.profile.sizes.copy()
         left[: len(self._left)] = self._left
         return left

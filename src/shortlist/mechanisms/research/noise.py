@@ -18,7 +18,7 @@ from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
-from shortlist.privacy.zcdp import rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
 Noise = Callable[[FloatArray, Bits], FloatArray]
@@ -37,7 +37,7 @@ class NoisyMechanism(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
-        return Guarantee(epsilon=self.epsilon, rho=rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
     def _prepare(self, levels: Levels) -> OneShot:
         return OneShot(levels, k=self.k, noise=self._make_noise(levels.d))

@@ -24,7 +24,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import concatenate
-from shortlist.exact.shuffles import distinct_below_each, draw_distinct_below, permute_each
+from shortlist.exact.shuffles import draw_distinct_below, draw_distinct_below_each, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.spans import count_bits, draw_reaches, draw_reaches_each
@@ -63,7 +63,7 @@ class SetMixture(Prepared):
         while True:
             cell = self._choose(Uniform(bits))
             positions = _draw_positions(cell, bits)
-            if self._accepts(cell, np.sort(positions), bits):
+            if self._accept(cell, np.sort(positions), bits):
                 shuffled = positions[draw_distinct_below(np.full(len(positions), len(positions)), bits)]
                 return replace(cell.sets.profile.picks(shuffled), unordered=True)
 
@@ -73,7 +73,7 @@ class SetMixture(Prepared):
             return Prepared.draw_many(self, n, bits)
         k = self._sizes[0]
         parts = [
-            self._shown_or_complete(positions).picks(positions)
+            self._choose_profile(positions).picks(positions)
             for size in cut_batches(n, k)
             if (positions := self._draw_many_positions(size, bits).ravel()) is not None
         ]
@@ -96,23 +96,23 @@ class SetMixture(Prepared):
             allowed = k + grid.sets.lower.sizes[grid.columns[columns + 1] - 1]
             steps = np.arange(k)
             bounds = np.where(steps < (k - places)[:, None], steps + 1, allowed[:, None])
-            drawn = distinct_below_each(bounds, bits)
+            drawn = draw_distinct_below_each(bounds, bits)
             kept = np.ones(len(known), dtype=bool)
             if not grid.single:
-                kept = self._accepts_each(grid, rows, columns, np.sort(drawn, axis=1), bits)
+                kept = self._accept_each(grid, rows, columns, np.sort(drawn, axis=1), bits)
             positions[missing[known[kept]]] = drawn[kept]
             left = [known[~kept]]
             for i in np.flatnonzero(cells < 0).tolist():
                 exact = quantile(Uniform(bits, int(words[i])), self.cells())
                 single = _draw_positions(exact, bits)
-                if self._accepts(exact, np.sort(single), bits):
+                if self._accept(exact, np.sort(single), bits):
                     positions[missing[i]] = single
                 else:
                     left.append(np.array([i]))
             missing = missing[np.concatenate(left)]
         return np.take_along_axis(positions, permute_each(n, k, bits), axis=1)
 
-    def _shown_or_complete(self, positions: IntArray) -> Profile:
+    def _choose_profile(self, positions: IntArray) -> Profile:
         return self._shown if positions.max() < self._shown.ends[-1] else self.complete_profile
 
     def cells(self) -> list[SetCell]:
@@ -143,7 +143,7 @@ class SetMixture(Prepared):
     def total(self) -> arb:
         """Enclose the sum of e^(−rate · (loss − smallest loss)) over all sets, from floats with a proven error."""
         highest, lowest = (
-            Weights(concatenate([grid.weights(lowest=each) for grid in self._grids]), self._left_out()).total()
+            Weights(concatenate([grid.weights(lowest=each) for grid in self._grids]), self._bound_left_out()).total()
             for each in (False, True)
         )
         return highest.union(lowest)
@@ -165,11 +165,13 @@ class SetMixture(Prepared):
     def _tabulate(self) -> tuple[Table, IntArray]:
         """Tabulate all blocks, and return where the blocks of each size end in the table."""
         parts = [grid.weights() for grid in self._grids]
-        return Weights(concatenate(parts), self._left_out()).table(), np.cumsum([len(part.mantissa) for part in parts])
+        return Weights(concatenate(parts), self._bound_left_out()).table(), np.cumsum(
+            [len(part.mantissa) for part in parts]
+        )
 
-    def _left_out(self) -> FloatArray:
-        """Upper bounds, in bits, for the weights of all pairs without a place in the table."""
-        left_out = np.concatenate([grid.left_out() for grid in self._grids])
+    def _bound_left_out(self) -> FloatArray:
+        """Bound from above, in bits, the weights of all pairs without a place in the table."""
+        left_out = np.concatenate([grid.bound_left_out() for grid in self._grids])
         if len(self._grids) < len(self._sizes) or not all(grid.whole for grid in self._grids):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
             left_out = np.append(left_out, self._all_bits + 2 - count_bits(self._rate, self._reach))
@@ -194,22 +196,22 @@ class SetMixture(Prepared):
             padded=True,
         )
 
-    def _accepts(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
+    def _accept(self, cell: SetCell, positions: IntArray, bits: Bits) -> bool:
         """Draw a pair of losses of a block, and return whether it allows the set at these positions."""
         if cell.rows[1] - cell.rows[0] == cell.columns[1] - cell.columns[0] == 1:
             return True
-        pairs = zip(cell.spans(), cell.sets.losses(positions), strict=True)
+        pairs = zip(cell.spans(), cell.sets.compute_losses(positions), strict=True)
         return all(draw_reaches(span, loss, bits) for span, loss in pairs)
 
-    def _accepts_each(self, grid: Grid, rows: IntArray, columns: IntArray, sets: IntArray, bits: Bits) -> Mask:
-        """Do what `_accepts` does for many sets, whose blocks are in some rows and columns of the grid."""
+    def _accept_each(self, grid: Grid, rows: IntArray, columns: IntArray, sets: IntArray, bits: Bits) -> Mask:
+        """Do what `_accept` does for many sets, whose blocks are in some rows and columns of the grid."""
         kept = np.ones(len(sets), dtype=bool)
         several = (np.diff(grid.rows)[rows] > 1) | (np.diff(grid.columns)[columns] > 1)
         places = np.flatnonzero(several)
         if len(places):
             steps = (grid.sets.upper, grid.rows, rows[places]), (grid.sets.lower, grid.columns, columns[places])
-            for (axis, edges, index), losses in zip(steps, grid.sets.losses_each(sets[places]), strict=True):
-                starts, ends = axis.bounds_each(edges[index], edges[index + 1])
+            for (axis, edges, index), losses in zip(steps, grid.sets.compute_losses_each(sets[places]), strict=True):
+                starts, ends = axis.find_bounds_each(edges[index], edges[index + 1])
                 kept[places] &= draw_reaches_each(self._rate, starts, ends, losses, bits)
         return kept
 
@@ -225,7 +227,7 @@ def _draw_positions(cell: SetCell, bits: Bits) -> IntArray:
 
 
 def count_set_bits(d: int, sizes: range) -> float:
-    """An upper bound for the logarithm, to base 2, of the number of sets of these sizes among d items.
+    """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items.
 
     C(d, n) = C(d, m) ≤ (e d / m)^m with m = min(n, d − n), which grows with m.
     """

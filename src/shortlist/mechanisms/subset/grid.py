@@ -12,9 +12,9 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.scaled import Scaled, concatenate, power, powers
-from shortlist.mechanisms.spans import Span, count_bits, lengths
+from shortlist.mechanisms.spans import Span, compute_lengths, count_bits
 from shortlist.mechanisms.subset.sets import Sets, Steps, count_sets
 
 # These constants never change a probability. They trade the time of preparing for the time of drawing.
@@ -65,8 +65,8 @@ class Grid:
         """Whether no loss lies beyond the reach."""
         return self._upper.end is None and self._lower.end is None
 
-    def left_out(self) -> FloatArray:
-        """Upper bounds, in bits, for the weights of the pairs below the reach that have no place in the table."""
+    def bound_left_out(self) -> FloatArray:
+        """Bound from above, in bits, the weights of the pairs below the reach that have no place in the table."""
         return self._left_out - count_bits(self._rate, self.offset)
 
     def cells(self, complete: Sets) -> list[SetCell]:
@@ -113,8 +113,8 @@ class SetCell:
     def spans(self) -> tuple[Span, Span]:
         """The ranges of the upper and of the lower loss."""
         (first, after), (left, right) = self.rows, self.columns
-        start, end = self.sets.upper.bounds(first, after)
-        begin, stop = self.sets.lower.bounds(left, right)
+        start, end = self.sets.upper.find_bounds(first, after)
+        begin, stop = self.sets.lower.find_bounds(left, right)
         return Span(rate=self.rate, start=start, end=end), Span(rate=self.rate, start=begin, end=stop)
 
     def most(self) -> int:
@@ -131,7 +131,7 @@ class SetCell:
         number = arb(self.most())
         if not self.padded:
             number = number.union(arb(self.least()))
-        return exp_minus(self.rate * self.offset) * upper.weight() * lower.weight() * number
+        return enclose_exp_minus(self.rate * self.offset) * upper.weight() * lower.weight() * number
 
     def split(self) -> tuple[SetCell, SetCell] | None:
         """Return two halves, or None if all pairs in the cell allow the same sets."""
@@ -220,12 +220,12 @@ def _weigh(rate: Fraction, steps: Steps, edges: IntArray) -> Scaled:
     """Compute q^a − q^b for consecutive ranges of steps, and q^a for a last range without an end."""
     starts = steps.starts[edges[:-1]]
     ends = steps.starts[edges[1:-1]]
-    last = steps.bounds(int(edges[-2]), int(edges[-1]))[1]
+    last = steps.find_bounds(int(edges[-2]), int(edges[-1]))[1]
     decays = powers(rate, starts)
     if last is not None:
-        return decays * lengths(rate, np.append(ends, last) - starts)
+        return decays * compute_lengths(rate, np.append(ends, last) - starts)
     one = Scaled(mantissa=np.ones(1), exponent=np.zeros(1, dtype=np.int64), roundings=0)
-    return decays * (concatenate([lengths(rate, ends - starts[:-1]), one]) if len(ends) else one)
+    return decays * (concatenate([compute_lengths(rate, ends - starts[:-1]), one]) if len(ends) else one)
 
 
 def _reshape(numbers: Scaled, shape: tuple[int, ...]) -> Scaled:

@@ -25,23 +25,23 @@ class Steps:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def bounds(self, first: int, after: int) -> tuple[int, int | None]:
-        """The losses from the step `first` up to the step `after`."""
+    def find_bounds(self, first: int, after: int) -> tuple[int, int | None]:
+        """Return where the losses from the step `first` up to the step `after` begin and end."""
         return int(self.starts[first]), int(self.starts[after]) if after < len(self) else self.end
 
-    def bounds_each(self, firsts: IntArray, afters: IntArray) -> tuple[IntArray, IntArray]:
-        """The losses from many steps up to others; −1 where the last step never ends."""
+    def find_bounds_each(self, firsts: IntArray, afters: IntArray) -> tuple[IntArray, IntArray]:
+        """Do what `find_bounds` does for many steps. An end is −1 where the last step never ends."""
         ends = np.append(self.starts, -1 if self.end is None else self.end)
         return self.starts[firsts], ends[afters]
 
     def drop_first(self) -> Steps:
-        """All steps but the first, with losses counted from the start of the second."""
+        """Return all steps but the first, with losses counted from the start of the second."""
         shift = int(self.starts[1])
         end = None if self.end is None else self.end - shift
         return Steps(starts=self.starts[1:] - shift, sizes=self.sizes[1:], end=end)
 
     def cut(self, reach: int) -> Steps:
-        """The steps that begin below `reach`."""
+        """Return the steps that begin below `reach`."""
         end = int(np.searchsorted(self.starts, reach))
         return (
             self
@@ -90,8 +90,8 @@ class Sets:
             end=None if profile.is_complete else self.gap + reach,
         )
 
-    def without_leader(self) -> Sets | None:
-        """The sets other than the leading one, if there is one: both losses are then counted from the gap on.
+    def drop_leader(self) -> Sets | None:
+        """Return the sets other than the leading one, if one leads: both losses are then counted from the gap on.
 
         Every other set leaves out an item with h_(n) votes or more and contains one with h_(n+1) or fewer. So both
         of its losses are at least the gap. There may be no other set.
@@ -109,16 +109,16 @@ class Sets:
         places, spare = int(self.upper.sizes[row]), int(self.lower.sizes[column])
         return math.comb(places + spare, places)
 
-    def losses(self, positions: IntArray) -> tuple[int, int]:
-        """The upper and the lower loss of a set, given by its positions in falling order of count, rising."""
+    def compute_losses(self, positions: IntArray) -> tuple[int, int]:
+        """Compute the upper and the lower loss of a set, given by its positions in falling order of count, rising."""
         gaps = np.flatnonzero(positions != np.arange(self.n))
         missing = int(gaps[0]) if len(gaps) else self.n
         values = self.profile.picks(np.array([min(missing, self.profile.d - 1), positions[-1]])).levels
         outside = int(values[0]) if missing < self.profile.d else 0
         return outside - self.next, self.lowest - int(values[1])
 
-    def losses_each(self, positions: IntArray) -> tuple[IntArray, IntArray]:
-        """The upper and the lower losses of many sets, given by their positions, rising in each row."""
+    def compute_losses_each(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+        """Compute the upper and the lower losses of many sets, given by their positions, rising in each row."""
         gaps = positions != np.arange(self.n)
         missing = np.where(gaps.any(axis=1), gaps.argmax(axis=1), self.n)
         inside = self.profile.picks(positions[:, -1]).levels
@@ -127,7 +127,7 @@ class Sets:
 
 
 def count_sets(places: IntArray, spare: IntArray) -> Scaled:
-    """C(r + m, r) for all r in a rising array and all m in another, a row for each r, with a proven error.
+    """Compute C(r + m, r) for all r in a rising array and all m in another, a row for each r, with a proven error.
 
     C(r + m, r) is the product of (m + t)/t over t ≤ r. Each factor is rounded twice, by its division and by the
     multiplication. The running products are scaled before they leave the range of floats.

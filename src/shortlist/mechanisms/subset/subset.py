@@ -67,7 +67,7 @@ class Subset(Mechanism):
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
 
-    def _error_bound(self, d: int, failure: Fraction) -> int | None:
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(sum(math.comb(d, size) for size in self.sizes), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> SetMixture:

@@ -1,4 +1,4 @@
-"""Limited domain: peel among the most-voted items, and stop at a candidate that hides who has few votes."""
+"""Limited domain: peel among the most-voted items, and a stop, which hides items with few votes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, exp_minus, working_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, use_precision
 from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate
@@ -21,7 +21,7 @@ from shortlist.profile import Profile
 _FEWEST = 1000
 _TIMES = 20
 _GAIN = Fraction(21, 20)
-"""How much more than ε/k a round must be able to spend for half of delta to be worth it."""
+"""Half of delta is spent on the rounds only if a round can then spend more than this factor times ε/k."""
 _MOST_COPIES = 1 << 40
 _HIGHEST = 1 << 61
 _PRECISION = 128
@@ -139,7 +139,7 @@ def place_stop(weight: Fraction, rate: Fraction, *, height: int) -> Stop | None:
         return None
     if not more:
         return Stop(height=height, copies=math.ceil(weight))
-    with working_precision(_PRECISION):
-        copies = (ball(weight) * exp_minus(rate * more)).upper().ceil().unique_fmpz()
+    with use_precision(_PRECISION):
+        copies = (ball(weight) * enclose_exp_minus(rate * more)).upper().ceil().unique_fmpz()
     assert copies is not None
     return Stop(height=height + more, copies=int(copies))

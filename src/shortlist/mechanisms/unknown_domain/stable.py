@@ -13,7 +13,7 @@ from flint import arb
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import exp_minus
+from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
@@ -194,7 +194,7 @@ class GapCell:
 
     def weight(self) -> arb:
         """Enclose the weight of these sizes together."""
-        return self.sizes * exp_minus(self.rate * self.loss)
+        return self.sizes * enclose_exp_minus(self.rate * self.loss)
 
     def split(self) -> None:
         """Return None: there are no smaller parts."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, shortfall, working_precision
+from shortlist.exact.balls import ball, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.mechanisms.counts.calibrated import choose_noise
@@ -22,7 +22,7 @@ from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.unknown_domain.observed import UnknownDomain
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import Real, quote, read_whole
-from shortlist.privacy.zcdp import find_excess_order, rho_from, round_down
+from shortlist.privacy.zcdp import find_excess_order, find_rho, round_down
 from shortlist.profile import ManyPicks, Picks, Profile
 
 _PRECISION = 128
@@ -108,7 +108,7 @@ class Threshold(UnknownDomain):
         if noise is NoiseLaw.LAPLACE:
             law, hidden = choose_noise(moved, self.epsilon, None), self.delta
         else:
-            rho = rho_from(self.epsilon, self.delta)
+            rho = find_rho(self.epsilon, self.delta)
             law, hidden = choose_noise(moved, self.epsilon, rho), self._find_item_delta(rho)
         return law, find_threshold(law, self.votes_per_person, hidden)
 
@@ -118,8 +118,10 @@ class Threshold(UnknownDomain):
         A person who brings an item moves one count fewer. So delta need not be divided between noise and items.
         """
         excess = find_excess_order(self.epsilon, self.delta)
-        with working_precision(_PRECISION):
-            return round_down(ball(self.delta) * shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity))
+        with use_precision(_PRECISION):
+            return round_down(
+                ball(self.delta) * enclose_shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity)
+            )
 
     def _prepare_observed(self, observed: Profile) -> ItemsAboveThreshold:
         return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
@@ -167,7 +169,7 @@ def find_threshold(law: DiscreteGaussian | DiscreteLaplace, most: int, hidden: F
     15
     """
     x = 1 / law.b if isinstance(law, DiscreteLaplace) else 1 / (2 * law.variance)
-    with working_precision(_PRECISION):
-        rare = round_down(shortfall(x))
+    with use_precision(_PRECISION):
+        rare = round_down(enclose_shortfall(x))
     # `bound_noise` finds the smallest B with 2 · count · P(noise ≥ B + 1) ≤ failure.
     return 2 + max(bound_noise(law, most, 2 * hidden), bound_noise(law, 1, 2 * rare))
