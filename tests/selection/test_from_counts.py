@@ -1,5 +1,8 @@
 """What a caller declares about counts in memory, and the order of a set that is released from them."""
 
+import pickle
+from decimal import Decimal
+
 import pytest
 
 from shortlist import ParameterError, SeededBits, prepare
@@ -31,3 +34,17 @@ def test_a_limit_below_the_sensitivity_is_refused():
     """Who adds 5 to one count casts 5 votes."""
     with pytest.raises(ParameterError, match="votes_per_person must be at least sensitivity, which is 5, not 3"):
         prepare([9, 5], k=1, epsilon=1, votes_per_person=3, sensitivity=5)
+
+
+def test_a_number_without_a_hash_is_refused():
+    """Terms are remembered by their values, and a signaling NaN cannot be."""
+    with pytest.raises(ParameterError, match="epsilon must be a finite number"):
+        prepare([5, 3, 0], k=1, epsilon=Decimal("sNaN"))
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "pnf-peel", "subset"])
+def test_a_selector_may_be_sent_to_another_process(mechanism):
+    """It draws there what it draws here."""
+    selector = prepare({"b": 900, "a": 100, "c": 0}, k=2, epsilon=1, mechanism=mechanism)
+    sent = pickle.loads(pickle.dumps(selector))
+    assert sent.draw(SeededBits(7)) == selector.draw(SeededBits(7))

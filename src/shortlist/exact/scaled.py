@@ -19,6 +19,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import enclose_exp_minus, round_to_float
 
 _TABLE_BITS, _LARGE = 10, 40
+_LARGEST_POWER = 1 << 61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +101,9 @@ def concatenate(parts: Sequence[Scaled]) -> Scaled:
 
 
 def powers(rate: Fraction, exponents: IntArray) -> Scaled:
-    """Compute e^(−rate · n) for every n in a rising array of non-negative integers.
+    """Compute e^(−rate · n) for every n in a rising array of non-negative integers, of which some may be equal.
+
+    Each rate · n must be below 2^61. Then every exponent of two fits into 64 bits.
 
     >>> powers(Fraction(1, 2), np.array([0, 2])).align(0).round(6)
     array([1.      , 0.367879])
@@ -108,7 +111,9 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     if not len(exponents):
         return Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
     first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
-    consecutive = spread == len(exponents) - 1 < 1 << _TABLE_BITS
+    assert rate * (first + spread) < _LARGEST_POWER
+    # Equal numbers may have the same length and spread as consecutive ones.
+    consecutive = spread == len(exponents) - 1 < 1 << _TABLE_BITS and bool((exponents[1:] > exponents[:-1]).all())
     depths = slice(spread + 1) if consecutive else exponents - first
     mantissa, exponent = (np.array([each]) for each in power(rate, first))
     roundings, width = 2, max(1, spread.bit_length())

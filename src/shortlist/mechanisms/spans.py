@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -20,6 +21,8 @@ from shortlist.profile import EVERY_LEVEL
 
 BITS_PER_NAT = 1.4426950408889634
 _CLOSE = 2.0**-40
+_NEGLIGIBLE = 45
+"""e^(−45) is below 2^-64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +56,20 @@ def draw_reaches_each(
 ) -> NDArray[np.bool_]:
     """Do what `draw_reaches` does for many spans, none of which is empty. An end of −1 stands for no end.
 
-    A number U reaches the loss if U (1 − q^(end − start)) ≥ 1 − q^(loss − start). Floats decide that unless both
-    sides are closer than 2^-40. Each power is off by less than 2^-44.
+    A number U reaches the loss if U (1 − q^(end − start)) ≥ 1 − q^(loss − start). Without an end, q^(end − start) is 0.
+    Floats decide that unless both sides are closer than 2^-40. Each power is off by less than 2^-44. It may be below
+    2^-64. Then its exponent is cut off.
     """
     reached = losses <= starts
     asked = np.flatnonzero(~reached & (losses < ends) | ~reached & (ends < 0))
     words = draw_words(len(asked), bits)
-    widths = np.where(ends[asked] < 0, EVERY_LEVEL, ends[asked] - starts[asked])
-    depths, place = np.unique(np.append(losses[asked] - starts[asked], widths), return_inverse=True)
+    endless = ends[asked] < 0
+    widths = np.where(endless, 0, ends[asked] - starts[asked])
+    farthest = min(EVERY_LEVEL, math.ceil(_NEGLIGIBLE / rate))
+    depths = np.minimum(np.append(losses[asked] - starts[asked], widths), farthest)
+    depths, place = np.unique(depths, return_inverse=True)
     shares = 1 - powers(rate, depths).align(0)[place]
-    gaps = words * 2.0**-64 * shares[len(asked) :] - shares[: len(asked)]
+    gaps = words * 2.0**-64 * np.where(endless, 1.0, shares[len(asked) :]) - shares[: len(asked)]
     reached[asked] = gaps > _CLOSE
     for i in np.flatnonzero(np.abs(gaps) <= _CLOSE).tolist():
         start, end, loss = int(starts[asked[i]]), int(ends[asked[i]]), int(losses[asked[i]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -14,8 +13,8 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
 
-_VALUES = (Mechanism, str, int, float, Decimal, Fraction, type(None))
-"""Types of which values that are equal, and of one type, are read alike."""
+_VALUES = (Mechanism, str, int, float, Fraction, type(None))
+"""Types of which values that are equal, and of one type, are read alike. A Decimal may have no hash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,8 @@ from mixtures import check_balls_agree, every_doubt, every_shape, rate
 
 from shortlist import SeededBits, Subset, top_k
 from shortlist.errors import DataError, ParameterError
+from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms.spans import Span, draw_reaches, draw_reaches_each
 from shortlist.mechanisms.subset import grid
 from shortlist.mechanisms.subset.draws import count_set_bits
 from shortlist.profile import Profile
@@ -157,6 +159,20 @@ def test_borders_are_within_their_bound(counts):
         for weight, ours in zip(listed, borders, strict=False):
             assert abs(arb(float(ours)) / arb(float(borders[-1])) - border / total) < arb(prepared._table.slack)
             border += weight
+
+
+@pytest.mark.parametrize("rate", ["1e-25", "1e-18", "0.5", "0.7", "9"])
+def test_floats_reach_the_losses_that_balls_reach(rate):
+    """For the same numbers, in spans with a near end, a far end and no end."""
+    rate = Fraction(rate)
+    steps = sorted({min(2**62, int(part / rate) + 1) for part in (0, 0.1, 0.7, 3, 40, 1000)})
+    spans = [(7, end, 7 + step) for step in steps for end in (8 + step, 2**63 - 1, -1)] * 40
+    starts, ends, losses = np.array(spans).T
+    reached = draw_reaches_each(rate, starts, ends, losses, SeededBits(5)).tolist()
+    bits = SeededBits(5)
+    for (start, end, loss), ours, word in zip(spans, reached, draw_words(len(spans), bits).tolist(), strict=True):
+        span = Span(rate=rate, start=start, end=None if end < 0 else end)
+        assert ours == draw_reaches(span, loss, bits, Uniform(bits, word))
 
 
 def test_floats_decide_almost_every_draw(monkeypatch):

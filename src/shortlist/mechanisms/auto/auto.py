@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -116,7 +115,7 @@ class Auto(Mechanism):
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return _build_candidates(self, self.epsilon - self.choice_epsilon)
+        return dict(_build_candidates(self, self.epsilon - self.choice_epsilon))
 
     @property
     def unordered(self) -> bool:
@@ -151,7 +150,7 @@ def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:
     if auto.votes_per_person is not None:
         cap = auto.votes_per_person
         found.append(NoisyCounts(k=auto.k, epsilon=rest, votes_per_person=cap, delta=auto.delta, neighbours=relation))
-    return MappingProxyType({each.name: each for each in found})
+    return {each.name: each for each in found}
 
 
 def _choose_peel(pure: PNFPeel, delta: Fraction | None) -> PNFPeel | CDPPeel:
