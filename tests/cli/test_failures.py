@@ -117,7 +117,8 @@ def test_existing_file_stays(select: Select, folder: Path) -> None:
     done = select("--output", "top.json")
     assert (done.exit_code, done.stdout) == (1, "")
     assert (folder / "top.json").read_text() == "mine"
-    assert "Hint: pass --force to overwrite it" in done.stderr
+    assert "another run is a second release and spends epsilon again" in done.stderr
+    assert "Choose another name, or pass --force if you want that" in done.stderr
     assert select("--output", "top.json", "--force").exit_code == 0
     assert (folder / "top.json").read_text().startswith("{")
 
@@ -208,8 +209,9 @@ def test_every_error_has_both_dialects() -> None:
     )
 
 
+CHECK = "remark: run `shortlist check` on the same files to see whether votes match the domain\n"
 CLOSED = {
-    "stdout": (">&-", "-o top.json", 0, "wrote top.json\n"),
+    "stdout": (">&-", "-o top.json", 0, f"wrote top.json\n{CHECK}"),
     "stderr": ("2>&-", "-o top.json", 0, ""),
     "both": (">&- 2>&-", "-o top.json", 0, ""),
     "all": ("<&- >&- 2>&-", "-o top.json", 0, ""),
@@ -265,7 +267,7 @@ def test_a_large_epsilon_gets_a_remark(select: Select) -> None:
     done = select("--epsilon", "1000", "--format", "csv")
     assert done.exit_code == 0
     assert done.stderr.startswith("remark: an epsilon above 20")
-    assert select("--epsilon", "20", "--format", "csv").stderr == ""
+    assert select("--epsilon", "20", "--format", "csv").stderr == CHECK
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")

@@ -84,10 +84,16 @@ class Header:
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
         }[self.origin]
+        further = ""
+        if self.origin is Origin.FIRST_LINE:
+            files = "domain" if where == "the domain" else "votes"
+            further = (
+                f" If there is no header, pass {{{files}.Files.header=False}}: columns are then called 1, 2 and so on"
+            )
         return DataError(
             "{where} must have a column {name!r}",
             "{columns}",
-            hint="{advice}" if advice else None,
+            hint=("{advice}" + further) if advice else None,
             where=where,
             name=name,
             columns=self.describe(),
