@@ -36,6 +36,7 @@ main()
     ("options", "words"),
     [
         (["--nonsense"], "No such option"),
+        (["--epsilon", "0,5"], "not '0,5'.\nHint: write a decimal point, as in 0.5"),
         (["-k", "three"], "error: -k must be a whole number, or a range such as 5-10, not 'three'"),
         (["-k", "3-2", "--any-order"], "the smaller size first, not 3 and 2.\nHint: try -k 5-10\n"),
         (["-k", "2-3"], "Hint: pass --any-order"),
@@ -101,6 +102,26 @@ def test_exit_codes_reach_the_shell(run: Run, options: list[str], code: int) -> 
     done = run("select", *votes, *options)
     assert (done.returncode, done.stdout, done.stderr[:7]) == (code, "", "error: ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("--user", ["--person"]),
+        ("--users", ["--people", "--person"]),
+        ("--catalogue", ["--domain"]),
+        ("--catalog", ["--domain"]),
+        ("--items", ["--domain", "--item"]),
+        ("--column", ["--item", "--person"]),
+        ("--neighbors", ["--neighbours"]),
+    ],
+)
+def test_an_option_by_another_name_is_answered(select: Select, option: str, meant: list[str]) -> None:
+    """The options that are meant by a common other name are proposed, and no others."""
+    done = select(option, "x")
+    assert done.exit_code == 2
+    answer = done.stderr.partition(f"No such option: {option}")[2]
+    assert sorted(re.findall(r"--[a-z]+", answer)) == meant
 
 
 def test_missing_domain_is_explained(call: Call) -> None:

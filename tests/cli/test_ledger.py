@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -74,6 +77,20 @@ def test_afford_counts_releases(path: Path) -> None:
     ledger("create", path, "--epsilon", "10")
     assert ledger("afford", path, "-k", "10", "--epsilon", "0.5").output == "20\n"
     assert ledger("afford", path, "-k", "10", "--epsilon", "11").output == "0\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
+def test_afford_says_on_a_terminal_what_it_counts(path: Path) -> None:
+    """A person reads words with the number."""
+    import pty
+
+    ledger("create", path, "--epsilon", "10")
+    ours, theirs = pty.openpty()
+    command = ["ledger", "afford", str(path), "-k", "10", "--epsilon", "10"]
+    subprocess.run([sys.executable, "-m", "shortlist", *command], stdout=theirs, check=True, timeout=120)
+    os.close(theirs)
+    assert os.read(ours, 4096).decode().strip() == "1 more release like this"
+    os.close(ours)
 
 
 @pytest.mark.parametrize(

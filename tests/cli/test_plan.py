@@ -130,6 +130,7 @@ def test_invented_counts_need_no_file(plan):
         (("--draws", "many"), None, 2, "--draws must be a whole number"),
         (("--votes-per-person", "few"), None, 2, "--votes-per-person must be a whole number"),
         (("--people", "100"), None, 2, "--people must go with --like"),
+        (("--person", "user"), None, 2, "plan reads no votes, so it has no --person"),
         (("--budget-epsilon", "-3"), None, 2, "--budget-epsilon must be above 0"),
         (("--no-domain",), None, 2, "--no-domain must go with --delta"),
         (("--count", "n"), ("--like", "zipf"), 2, "--count must go with FILES"),

@@ -131,7 +131,7 @@ def test_invented_counts_need_no_data():
 
 
 def test_the_command_for_a_wish_has_its_epsilon():
-    """The command, the record, the notebook and the page have the smallest epsilon, and a mechanism that it is enough for."""
+    """Command, record, notebook and page have the smallest epsilon, and a mechanism that it is enough for."""
     from shortlist.planning.page.grid import compute_grid
 
     made = shortlist.plan(STEEP, k=10, epsilon="0.1", want="recall 0.9", draws=20)
@@ -264,6 +264,7 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
         ({"like": "zipf"}, "like must go with items and people; items is missing"),
         ({"like": "zipf", "items": 100}, "people is missing"),
         ({"like": "zipf", "items": 10.5, "people": 9}, "items must be a whole number"),
+        ({"like": "zipf", "items": 10, "people": "20k"}, "(?s)people must be a whole number .*try people=20000"),
         ({"like": "bell", "items": 10, "people": 9}, "like must be one of zipf, not 'bell'"),
         ({"counts": [1, 0, 1, 1]}, "none is above 1, as in a table of votes"),
         ({"counts": [5, -3]}, "some are negative"),
