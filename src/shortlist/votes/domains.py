@@ -69,7 +69,8 @@ def _refuse(fault: str, otherwise: str = "or another source of items") -> Parame
     return ParameterError(
         "{domain} must be the public list of all items that may be released, voted for or not",
         "{fault}. {reason}",
-        hint="pass {domain='catalogue.csv'}, a file that lists them, " + otherwise,
+        hint="pass {domain='catalogue.csv'}, a file that lists them, {otherwise}",
+        otherwise=otherwise,
         fault=fault,
         reason=_FROM_VOTES,
     )

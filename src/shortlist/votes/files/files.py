@@ -140,23 +140,23 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
     for place in places:
         form = place.format
         if form is None:
-            raise DataError("{name} must be {known}", "not {file!r}", hint=_advise(place), **_of(name, place))
+            label = place.label.lower()
+            raise DataError(
+                "{name} must be {known}",
+                "not {file!r}",
+                hint="to query a database, pass {shortlist.Query(database, sql)}"
+                if label.endswith(_DATABASES)
+                else "Excel files are not read: save the sheet as CSV"
+                if label.endswith(_SHEETS)
+                else "state it: {Files.format='csv'}",
+                **_of(name, place),
+            )
         formats.add(form)
     if len(formats) > 1:
         raise DataError(
             "{name} must be files of one format", "found {formats}", name=name, formats=" and ".join(sorted(formats))
         )
     return formats.pop()
-
-
-def _advise(place: Place) -> str:
-    """Say what to do with a file whose name shows no format that is read."""
-    label = place.label.lower()
-    if label.endswith(_DATABASES):
-        return "to query a database, pass {shortlist.Query(database, sql)}"
-    if label.endswith(_SHEETS):
-        return "Excel files are not read: save the sheet as CSV"
-    return "state it: {Files.format='csv'}"
 
 
 def _of(name: str, place: Place) -> dict[str, str]:
