@@ -26,13 +26,13 @@ def write_python(name: str, value: str | None) -> str:
 
     >>> write_python("epsilon", None), write_python("epsilon", "1"), write_python("mechanism", "'joint'")
     ('epsilon', 'epsilon=1', "mechanism='joint'")
-    >>> write_python("Files.header", "False")
+    >>> write_python("domain.Files.header", "False")  # of the files of the domain
     'Files(..., header=False)'
     """
     if value is None:
         return name
     kind, dot, field = name.rpartition(".")
-    return f"{kind}(..., {field}={value})" if dot else f"{name}={value}"
+    return f"{kind.rpartition('.')[2]}(..., {field}={value})" if dot else f"{name}={value}"
 
 
 class ShortlistError(Exception):

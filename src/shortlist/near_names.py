@@ -17,17 +17,17 @@ _OTHER_NAMES = {
     "counts_epsilon": ("counts", "noisy_counts", "with_counts"),
     "database": ("connection", "db", "engine", "url"),
     "delta": ("tolerance",),
-    "domain": ("candidates", "catalog", "catalogue", "choices", "universe"),
+    "domain": ("candidates", "catalog", "catalogue", "choices", "items", "universe"),
     "draws": ("repetitions", "samples", "trials"),
     "epsilon": ("budget", "e", "eps", "privacy", "privacy_budget"),
     "force": ("exist_ok", "overwrite", "replace"),
-    "item": ("items", "target"),
+    "item": ("column", "items", "target"),
     "items": ("d", "domain", "domain_size"),
     "k": ("count", "limit", "n", "num", "number", "size", "top", "top_k", "topk"),
     "mechanism": ("algorithm", "law", "mechanisms", "method"),
     "neighbours": ("adjacency", "neighbor", "neighboring", "neighbors", "neighbour", "neighbouring", "relation"),
     "people": ("persons", "population", "users"),
-    "person": ("persons", "user", "user_id", "users", "voter"),
+    "person": ("column", "persons", "user", "user_id", "users", "voter"),
     "sql": ("query", "statement"),
     "trials": ("draws", "n", "samples"),
     "votes_per_person": ("cap", "max_contributions", "max_votes"),
@@ -44,9 +44,17 @@ def find_near_name(name: str, known: Iterable[str]) -> str | None:
     import difflib
 
     candidates = [each for each in known if each != name]
-    meant = [each for each in candidates if name in _OTHER_NAMES.get(each, ())]
-    close = meant or difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.7)
+    close = find_meant(name, candidates) or difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.7)
     return close[0] if close else None
+
+
+def find_meant(name: str, known: Iterable[str]) -> list[str]:
+    """Find all parameters of which a name is a common other name.
+
+    >>> find_meant("items", ["epsilon", "item", "domain"])
+    ['item', 'domain']
+    """
+    return [each for each in known if name in _OTHER_NAMES.get(each, ())]
 
 
 def suggest_names(public: Public) -> Public:

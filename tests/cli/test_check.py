@@ -62,6 +62,15 @@ def test_checks_a_table_that_is_counted_already(run, folder):
     assert (found["rows"], found["matched"], found["counts_unreadable"], found["items_repeated"]) == (2, 2, 1, 1)
 
 
+def test_names_options_and_not_parameters(call, folder):
+    """The report is in the words of the command line."""
+    rows = "".join(f"track {item:02d},{item // 2}\n" for item in range(20))
+    (folder / "counted.csv").write_text(f"track,user_id\n{rows}")
+    options = ["--person", "user_id", "--item", "track", "--domain", "catalogue.csv", "--output", "check.txt"]
+    assert call("check", "counted.csv", *options).exit_code == 0
+    assert "column with --count in place of --person." in " ".join((folder / "check.txt").read_text().split())
+
+
 def test_refuses_a_pipe_and_a_file(run, folder):
     """Redirected output is refused with exit code 2, before anything is read."""
     piped = run("check", "no-such-file.csv", *ARGUMENTS[2:])

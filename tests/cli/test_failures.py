@@ -36,6 +36,7 @@ main()
     ("options", "words"),
     [
         (["--nonsense"], "No such option"),
+        (["--epsilon", "0,5"], "not '0,5'.\nHint: write a decimal point, as in 0.5"),
         (["-k", "three"], "error: -k must be a whole number, or a range such as 5-10, not 'three'"),
         (["-k", "3-2", "--any-order"], "the smaller size first, not 3 and 2.\nHint: try -k 5-10\n"),
         (["-k", "2-3"], "Hint: pass --any-order"),
@@ -103,6 +104,26 @@ def test_exit_codes_reach_the_shell(run: Run, options: list[str], code: int) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("--user", ["--person"]),
+        ("--users", ["--people", "--person"]),
+        ("--catalogue", ["--domain"]),
+        ("--catalog", ["--domain"]),
+        ("--items", ["--domain", "--item"]),
+        ("--column", ["--item", "--person"]),
+        ("--neighbors", ["--neighbours"]),
+    ],
+)
+def test_an_option_by_another_name_is_answered(select: Select, option: str, meant: list[str]) -> None:
+    """The options that are meant by a common other name are proposed, and no others."""
+    done = select(option, "x")
+    assert done.exit_code == 2
+    answer = done.stderr.partition(f"No such option: {option}")[2]
+    assert sorted(re.findall(r"--[a-z]+", answer)) == meant
+
+
 def test_missing_domain_is_explained(call: Call) -> None:
     """Without a domain and a delta, the reason why there must be one of them is given."""
     done = call("select", "plays", "--person", "user_id", "--item", "track", "-k", "3", "--epsilon", "1")
@@ -117,7 +138,8 @@ def test_existing_file_stays(select: Select, folder: Path) -> None:
     done = select("--output", "top.json")
     assert (done.exit_code, done.stdout) == (1, "")
     assert (folder / "top.json").read_text() == "mine"
-    assert "Hint: pass --force to overwrite it" in done.stderr
+    assert "another run is a second release and spends epsilon again" in done.stderr
+    assert "Choose another name, or pass --force if you want that" in done.stderr
     assert select("--output", "top.json", "--force").exit_code == 0
     assert (folder / "top.json").read_text().startswith("{")
 
@@ -208,8 +230,9 @@ def test_every_error_has_both_dialects() -> None:
     )
 
 
+CHECK = "remark: run `shortlist check` on the same files to see whether votes match the domain\n"
 CLOSED = {
-    "stdout": (">&-", "-o top.json", 0, "wrote top.json\n"),
+    "stdout": (">&-", "-o top.json", 0, f"wrote top.json\n{CHECK}"),
     "stderr": ("2>&-", "-o top.json", 0, ""),
     "both": (">&- 2>&-", "-o top.json", 0, ""),
     "all": ("<&- >&- 2>&-", "-o top.json", 0, ""),
@@ -265,7 +288,7 @@ def test_a_large_epsilon_gets_a_remark(select: Select) -> None:
     done = select("--epsilon", "1000", "--format", "csv")
     assert done.exit_code == 0
     assert done.stderr.startswith("remark: an epsilon above 20")
-    assert select("--epsilon", "20", "--format", "csv").stderr == ""
+    assert select("--epsilon", "20", "--format", "csv").stderr == CHECK
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")

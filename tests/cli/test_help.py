@@ -88,6 +88,8 @@ def test_mechanisms_are_all_listed() -> None:
     firsts = [line.partition(" ")[0] for line in output.splitlines()]
     assert [name for name in firsts if name in MECHANISMS] == [*MECHANISMS]
     assert output.isascii()
+    assert "rho rho" not in output
+    assert "rho of the choice + the largest rho of a candidate" in " ".join(output.split())
 
 
 @pytest.mark.parametrize(("option", "name"), [("--mechanism", "fastjoint"), ("--neighbours", "replace")])

@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,6 +79,20 @@ def test_afford_counts_releases(path: Path) -> None:
     assert ledger("afford", path, "-k", "10", "--epsilon", "11").output == "0\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
+def test_afford_says_on_a_terminal_what_it_counts(path: Path) -> None:
+    """A person reads words with the number."""
+    import pty
+
+    ledger("create", path, "--epsilon", "10")
+    ours, theirs = pty.openpty()
+    command = ["ledger", "afford", str(path), "-k", "10", "--epsilon", "10"]
+    subprocess.run([sys.executable, "-m", "shortlist", *command], stdout=theirs, check=True, timeout=120)
+    os.close(theirs)
+    assert os.read(ours, 4096).decode().strip() == "1 more release like this"
+    os.close(ours)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text", "code"),
     [
@@ -119,7 +136,7 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     done = select("--ledger", "budget.db", "--note", "weekly", "--output", "top.json")
     assert done.exit_code == 0, done.output
     assert done.stderr.startswith("wrote top.json\ncharged 1-DP ")
-    assert done.stderr.endswith("add-remove to budget.db; left: epsilon 0\n")
+    assert "add-remove to budget.db; left: epsilon 0\n" in done.stderr
     (charge,) = Ledger.open(folder / "budget.db").charges
     assert charge.note == "weekly"
     assert charge.release == hashlib.sha256((folder / "top.json").read_bytes()).hexdigest()

@@ -60,6 +60,16 @@ def test_the_command_runs_as_it_is(plan, tmp_path):
     assert len(json.loads((tmp_path / "top5.json").read_text())["items"]) == 5
 
 
+def test_a_wish_has_a_command_of_its_own(plan):
+    """The last line is the command for the wish, and a limit is explained."""
+    text = plan("--want", "recall 0.9", "--votes-per-person", "3").stdout
+    assert "This counts at most 3 votes of each person." in " ".join(text.split())
+    heading, command = text.splitlines()[-2:]
+    assert heading == "To make the release that you want:"
+    epsilon = shlex.split(command)[shlex.split(command).index("--epsilon") + 1]
+    assert f"What you want needs ε = {epsilon}" in " ".join(text.split())
+
+
 def test_a_command_without_a_catalogue_runs_as_it_is(plan, tmp_path):
     """With --no-domain, the command reads votes only."""
     votes = [f"u{person},track {item}" for item in range(9) for person in range(900 // (item + 1))]
@@ -120,6 +130,7 @@ def test_invented_counts_need_no_file(plan):
         (("--draws", "many"), None, 2, "--draws must be a whole number"),
         (("--votes-per-person", "few"), None, 2, "--votes-per-person must be a whole number"),
         (("--people", "100"), None, 2, "--people must go with --like"),
+        (("--person", "user"), None, 2, "plan reads no votes, so it has no --person"),
         (("--budget-epsilon", "-3"), None, 2, "--budget-epsilon must be above 0"),
         (("--no-domain",), None, 2, "--no-domain must go with --delta"),
         (("--count", "n"), ("--like", "zipf"), 2, "--count must go with FILES"),

@@ -190,5 +190,16 @@ def test_progress_is_for_terminals(folder: Path, options: tuple[str, ...], shown
 
 
 def test_no_progress_without_a_terminal(select: Select) -> None:
-    """Nothing is said on stderr when nobody looks."""
-    assert select().stderr == ""
+    """When nobody looks, stderr has only the remark that does not depend on the data; with --quiet, it has nothing."""
+    assert select().stderr == "remark: run `shortlist check` on the same files to see whether votes match the domain\n"
+    assert select("--quiet", "--output", "top.json").stderr == ""
+
+
+def test_a_missing_header_is_answered_with_the_option(call: Call, folder: Path) -> None:
+    """Votes and domain have options of their own."""
+    (folder / "votes.csv").write_text("u1,track 01\n")
+    options = ["--item", "track", "--person", "user", "--domain", "catalogue.csv", "-k", "3", "--epsilon", "1"]
+    done = call("select", "votes.csv", *options)
+    assert "If there is no header, pass --no-header: columns are then called 1, 2 and so on" in done.stderr
+    done = call("select", "plays", *options, "--domain-column", "song")
+    assert "pass --domain-no-header and --domain-column 1: columns are then called 1, 2" in done.stderr

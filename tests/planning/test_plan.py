@@ -130,6 +130,40 @@ def test_invented_counts_need_no_data():
     assert steep.histogram.counts.max() == 100
 
 
+def test_the_command_for_a_wish_has_its_epsilon():
+    """Command, record, notebook and page have the smallest epsilon, and a mechanism that it is enough for."""
+    from shortlist.planning.page.grid import compute_grid
+
+    made = shortlist.plan(STEEP, k=10, epsilon="0.1", want="recall 0.9", draws=20)
+    least = min(each.epsilon for each in made.answers.values() if each.epsilon is not None)
+    names = [name for name, each in made.answers.items() if each.epsilon == least]
+    command = made.wish_command
+    assert command is not None
+    assert f"--epsilon {float(least):g} " in command
+    assert any(f"--mechanism {name} " in command for name in names) or "auto" in names
+    assert made.to_dict()["wish_command"] == command
+    assert command in made._repr_html_()
+    page = compute_grid(made, lambda step: None)
+    assert page["wishes"][page["sizes"].index(10)]["command"] == command
+    assert "--epsilon 0.1 " in made.command
+    assert shortlist.plan(STEEP, k=10, epsilon=1, draws=20).wish_command is None
+
+
+def test_a_limit_is_explained():
+    """Beside a command with a limit stands what the limit does to the votes."""
+    made = shortlist.plan(STEEP, k=10, epsilon=1, votes_per_person=3, draws=20)
+    assert "This counts at most 3 votes of each person. If many people cast more" in made._repr_html_()
+    assert "This counts" not in shortlist.plan(STEEP, k=10, epsilon=1, draws=20)._repr_html_()
+
+
+def test_one_vote_is_proposed_to_invented_people():
+    """Invented people cast one vote each if nothing else is said; of real people that is not known."""
+    invented = shortlist.plan(like="zipf", items=5000, people=2000, k=50, epsilon=1, draws=20)
+    assert any("with at most 1 vote per person" in each for each in invented.advice.changes)
+    given = shortlist.plan(invented.histogram.counts, k=50, epsilon=1, draws=20)
+    assert any("with at most 10 votes per person" in each for each in given.advice.changes)
+
+
 def test_invented_people_cast_one_vote_but_nobody_is_limited():
     """Counts are invented for one vote each. A limit that nobody asked for would drop votes of real people."""
     made = shortlist.plan(like="zipf", items=1000, people=10**4, k=5, epsilon=1, draws=20)
@@ -230,6 +264,7 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
         ({"like": "zipf"}, "like must go with items and people; items is missing"),
         ({"like": "zipf", "items": 100}, "people is missing"),
         ({"like": "zipf", "items": 10.5, "people": 9}, "items must be a whole number"),
+        ({"like": "zipf", "items": 10, "people": "20k"}, "not '20k'.\nHint: try people=20000"),
         ({"like": "bell", "items": 10, "people": 9}, "like must be one of zipf, not 'bell'"),
         ({"counts": [1, 0, 1, 1]}, "none is above 1, as in a table of votes"),
         ({"counts": [5, -3]}, "some are negative"),

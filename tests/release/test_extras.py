@@ -329,13 +329,29 @@ def test_the_items_alone_have_no_extras():
         ({"epsilon": 1, "delta": "0.001", "people": 1000}, "a delta of 0.001 is not far below 1/1,000"),
         ({"epsilon": 1, "delta": "0.01"}, "a delta of 0.01 is large"),
         ({"epsilon": 1, "delta": "1e-6", "people": 1000}, None),
-        ({"epsilon": "0.01", "mechanism": "noisy-counts", "votes_per_person": 1}, None),
+        ({"epsilon": "0.0001", "people": 10**9}, "says little if the counts are below"),
+        (
+            {"epsilon": "0.01", "mechanism": "noisy-counts", "votes_per_person": 1},
+            "noisy counts are below it: these may",
+        ),
+        ({"epsilon": "0.1", "mechanism": "noisy-counts", "votes_per_person": 1}, None),
+        ({"epsilon": "0.1", "mechanism": "joint", "people": 1000}, None),
+        ({"epsilon": "0.1", "mechanism": "joint", "people": 210}, None),
+        ({"epsilon": "0.1", "mechanism": "joint", "people": 210, "votes_per_person": 2}, None),
+        (
+            {"epsilon": "0.1", "mechanism": "joint", "people": 210, "votes_per_person": 1},
+            "item at place 2 has at most 105",
+        ),
+        ({"epsilon": "0.001", "mechanism": "joint", "counts_epsilon": 1, "people": 10**6}, "no count is above"),
         ({"epsilon": "0.001", "mechanism": "joint", "counts_epsilon": 1}, "no count is above"),
     ],
     ids=str,
 )
 def test_warns_of_lists_that_say_little(terms, words):
-    """A bound above the number of people, or above all counts, and a huge epsilon are warnings; nothing else is."""
+    """A bound above the votes that an item can have, or above counts, and a huge epsilon are warnings; nothing else is.
+
+    A number of people removes no warning.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         release = prepare(COUNTS, k=2, **terms).release(SeededBits(1))
@@ -343,6 +359,26 @@ def test_warns_of_lists_that_say_little(terms, words):
     assert len(release) == 2
     assert [each.category for each in caught] == ([] if words is None else [UsefulnessWarning] * 2)
     assert all(words in str(each.message) and each.filename == __file__ for each in caught)
+
+
+def test_people_may_add_more_than_one_to_a_count():
+    """With a sensitivity of 10, the count of an item may be ten times the number of people."""
+    for people, warned in ((100, False), (11, True)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            release = prepare(COUNTS, k=2, epsilon=1, mechanism="joint", sensitivity=10, people=people).release()
+        assert release.error_bound is not None
+        assert release.error_bound.votes == 119
+        assert [("almost random" in str(each.message)) for each in caught] == [True] * warned
+
+
+def test_says_of_which_places_a_bound_says_nothing():
+    """The sentence stands after the bound, in the caption and in the explanation; without a bound there is none."""
+    release = prepare(COUNTS, k=2, epsilon="0.1", mechanism="joint").release()
+    assert release.error_bound is not None
+    words = f"It says nothing about places whose true item has {release.error_bound.votes} votes or fewer: these may"
+    assert all(f"at that place. {words} hold random items." in text for text in (str(release), release.explain()))
+    assert "It says nothing" not in str(prepare(COUNTS, k=2, epsilon=100, mechanism="joint").release())
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace"])

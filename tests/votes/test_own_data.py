@@ -7,6 +7,7 @@ import pytest
 
 from shortlist.errors import ParameterError
 from shortlist.votes import tally
+from shortlist.votes.files.files import Files
 
 COLUMNS = {"user": [1, 2, 2], "track": ["a", "b", "a long title of a track"]}
 NUMBERS = {"user": [1, 2, 2], "track": [7, 8, 9]}
@@ -24,7 +25,8 @@ def test_refuses_the_memory_of_a_column_of_the_votes(columns):
     for votes, domain in taken:
         with pytest.raises(ParameterError, match="a column of the votes was given"):
             tally(votes, person="user", item="track", domain=domain)
-    made = [frame["track"].unique(), pl.Series(columns["track"]), pa.array(columns["track"]), pa.table(columns)]
+    made = [frame["track"].unique(), pl.Series(columns["track"]), pa.array(columns["track"])]
+    made += [pa.table({"track": columns["track"]})]
     made += [frame["track"].gather([0, 1, 2]), pa.concat_arrays([batch["track"]] * 2)]
     for votes in (frame, table, batch, parts, frame.lazy()):
         for domain in made:
@@ -32,6 +34,41 @@ def test_refuses_the_memory_of_a_column_of_the_votes(columns):
     # A column of another name is no column of items.
     both = frame.with_columns(pl.Series("catalogue", columns["track"]))
     assert tally(both, person="user", item="track", domain=both, domain_column="catalogue").d == 3
+
+
+@pytest.mark.parametrize("column", [None, "track"])
+def test_refuses_a_copy_of_the_votes(tmp_path, column):
+    """A table or file with the columns of items and persons is no catalogue, even if no memory is shared."""
+    csv, other, lines, parquet = (
+        tmp_path / name for name in ("votes.csv", "other.csv", "other.jsonl", "other.parquet")
+    )
+    votes = pl.DataFrame(COLUMNS)
+    for path in (csv, other):
+        votes.write_csv(path)
+    votes.write_ndjson(lines)
+    votes.write_parquet(parquet)
+    copies = [other, lines, parquet, pa.table(COLUMNS), pl.DataFrame(COLUMNS).lazy(), votes.to_pandas(), dict(COLUMNS)]
+    for domain in copies:
+        with pytest.raises(
+            ParameterError, match=r"(?s)public list of all items.* a column 'user', like the votes"
+        ) as caught:
+            tally(csv, person="user", item="track", domain=domain, domain_column=column)
+        assert "its column of items alone" in str(caught.value)
+
+
+def test_takes_a_catalogue_that_is_no_table_of_votes(tmp_path):
+    """Another column of the table may be meant, and positions of columns without a header are no names."""
+    votes, catalogue = tmp_path / "votes.csv", tmp_path / "catalogue.csv"
+    votes.write_text("a,1\nb,2\n")
+    catalogue.write_text("a,first\nb,second\nc,third\n")
+    assert (
+        tally(
+            Files(votes, header=False), person="2", item="1", domain=Files(catalogue, header=False), domain_column="1"
+        ).d
+        == 3
+    )
+    table = {"user": [1, 2], "track": ["a", "b"]}
+    assert tally(table, person="user", item="track", domain={"song": ["a"], "user": [0]}, domain_column="song").d == 1
 
 
 def test_takes_the_catalogue_that_votes_were_made_from():
@@ -68,10 +105,10 @@ def test_refuses_a_relation_made_from_the_votes():
 def test_takes_relations_of_a_catalogue():
     """Another table, another connection, a variable of the same name, a name that the query defines, a view."""
     connection, other = duckdb.connect(), duckdb.connect()
-    for each in (connection, other):
-        each.execute("CREATE TABLE plays AS SELECT i AS user, 'track ' || i AS track FROM range(3) AS r(i)")
-    connection.execute("CREATE SCHEMA old; CREATE TABLE old.plays AS FROM plays; CREATE TABLE tracks AS FROM plays")
-    connection.execute("CREATE VIEW catalogue AS FROM plays")
+    for each, columns in ((connection, "i AS user, 'track ' || i AS track"), (other, "'track ' || i AS track")):
+        each.execute(f"CREATE TABLE plays AS SELECT {columns} FROM range(3) AS r(i)")
+    for made in ("SCHEMA old", "TABLE old.plays AS", "TABLE tracks AS", "VIEW catalogue AS"):
+        connection.execute(f"CREATE {made}" + (" SELECT track FROM plays" if made.endswith("AS") else ""))
     rows = pa.table(COLUMNS)
     votes, asked = connection.table("plays"), connection.sql("SELECT * FROM rows")
     rows = pa.table({"track": ["a", "b", "c"]})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortlist.cli import options
+from shortlist.cli.dialect import write_option
 from shortlist.cli.display import remark, show_progress
 from shortlist.cli.inputs import Source, take_source
 from shortlist.errors import ParameterError
@@ -52,7 +53,7 @@ def check(
             progress=step,
         )
     if output is None:
-        print(found)
+        print(found.write(write_option))
         return
     _write(found, output, force=force)
     remark(f"wrote {output}; it is not private, and not for publication", quiet=quiet)
@@ -83,7 +84,7 @@ def _write(found: Check, output: Path, *, force: bool) -> None:
 
     from shortlist.atomic_files import write_whole
 
-    text = json.dumps(found.to_dict(), indent=2) if output.suffix.lower() == ".json" else str(found)
+    text = json.dumps(found.to_dict(), indent=2) if output.suffix.lower() == ".json" else found.write(write_option)
     before = os.umask(0o077)
     try:
         write_whole(output, lambda file: file.write(f"{text}\n".encode("utf-8", "backslashreplace")), force=force)

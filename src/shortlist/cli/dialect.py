@@ -4,14 +4,15 @@ from __future__ import annotations
 
 _WORDS = {
     "Files.format": "--input-format or --domain-format",
-    "Files.header": "--domain-no-header and --domain-column 1",
     "bits": "--seed and --insecure",
     "counts": "the counts",
+    "domain.Files.header": "--domain-no-header and --domain-column 1",
     "guarantees": "the guarantees",
     "k": "-k",
     "ordered": "--any-order",
     "shortlist.Query(database, sql)": "--database and --sql",
     "votes": "FILES",
+    "votes.Files.header": "--no-header",
     "without_domain": "--no-domain",
 }
 """Parameters whose option is not called like them."""
@@ -28,7 +29,7 @@ def write_option(name: str, value: str | None) -> str:
     '-k 5-10'
     """
     option = _WORDS.get(name, f"--{name.replace('_', '-')}")
-    if value is None or value == "True" or name in ("Files.header", "bits", "ordered"):
+    if value is None or value == "True" or name in ("bits", "ordered") or name.endswith(".header"):
         return option
     # A range of sizes is a pair in Python.
     return f"{option} {value.strip('()').replace(', ', '-') if name == 'k' else value.strip(chr(39))}"

@@ -19,6 +19,7 @@ from shortlist.cli.dialect import write_option
 from shortlist.cli.interrupts import handle_signals
 from shortlist.cli.streams import is_unwritten
 from shortlist.errors import ParameterError, ShortlistError
+from shortlist.near_names import find_meant
 
 _TRACEBACK = "SHORTLIST_TRACEBACK"
 
@@ -37,6 +38,7 @@ def report_errors() -> Iterator[None]:
                 print_error("interrupted.")
                 raise typer.Exit(128 + (interrupts or [signal.SIGINT])[0]) from None
             # Usage errors of Typer carry their exit code. Their class has no public name in every version of Typer.
+            _suggest_options(error)
             if hasattr(error, "exit_code") or is_unwritten(error) or os.environ.get(_TRACEBACK):
                 raise
             print_error(_describe(error))
@@ -46,6 +48,17 @@ def report_errors() -> Iterator[None]:
 def print_error(message: str) -> None:
     """Print an error on stderr."""
     print(f"error: {message}", file=sys.stderr, flush=True)
+
+
+def _suggest_options(error: BaseException) -> None:
+    """Let an unknown option be answered with those that were probably meant, where its name is a common other name."""
+    written, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if isinstance(written, str) and context is not None and hasattr(error, "possibilities"):
+        options = {
+            each.name: max(each.opts, key=len) for each in context.command.params if each.name and not each.hidden
+        }
+        meant = find_meant(written.lstrip("-").replace("-", "_"), options)
+        error.possibilities = [options[each] for each in meant] or error.possibilities
 
 
 def _describe(error: Exception) -> str:

@@ -32,6 +32,11 @@ class Source:
     domain_delimiter: options.DomainDelimiter = None
     memory_limit: options.MemoryLimit = None
 
+    @property
+    def has_domain(self) -> bool:
+        """Whether a domain is named."""
+        return self.domain is not None or self.domain_sql is not None
+
     def read_votes(self) -> Any:
         """Describe the files of votes, or the query on a database."""
         if (self.database is None) != (self.sql is None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -143,7 +144,9 @@ def afford(
         counts_rho=counts_rho,
         counts_delta=counts_delta,
     )
-    print(opened.afford(terms.state_guarantee()))
+    number = opened.afford(terms.state_guarantee())
+    # A number alone is for scripts, and a script reads from a pipe.
+    print(f"{number:,} more {'release' if number == 1 else 'releases'} like this" if sys.stdout.isatty() else number)
 
 
 def _print(statement: Any) -> None:

@@ -27,7 +27,8 @@ def mechanisms() -> None:
         print(name)
         _print_lines(kind.summary, width)
         _print_lines(f"take it when {kind.when}", width)
-        _print_lines(f"guarantee {kind.guarantee_in_words}; rho {kind.rho_in_words}; {secure}", width)
+        rho = kind.rho_in_words if kind.rho_in_words.startswith("ρ") else f"rho {kind.rho_in_words}"
+        _print_lines(f"guarantee {kind.guarantee_in_words}; {rho}; {secure}", width)
     print()
     _print_lines(_NOTES, width, indent="")
 

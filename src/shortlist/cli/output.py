@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,14 @@ def check_output(path: Path | None, *, force: bool, quiet: bool = False) -> None
         return
     if path.suffix.lower() not in _SUFFIXES:
         raise ParameterError("{output} must end in .json, .csv or .parquet", "not {path}", path=repr(str(path)))
+    if not force and os.path.lexists(path) and not path.is_dir():
+        raise OutputError(
+            "the output must be a new file",
+            "{path} exists",
+            hint="if a list was released to it before, another run is a second release and spends epsilon again. "
+            "Choose another name, or pass {force=True} if you want that",
+            path=repr(str(path)),
+        )
     check_target(path, force=force)
 
 

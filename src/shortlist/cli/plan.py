@@ -31,6 +31,10 @@ Files = Annotated[
 Size = Annotated[str, typer.Option("-k", "--k", metavar="N", help="How many items the list shall have.")]
 Item = Annotated[str | None, typer.Option(metavar="COLUMN", help="With FILES: the column of items.")]
 Count = Annotated[str | None, typer.Option(metavar="COLUMN", help="With FILES: the column of counts.")]
+Person = Annotated[
+    str | None,
+    typer.Option(hidden=True, is_eager=True, callback=lambda person: _refuse_votes(person)),
+]
 Like = Annotated[str | None, typer.Option(metavar="<zipf>", help="In place of FILES: invent counts of this shape.")]
 Exponent = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="With --like: how fast counts fall with the rank. [default: 1]")
@@ -69,6 +73,7 @@ def plan(
     files: Files = None,
     item: Item = None,
     count: Count = None,
+    person: Person = None,
     like: Like = None,
     exponent: Exponent = None,
     items: Items = None,
@@ -141,6 +146,15 @@ def plan(
         remark(f"wrote {output}", quiet=quiet)
     if not quiet:
         print_plan(made, printed)
+
+
+def _refuse_votes(person: str | None) -> None:
+    if person is not None:
+        raise ParameterError(
+            "FILES must be counts, one row for each item, with {item} and {count}",
+            "plan reads no votes, so it has no {person}",
+            hint="count the votes of each item first, or plan without data: {like=zipf}",
+        )
 
 
 def _check_options(

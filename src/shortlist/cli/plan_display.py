@@ -29,6 +29,8 @@ def print_plan(made: Plan, printed: Format) -> None:
     if printed is Format.CSV:
         sys.stdout.write(made.to_csv())
         return
+    from shortlist.planning.commands import explain_limit
+
     console, best = make_console(), made.best
     head = f"The top {best.k:,} of {made.histogram.d:,} items at ε = {float(best.epsilon):g}"
     title = to_text(f"{head}, from {made.histogram.source}")
@@ -40,8 +42,15 @@ def print_plan(made: Plan, printed: Format) -> None:
     _print_answers(console, made)
     _print_legend(console, made)
     catalogue = " and a public catalogue" if best.needs_domain else ""
-    _print_heading(console, f"To make the release, from your votes{catalogue}:")
+    at = "" if made.wish is None else f" at ε = {float(best.epsilon):g}"
+    _print_heading(console, f"To make the release{at}, from your votes{catalogue}:")
+    limit = explain_limit(made.constraints.votes_per_person)
+    if limit is not None:
+        print_lines(console, to_text(limit))
     print(f"  {made.command}")
+    if made.wish_command is not None:
+        _print_heading(console, "To make the release that you want:")
+        print(f"  {made.wish_command}")
 
 
 def _make_table(forecasts: tuple[Forecast, ...], width: int, *, short: bool) -> Table:

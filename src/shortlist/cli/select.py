@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -108,7 +107,7 @@ def select(
         remark(f"wrote {output}", quiet=quiet)
     print_release(release, printed, people=people, quiet=quiet)
     _print_charge(release, ledger, quiet=quiet)
-    if sys.stderr.isatty():
+    if source.has_domain:
         remark(_CHECK, quiet=quiet)
 
 

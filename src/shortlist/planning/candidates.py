@@ -23,6 +23,7 @@ from shortlist.mechanisms import (
     Subset,
     Threshold,
 )
+from shortlist.mechanisms.accuracy import write_votes
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import read_probability, read_whole, write_rounded_up
 
@@ -106,8 +107,11 @@ class Constraints:
         parts += ["no public list of items"] if self.without_domain else []
         return "; ".join([*parts, f"neighbours: {self.neighbours}"])
 
-    def relax(self, k: int, epsilon: Any) -> Mapping[str, Mechanism]:
-        """What one change of the constraints would allow: a mechanism for each change, described in words."""
+    def relax(self, k: int, epsilon: Any, *, few: int = FEW_VOTES) -> Mapping[str, Mechanism]:
+        """What one change of the constraints would allow: a mechanism for each change, described in words.
+
+        `few` is the limit on votes per person that is proposed.
+        """
         changes = {
             "in any order": (self.ordered, replace(self, ordered=False), "stable" if self.without_domain else "subset"),
             f"with δ = {float(SMALL_DELTA):.0e}".replace("e-0", "e-"): (
@@ -115,9 +119,9 @@ class Constraints:
                 replace(self, delta=SMALL_DELTA),
                 "cdp-peel",
             ),
-            f"with at most {FEW_VOTES} votes per person, if that changes the counts little": (
+            f"with at most {write_votes(few)} per person, if that changes the counts little": (
                 self.votes_per_person is None,
-                replace(self, votes_per_person=FEW_VOTES),
+                replace(self, votes_per_person=few),
                 "threshold" if self.without_domain else "noisy-counts",
             ),
         }

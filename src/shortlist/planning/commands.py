@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
+from shortlist.mechanisms.accuracy import write_votes
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import read_rational, write_exact, write_rounded_up
 
@@ -39,6 +40,18 @@ def write_command(mechanism: Mechanism, *, votes_per_person: int | None = None, 
     if mechanism.neighbours is not Neighbours.ADD_REMOVE:
         words += ["--neighbours", str(mechanism.neighbours)]
     return shlex.join([*words, "--output", f"top{mechanism.k}.json"])
+
+
+def explain_limit(votes_per_person: int | None) -> str | None:
+    """Say what a limit in a command means for the votes; None without a limit.
+
+    >>> explain_limit(3)
+    'This counts at most 3 votes of each person. If many people cast more, their other votes are not counted.'
+    """
+    if votes_per_person is None:
+        return None
+    counted = f"This counts at most {write_votes(votes_per_person)} of each person."
+    return f"{counted} If many people cast more, their other votes are not counted."
 
 
 def write_call(mechanism: Mechanism, *, votes_per_person: int | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -110,9 +111,16 @@ def invent_histogram(
 
 
 def _read_whole(value: Any, *, name: str, most: int = _LARGEST_COUNT) -> int:
-    number = read_positive(value, name=name)
-    if number.denominator != 1 or number > most:
+    try:
+        number = read_positive(value, name=name)
+    except ParameterError:
+        number = Fraction(0)
+    if number.denominator != 1 or not 0 < number <= most:
         raise ParameterError(
-            f"{{{name}}} must be a whole number up to {{most}}", "not {value}", most=f"{most:,}", value=quote(value)
+            f"{{{name}}} must be a whole number from 1 to {{most}}",
+            "not {value}",
+            hint=f"try {{{name}=20000}}",
+            most=f"{most:,}",
+            value=quote(value),
         )
     return int(number)

@@ -13,14 +13,14 @@ from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
 from shortlist.near_names import suggest_names
 from shortlist.planning.advice import Advice, advise, needs_help
-from shortlist.planning.candidates import Constraints
+from shortlist.planning.candidates import FEW_VOTES, Constraints
 from shortlist.planning.collapse import Collapse, find_collapse
 from shortlist.planning.commands import write_call, write_command
 from shortlist.planning.forecast import SORTS, Forecast, forecast
 from shortlist.planning.histograms import Histogram
 from shortlist.planning.reading import check_sort, read_budget, read_draws, read_size, take_histogram
 from shortlist.planning.visibility import Visibility, find_visibility
-from shortlist.planning.wishes import Answer, Wish, explain_answers, find_epsilons
+from shortlist.planning.wishes import Answer, Wish, explain_answers, find_epsilons, find_least
 from shortlist.planning.writing import describe_plan, write_csv, write_notebook
 from shortlist.privacy.numbers import Real, read_epsilon
 
@@ -71,6 +71,11 @@ class Plan:
         """The command of the shell that makes the release. It reads votes.csv, and catalogue.csv if it needs one."""
         cap, item = self.constraints.votes_per_person, self.planner.item
         return write_command(self.best, votes_per_person=cap, item=item)
+
+    @property
+    def wish_command(self) -> str | None:
+        """The command for the wish, with the smallest epsilon; None without a wish, or if no epsilon is enough."""
+        return self.planner.write_wish(self.answers, self.best.k, self.best.name)
 
     @property
     def call(self) -> str:
@@ -196,7 +201,7 @@ class Planner:
         """Make the plan for one k and one epsilon."""
         found = [self.look(each) for each in self.constraints.allow(k, epsilon).values()]
         forecasts = sorted(found, key=SORTS[self.sort])
-        relaxed = self.constraints.relax(k, epsilon) if needs_help(forecasts[0]) else {}
+        relaxed = self.constraints.relax(k, epsilon, few=self._propose_limit()) if needs_help(forecasts[0]) else {}
         others = [self.look(each, words) for words, each in relaxed.items()]
         rule: Collapse | Visibility
         if self.constraints.without_domain:
@@ -215,6 +220,10 @@ class Planner:
             planner=self,
         )
 
+    def _propose_limit(self) -> int:
+        """The limit on votes per person to propose. Invented people cast one vote each if no limit is given."""
+        return 1 if self.histogram.invented else FEW_VOTES
+
     def answer(self, wish: Wish, k: int) -> Mapping[str, Answer]:
         """Find the smallest epsilon of each mechanism for a wish."""
         quick = replace(self, draws=min(self.draws, _WISH_DRAWS), progress=_say_nothing)
@@ -222,6 +231,14 @@ class Planner:
         return find_epsilons(
             wish, self.constraints, k, lambda name, epsilon: quick.look(allow(k, epsilon)[name]), self.progress
         )
+
+    def write_wish(self, answers: Mapping[str, Answer], k: int, preferred: str) -> str | None:
+        """Write the command for the smallest epsilon of the answers; None if no epsilon is enough."""
+        least = find_least(answers, preferred)
+        if least is None or least.epsilon is None:
+            return None
+        mechanism = self.constraints.allow(k, least.epsilon)[least.mechanism]
+        return write_command(mechanism, votes_per_person=self.constraints.votes_per_person, item=self.item)
 
     def look(self, mechanism: Mechanism, label: str | None = None) -> Forecast:
         """Forecast one mechanism."""

@@ -126,6 +126,17 @@ def find_epsilons(
     return answers
 
 
+def find_least(answers: Mapping[str, Answer], preferred: str) -> Answer | None:
+    """Find the answer with the smallest epsilon: of the preferred mechanism if it has it, else of the first one.
+
+    >>> answers = {name: Answer(mechanism=name, epsilon=Fraction(1), reached="90 %") for name in ("auto", "joint")}
+    >>> find_least(answers, "joint").mechanism, find_least(answers, "pnf-peel").mechanism, find_least({}, "joint")
+    ('joint', 'auto', None)
+    """
+    met = [each for each in answers.values() if each.epsilon is not None]
+    return min(met, key=lambda each: (each.epsilon, each.mechanism != preferred), default=None)
+
+
 def explain_answers(wish: Wish, answers: Mapping[str, Answer]) -> str:
     """Say in one sentence what the wish costs at least."""
     met = [each for each in answers.values() if each.epsilon is not None]

@@ -8,6 +8,7 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from shortlist.planning.commands import explain_limit
 from shortlist.privacy.numbers import write_exact
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def describe_plan(plan: Plan) -> dict[str, Any]:
         "best": best.name,
         "why": plan.why,
         "command": plan.command,
+        "wish_command": plan.wish_command,
         "budget": str(plan.budget.guarantee),
         "table": plan.table,
         "want": None if plan.wish is None else str(plan.wish),
@@ -78,8 +80,11 @@ def write_notebook(plan: Plan) -> str:
         for each in plan.forecasts
     )
     head = "".join(f"<th>{each}</th>" for each in heads)
+    wish = "" if plan.wish_command is None else f"<p>For your wish:</p><pre>{escape(plan.wish_command)}</pre>"
+    note = explain_limit(plan.constraints.votes_per_person)
+    limit = "" if note is None else f"<p>{escape(note)}</p>"
     warning = INVENTED if plan.histogram.invented else NOT_PRIVATE
     return (
         f"<p>{escape(plan.why)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        f"<pre>{escape(plan.command)}</pre><p><strong>{escape(warning)}</strong></p>"
+        f"<pre>{escape(plan.command)}</pre>{wish}{limit}<p><strong>{escape(warning)}</strong></p>"
     )

@@ -19,6 +19,7 @@ _LARGEST_EPSILON = 10**6
 _WHOLE_EXAMPLES = {"k": "10", "people": "10000", "sensitivity": "1", "votes_per_person": "5"}
 _EXAMPLES = {"beta": "0.001 or '1/1000'", "confidence": "0.95 or '19/20'", "delta": "1e-6 or '1/1000000'"}
 _EXAMPLES["counts_delta"] = _EXAMPLES["delta"]
+_NO_COMMA = "write a decimal point, as in 0.5, and nothing between thousands"
 _COMMON_EXAMPLES = "1, 0.5 or '1/3'"
 
 
@@ -47,6 +48,7 @@ def read_rational(value: Real, *, name: str) -> Fraction:
         raise ParameterError(
             f"{{{name}}} must be a finite number such as {{examples}}",
             "not {value}",
+            hint=_NO_COMMA if isinstance(value, str) and "," in value else None,
             examples=examples.replace("'", ""),
             value=quote(value),
         ) from None

@@ -33,6 +33,10 @@ NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
 CAPPED = "are counted. Counts and accuracy are about those: more people may have chosen an item."
 """What a limit means for the counts that are stated, where the library counted the votes."""
 
+_NO_STATEMENT = (
+    "It says nothing about places whose true item has {votes:,} votes or fewer: these may hold random items."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(Sequence[Any]):
@@ -130,7 +134,7 @@ class Release(Sequence[Any]):
         elif cap is not None:
             found.append(f"At most {cap} {'vote' if cap == 1 else 'votes'} of each {self.guarantee.unit} {CAPPED}")
         if public is not None:
-            found.append(f"Accuracy: {public}.")
+            found += [f"Accuracy: {public}.", *([_NO_STATEMENT.format(votes=public.votes)] if public.votes else [])]
         if assessed is not None:
             shorter = public is not None and public.votes <= assessed.bound.votes
             found.append(f"Assessment: {assessed.in_words if shorter else assessed}.")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.errors import DataError, ParameterError
-from shortlist.votes.columns import VoteColumns
+from shortlist.votes.columns import PersonColumn, VoteColumns
 from shortlist.votes.engines.columns import read_series
 from shortlist.votes.engines.registry import open_table
 from shortlist.votes.header import Choose, Header, Origin
@@ -33,7 +33,7 @@ def check_domain(domain: Any, votes: Any, *, domain_column: str | None, columns:
         raise _refuse(fault)
 
 
-def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: str) -> Domain:
+def open_domain(workspace: Workspace, domain: Any, *, column: str | None, columns: VoteColumns) -> Domain:
     """Read a file, list, series, frame or query of items as numbered rows."""
     domain = domain.as_table() if find_library(domain) == "ibis" else domain
     with translate_errors(NAME):
@@ -42,7 +42,7 @@ def open_domain(workspace: Workspace, domain: Any, *, column: str | None, item: 
         table = open_table(workspace, domain, name=NAME)
         if table is not None:
             with table.explain_failures():
-                found = table.read_items(_make_chooser(column, item))
+                found = table.read_items(_make_chooser(column, columns))
         elif isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
             found = make_arrow_column(domain, what=NAME)
     if found is None:
@@ -65,23 +65,31 @@ def _read_list(domain: Any) -> Any:
     return domain.to_arrow() if library == "polars" and not has_columns(domain) else None
 
 
-def _refuse(fault: str) -> ParameterError:
+def _refuse(fault: str, otherwise: str = "or another source of items") -> ParameterError:
     return ParameterError(
         "{domain} must be the public list of all items that may be released, voted for or not",
         "{fault}. {reason}",
-        hint="pass {domain='catalogue.csv'}, a file that lists them, or another source of items",
+        hint="pass {domain='catalogue.csv'}, a file that lists them, {otherwise}",
+        otherwise=otherwise,
         fault=fault,
         reason=_FROM_VOTES,
     )
 
 
-def _make_chooser(column: str | None, item: str) -> Choose:
+def _make_chooser(column: str | None, columns: VoteColumns) -> Choose:
     """Choose the column that was named, else the one called like the votes' column of items, else the only one.
 
-    The only column of a CSV file is not enough: its first line is an item if the file has no header.
+    The only column of a CSV file is not enough: its first line is an item if the file has no header. A table of votes
+    is no catalogue, wherever it was copied to.
     """
+    item = columns.item
 
     def choose(header: Header) -> list[str]:
+        if column in (None, item) and _is_table_of_votes(header, columns):
+            raise _refuse(
+                f"it has a column {columns.voters.name!r}, like the votes, so it looks like a table of votes",
+                "or, if it is such a list, its column of items alone",
+            )
         if column is not None:
             return header.take([column], where=NAME)
         if item in header.columns:
@@ -93,10 +101,17 @@ def _make_chooser(column: str | None, item: str) -> Choose:
             "the domain must have a column {column!r}" + (", or one column only" if listed else ""),
             "{seen}",
             hint="name the column of items with {domain_column}"
-            + ("" if listed else "; if the first line is an item and no header, pass {Files.header=False}")
+            + ("" if listed else "; if the first line is an item and no header, pass {domain.Files.header=False}")
             + "; or is {item} misspelt?",
             column=item,
             seen=header.describe(),
         )
 
     return choose
+
+
+def _is_table_of_votes(header: Header, columns: VoteColumns) -> bool:
+    """Whether there are columns called like those of items and of persons. Positions in place of names say nothing."""
+    voters = columns.voters
+    named = isinstance(voters, PersonColumn) and not voters.name.isdecimal() and header.origin is not Origin.UNKNOWN
+    return named and {columns.item, voters.name} <= {each for each in header.columns if isinstance(each, str)}

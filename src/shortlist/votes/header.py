@@ -18,6 +18,11 @@ from shortlist.errors import DataError
 _SHORTEST = 3
 """A name that is missing and has so many letters may be the beginning of the right one."""
 
+_NO_HEADER_OF_VOTES = " If there is no header, pass {votes.Files.header=False}: columns are then called 1, 2 and so on"
+_NO_HEADER_OF_DOMAIN = (
+    " If there is no header, pass {domain.Files.header=False}: columns are then called 1, 2 and so on"
+)
+
 
 class Origin(StrEnum):
     """Where the names of the columns stand."""
@@ -87,7 +92,11 @@ class Header:
         return DataError(
             "{where} must have a column {name!r}",
             "{columns}",
-            hint="{advice}" if advice else None,
+            hint="{advice}" + (_NO_HEADER_OF_DOMAIN if where == "the domain" else _NO_HEADER_OF_VOTES)
+            if self.origin is Origin.FIRST_LINE
+            else "{advice}"
+            if advice
+            else None,
             where=where,
             name=name,
             columns=self.describe(),

@@ -117,7 +117,7 @@ def open_tables(
     check_domain(domain, votes, domain_column=domain_column, columns=columns)
     workspace = Workspace(memory_limit=memory_limit)
     progress("Reading the domain")
-    numbered = open_domain(workspace, domain, column=domain_column, item=columns.item)
+    numbered = open_domain(workspace, domain, column=domain_column, columns=columns)
     return workspace, open_votes(workspace, votes), numbered
 
 

@@ -175,6 +175,30 @@ def test_a_table_that_is_counted_already(make):
     assert "items with several counts" in str(found)
 
 
+@pytest.mark.parametrize("form", [dict, pa.table])
+def test_tells_the_votes_at_some_places(form):
+    """A person counts once for an item, places without a vote have 0, and places beyond the domain are left out."""
+    items = [item for item in range(60) for _ in range(item + 1)]
+    persons = [person for item in range(60) for person in range(item + 1)]
+    votes = form({"user": [*persons, 0], "track": [*items, 59]})
+    places = [check(votes, person="user", item="track", domain=range(d)).votes_at_places for d in (9, 60, 100)]
+    assert places == [(), ((10, 51), (50, 11)), ((10, 51), (50, 11), (100, 0))]
+    counts = form({"n": [7 * item for item in range(60)], "track": list(range(60))})
+    counted = check(counts, count="n", item="track", domain=range(60))
+    assert counted.votes_at_places == ((10, 350), (50, 70))
+    assert "votes of the item at place 10" in str(counted)
+    assert f"{350:>14}" in str(counted)
+
+
+def test_asks_whether_the_domain_was_made_from_the_log():
+    """It is likely if each of many items has a vote."""
+    votes = {"user": range(40), "track": list(TRACKS)}
+    for domain, asked in ((TRACKS, True), ([*TRACKS, "other"], False), (TRACKS[:19], False), (TRACKS[:20], True)):
+        text = str(check(votes, person="user", item="track", domain=list(domain)))
+        assert ("Every item of the domain has a vote" in text) == asked
+        assert max(map(len, text.splitlines())) <= 60
+
+
 TRACKS = [f"track {number}" for number in range(40)]
 COUNTS = [40 // (rank + 1) for rank in range(40)]
 
@@ -188,6 +212,7 @@ def test_notices_counts_in_place_of_persons(make, form):
     assert found.persons_look_like_counts
     assert found.to_dict()["persons_look_like_counts"]
     assert "Are the persons counts?" in str(found)
+    assert "column with count in place of person." in " ".join(str(found).split())
     assert max(map(len, str(found).splitlines())) <= 60
     counted = check(votes, count="plays", item="track", domain=[*TRACKS, "other"])
     assert not counted.persons_look_like_counts

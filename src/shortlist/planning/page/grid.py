@@ -14,7 +14,7 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.mechanisms import MECHANISMS, Auto, Mechanism
 from shortlist.planning.advice import write_share
-from shortlist.planning.commands import write_command
+from shortlist.planning.commands import explain_limit, write_command
 from shortlist.planning.forecast import Forecast
 from shortlist.planning.histograms import Histogram
 from shortlist.planning.measures import Spread
@@ -57,6 +57,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         "inside": [_count_inside(made.histogram, size) for size in sizes],
         "listed": made.constraints.without_domain,
         "budget": str(made.budget.guarantee).partition(" for")[0],
+        "limit": explain_limit(made.constraints.votes_per_person),
         "wishes": _answer_wish(made, planner, sizes, report),
         "draws": planner.draws,
         "places": _SHOWN_PLACES,
@@ -86,8 +87,9 @@ def _answer_wish(
                 [name, None if answer.epsilon is None else float(answer.epsilon), str(answer)]
                 for name, answer in each.items()
             ],
+            "command": planner.write_wish(each, size, made.best.name),
         }
-        for each in answers
+        for size, each in zip(sizes, answers, strict=True)
     ]
 
 

@@ -110,9 +110,15 @@ function showAdvice() {
   find("rule").textContent = rule;
   find("helps").hidden = changes.length === 0;
   find("changes").replaceChildren(...changes.map((each) => make("li", {}, each)));
+  showCommand("command", best.command);
+  find("limit").hidden = data.limit === null;
+  find("limit").textContent = data.limit ?? "";
+}
+
+function showCommand(place, command) {
   // Each option stays together with its value, so that no line ends with a part of a word.
-  const words = best.command.split(/ (?=-)/).flatMap((each) => [" ", make("span", {}, each)]);
-  find("command").replaceChildren(...words.slice(1));
+  const words = command.split(/ (?=-)/).flatMap((each) => [" ", make("span", {}, each)]);
+  find(place).replaceChildren(...words.slice(1));
 }
 
 function showWish() {
@@ -122,6 +128,8 @@ function showWish() {
   const met = wish.answers.map(([, epsilon]) => epsilon).filter((epsilon) => epsilon !== null);
   const least = Math.min(...met);
   find("wish-text").textContent = wish.text;
+  find("wish-line").hidden = wish.command === null;
+  showCommand("wish-command", wish.command ?? "");
   find("wish-answers").replaceChildren(...wish.answers.map(([name, epsilon, text]) => make(
     "li", epsilon === least ? { class: "best" } : {}, make("strong", {}, name), ` ${text}`,
   )));

@@ -16,6 +16,8 @@ NO_COUNT = "no count"
 """What is written for a count that is no whole number."""
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+PLACES = (10, 50, 100)
+"""Of these places, the votes are told."""
 _MOST = 10
 _CUT = 200
 _VOTED = "person IS NOT NULL AND NOT missing"
@@ -42,6 +44,7 @@ def describe_rows(
     return Check(
         **_count_rows(workspace, table, write_readable_test(domain.family, family)),
         **(_sum_counts(workspace, table) if counted else _count_persons(workspace, table)),
+        votes_at_places=_rank_votes(workspace, table, domain.d, counted=counted),
         **_find_failures(workspace, table, domain, show_values=show_values),
         domain_size=domain.d,
         domain_type=str(domain.family),
@@ -110,6 +113,15 @@ def _sum_counts(workspace: Workspace, table: str) -> dict[str, Any]:
         "votes_per_person": (),
         "persons_look_like_counts": False,
     }
+
+
+def _rank_votes(workspace: Workspace, table: str, d: int, *, counted: bool) -> tuple[tuple[int, int], ...]:
+    """The votes at some places of the true order. Places beyond the items with a vote have 0."""
+    votes = "coalesce(sum(TRY_CAST(person AS HUGEINT)), 0)::HUGEINT" if counted else "count(DISTINCT person)"
+    found = workspace.connection.execute(
+        f'SELECT {votes} AS n FROM {table} WHERE {_MATCHED} GROUP BY "row" ORDER BY n DESC LIMIT {PLACES[-1]}'
+    ).fetchall()
+    return tuple((place, found[place - 1][0] if place <= len(found) else 0) for place in PLACES if place <= d)
 
 
 def _find_failures(workspace: Workspace, table: str, domain: Domain, *, show_values: bool) -> dict[str, Any]:

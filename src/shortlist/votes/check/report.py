@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from shortlist.errors import Dialect, write_python
+
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
 
 _WIDTH = 60
@@ -22,8 +24,14 @@ _NAMES = {
 
 _COUNTS = (
     "Are the persons counts? Every item has one row, and many rows have the same whole number. If so, name that column "
-    "with `count` in place of `person`."
+    "with {count} in place of {person}."
 )
+_FROM_LOG = (
+    "Every item of the domain has a vote: was the domain made from the log? Then the guarantee does not hold. Take a "
+    "list of all items that exist, with or without votes."
+)
+FEWEST_ITEMS = 20
+"""A domain of fewer items may well have a vote for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +76,8 @@ class Check:
     """Matched rows whose count is not a whole number; a release refuses them."""
     items_repeated: int
     """Items with several rows of counts; a release refuses them."""
+    votes_at_places: tuple[tuple[int, int], ...]
+    """Pairs of a place and the votes of the item there, to compare with the bound of a release."""
     items_unmatched: int
     most_unmatched: tuple[tuple[str | None, int], ...]
     """The items that failed to match most often, with their rows; None for an item that is not shown."""
@@ -89,9 +99,13 @@ class Check:
         }
 
     def __str__(self) -> str:
-        return "\n".join([NOTICE, "", *self._lines(), "", NOTICE])
+        return self.write()
 
-    def _lines(self) -> Iterator[str]:
+    def write(self, dialect: Dialect = write_python) -> str:
+        """Write the report as text, with parameters in the words of Python or of the command line."""
+        return "\n".join([NOTICE, "", *self._lines(dialect), "", NOTICE])
+
+    def _lines(self, dialect: Dialect) -> Iterator[str]:
         yield _line("rows read", self.rows)
         yield _line("  without a person", self.without_person)
         yield _line("  without an item", self.without_item)
@@ -100,6 +114,8 @@ class Check:
         yield _line("  matched", self.matched, f"{_percent(self.share_matched)} of those with a person and an item")
         yield _line("items of the domain", self.domain_size)
         yield _line("  with a vote", self.items_voted)
+        for place, votes in self.votes_at_places:
+            yield _line(f"  votes of the item at place {place:,}", votes)
         yield _line("persons", self.persons)
         yield _line("  with a matched vote", self.persons_matched)
         yield _line("votes (a person counts once for an item)", self.votes)
@@ -110,7 +126,10 @@ class Check:
             yield _wrap("votes per person: " + ", ".join(f"{_NAMES[q]} {n:,}" for q, n in self.votes_per_person))
         if self.persons_look_like_counts:
             yield ""
-            yield _wrap(_COUNTS)
+            yield _wrap(_COUNTS.format(count=dialect("count", None), person=dialect("person", None)))
+        if self.domain_size == self.items_voted >= FEWEST_ITEMS:
+            yield ""
+            yield _wrap(_FROM_LOG)
         if self.items_unmatched:
             yield ""
             yield from self._failures()

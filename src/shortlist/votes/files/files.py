@@ -23,6 +23,7 @@ from shortlist.votes.workspace.workspace import Workspace
 _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .json)"
 
 _DATABASES = (".db", ".duckdb", ".sqlite", ".sqlite3")
+_SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 
 
 @suggest_names
@@ -139,12 +140,14 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
     for place in places:
         form = place.format
         if form is None:
-            database = place.label.lower().endswith(_DATABASES)
+            label = place.label.lower()
             raise DataError(
                 "{name} must be {known}",
                 "not {file!r}",
                 hint="to query a database, pass {shortlist.Query(database, sql)}"
-                if database
+                if label.endswith(_DATABASES)
+                else "Excel files are not read: save the sheet as CSV"
+                if label.endswith(_SHEETS)
                 else "state it: {Files.format='csv'}",
                 **_of(name, place),
             )
