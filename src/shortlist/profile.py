@@ -81,9 +81,7 @@ class Profile:
 
     def top(self, k: int) -> IntArray:
         """The k largest counts, in falling order."""
-        last = int(np.searchsorted(self.ends, k)) + 1
-        # A level may have very many items.
-        return np.repeat(self.values[:last], np.minimum(self.sizes[:last], k))[:k]
+        return self.values[self.find_levels(np.arange(min(k, int(self.ends[-1]))))]
 
     def picks(self, positions: IntArray) -> Picks:
         """Describe items by level and rank, given their positions in the falling order of counts."""

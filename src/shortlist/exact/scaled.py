@@ -37,6 +37,14 @@ class Scaled:
             roundings=self.roundings + other.roundings + 1,
         )
 
+    def scale(self, mantissa: float, exponent: int, *, roundings: int) -> Scaled:
+        """Multiply all numbers by mantissa · 2^exponent, which is off by some roundings."""
+        return Scaled(
+            mantissa=self.mantissa * mantissa,
+            exponent=self.exponent + exponent,
+            roundings=self.roundings + roundings + 1,
+        )
+
     @property
     def error(self) -> float:
         """The largest relative error of any of the numbers."""
@@ -111,20 +119,26 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     if not len(exponents):
         return Scaled(mantissa=np.zeros(0), exponent=np.zeros(0, dtype=np.int64), roundings=0)
     first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
-    assert rate * (first + spread) < _LARGEST_POWER
-    # Equal numbers may have the same length and spread as consecutive ones.
-    consecutive = spread == len(exponents) - 1 < 1 << _TABLE_BITS and bool((exponents[1:] > exponents[:-1]).all())
-    depths = slice(spread + 1) if consecutive else exponents - first
+    assert rate.numerator * (first + spread) < _LARGEST_POWER * rate.denominator
+    depths = exponents - first
     mantissa, exponent = (np.array([each]) for each in power(rate, first))
     roundings, width = 2, max(1, spread.bit_length())
     # The depth of a number below the first one has digits of ten bits.
     for shift in range(0, width, _TABLE_BITS):
         # A table for large digits has no more bits than needed, so that its exponents fit into 64 bits.
         table = _tabulate_powers(rate, shift, _TABLE_BITS if shift < _LARGE else min(_TABLE_BITS, width - shift))
-        digits = depths if isinstance(depths, slice) else depths >> shift & (1 << _TABLE_BITS) - 1
+        digits = depths >> shift & (1 << _TABLE_BITS) - 1
         mantissa, exponent = mantissa * table.mantissa[digits], exponent + table.exponent[digits]
         roundings += table.roundings + 1
     return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
+
+
+def power_range(rate: Fraction, first: int, count: int) -> Scaled:
+    """Compute e^(−rate · n) for `count` consecutive integers n from a first one on."""
+    if count > 1 << _TABLE_BITS:
+        return powers(rate, np.arange(first, first + count))
+    table = _tabulate_powers(rate, 0, _TABLE_BITS)
+    return table.take(slice(count)).scale(*power(rate, first), roundings=2)
 
 
 @lru_cache(maxsize=4096)

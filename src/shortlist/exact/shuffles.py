@@ -30,9 +30,12 @@ def draw_distinct_below(bounds: IntArray, bits: Bits) -> IntArray:
     if len(bounds) > _FEW:
         drawn_at_once: IntArray = _take(places[None])[0]
         return drawn_at_once
+    listed = places.tolist()
+    if len(set(listed)) == len(listed):  # then no step takes an integer that has moved
+        return places
     moved: dict[int, int] = {}
     drawn = []
-    for j, place in enumerate(places.tolist()):
+    for j, place in enumerate(listed):
         drawn.append(moved.get(place, place))
         moved[place] = moved.get(j, j)
     return np.array(drawn)

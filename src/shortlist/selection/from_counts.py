@@ -90,7 +90,9 @@ def top_k(
     ['apple', 'pear']
     """
     refuse_uncharged("top_k")
-    for name in (each for each in sorted(EXTRA_PARAMETERS | {"people", "unit"}) if parameters.get(each) is not None):
+    for name in sorted(parameters.keys() & (EXTRA_PARAMETERS | {"people", "unit"})):
+        if parameters[name] is None:
+            continue
         raise ParameterError(
             f"{{{name}}} must go with a whole release",
             "top_k returns the items alone",

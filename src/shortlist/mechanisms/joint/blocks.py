@@ -13,7 +13,7 @@ from flint import arb
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.scaled import Scaled, concatenate, powers
 from shortlist.mechanisms.joint.sequences import Sequences
-from shortlist.mechanisms.spans import BITS_PER_NAT, Span, compute_lengths, count_bits
+from shortlist.mechanisms.spans import BITS_PER_NAT, Span, count_bits, weigh_spans
 from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL
 
@@ -47,6 +47,7 @@ class Blocks:
         self._left_out = left_out
         sequences.narrow(last)
         lasts, self._numbers, self._least = _divide(sequences, rate, first, last)
+        self._single = self._least is self._numbers
         self._ends = lasts + 1
         self._starts = np.empty_like(lasts)
         self._starts[:1], self._starts[1:] = first, self._ends[:-1]
@@ -76,8 +77,7 @@ class Blocks:
         """Compute the weights of all blocks, each with some number of sequences."""
         parts = []
         if len(self._starts):
-            weights = powers(self._rate, self._starts) * compute_lengths(self._rate, self._ends - self._starts)
-            parts.append(numbers * weights)
+            parts.append(numbers * weigh_spans(self._rate, self._starts, self._ends, single=self._single))
         if self._closing:
             parts.append(self._sequences.compute_number_of_all() * powers(self._rate, np.array(self._closing)))
         return Weights(concatenate(parts), self._left_out)
@@ -85,8 +85,7 @@ class Blocks:
     def total(self) -> arb:
         """Enclose Σ q^L(s) over all sequences."""
         highest = self.weights.total()
-        single = len(self._starts) == 0 or int((self._ends - self._starts).max()) == 1
-        return highest if single else highest.union(self._weigh(self._least).total())
+        return highest if self._single else highest.union(self._weigh(self._least).total())
 
     def magnitude(self) -> int:
         """Return an integer m such that the weights of all sequences sum to 2^m or more.
@@ -145,7 +144,8 @@ def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, i
     # The bound of a block this wide is too large by as many bits as may be left out.
     tight = _count_losses(rate, _LEFT_OUT_BITS)
     while (last - first) * sequences.k > enough:
-        edges = np.append(np.arange(first, last, stride), last)
+        edges = first + stride * np.arange(-(-(last - first) // stride) + 1)
+        edges[-1] = last
         exponents = sequences.compute_numbers(edges).exponent
         cost = count_bits(rate, edges)
         most = exponents[1:] - cost[:-1] + 3

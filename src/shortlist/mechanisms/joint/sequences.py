@@ -42,12 +42,14 @@ class Sequences:
     def __init__(self, profile: Profile, k: int, reach: int) -> None:
         self.profile = profile
         self.k = k
-        self.top = profile.top(k)
+        places = profile.find_levels(np.arange(k))
+        self.top = profile.values[places]
         self.widest = int(self.top[0] - profile.values[-1]) if profile.is_complete else EVERY_LEVEL
         """The largest loss of any sequence. If the profile stops early, it is unknown and above the reach."""
         self._earlier = np.arange(k, dtype=np.float64)
         # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
-        self._lookup = _choose_lookup(profile, self.top, min(reach, self.widest), min(_LARGEST_TABLE, _PER_ROW * k))
+        self._places = places
+        self._lookup = _choose_lookup(profile, places, min(reach, self.widest), min(_LARGEST_TABLE, _PER_ROW * k))
         self._known: dict[int | None, int] = {}
         self._safe = 1000 // profile.d.bit_length()
         """How many factors certainly multiply to less than 2^1000."""
@@ -55,7 +57,7 @@ class Sequences:
     def narrow(self, reach: int) -> None:
         """Support losses below a smaller reach only. Then a table may be short enough."""
         if isinstance(self._lookup, _Search):
-            self._lookup = _choose_lookup(self.profile, self.top, reach, _LARGEST_TABLE)
+            self._lookup = _choose_lookup(self.profile, self._places, reach, _LARGEST_TABLE)
 
     def count_allowed(self, r: int | None) -> IntArray:
         """Return C_{r,j} for every j. Without r, every item is allowed at every position."""
@@ -79,6 +81,8 @@ class Sequences:
 
     def compute_numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r, as floats with a proven error."""
+        if self.k <= _FEW_ROWS and self.k * len(losses) <= _MANY_FACTORS:
+            return product([self._compute_factors(slice(self.k), losses)], safe=self._safe)
         free = np.arange(self.k)
         if self.k > _FEW_ROWS:
             free = np.flatnonzero(self._lookup.row(int(losses[-1])) > self._earlier + 1)
@@ -114,7 +118,7 @@ class Sequences:
         varying = (self._compute_factors(free[start : start + rows], losses) for start in range(0, len(free), rows))
         return product(chain(_cut(fixed), varying), safe=self._safe)
 
-    def _compute_factors(self, positions: IntArray, losses: IntArray) -> FloatArray:
+    def _compute_factors(self, positions: IntArray | slice, losses: IntArray) -> FloatArray:
         """Compute C_{r,j} − (j − 1), a row for each j and a column for each loss."""
         factors = self._lookup.rows(positions, losses)
         factors -= self._earlier[positions, None]
@@ -138,26 +142,27 @@ def _multiply(numbers: list[int]) -> int:
     return _multiply(numbers[:middle]) * _multiply(numbers[middle:])
 
 
-def _choose_lookup(profile: Profile, top: IntArray, reach: int, longest: int) -> _Table | _Search:
+def _choose_lookup(profile: Profile, places: IntArray, reach: int, longest: int) -> _Table | _Search:
     """Choose how to find C_{r,j} for losses r up to `reach`: by a table, if it is not too long.
+
+    `places` are the levels of the k largest counts.
 
     Gaps between levels that are wider than the reach are shortened to reach + 1 first. This changes no C_{r,j} with
     r up to the reach, and it keeps the table short.
     """
-    rising = profile.values[::-1]
-    last = len(rising) - int(np.searchsorted(rising, top[-1] - reach))
+    lowest = int(profile.values[places[-1]]) - reach
+    last = len(profile.values) - int(profile.values[::-1].searchsorted(lowest))
     values, ends = profile.values[:last], profile.ends[:last].astype(np.float64)
-    gaps = np.minimum(values[:-1] - values[1:], min(reach + 1, EVERY_LEVEL))
-    depths = np.zeros(last, dtype=np.int64)
-    np.cumsum(gaps, out=depths[1:])
-    starts = depths[len(rising) - np.searchsorted(rising, top, side="right")]
+    runs, depths = np.empty(last, dtype=np.int64), np.zeros(last, dtype=np.int64)
+    gaps = runs[:-1]
+    np.minimum(values[:-1] - values[1:], min(reach + 1, EVERY_LEVEL), out=gaps)
+    gaps.cumsum(out=depths[1:])
+    starts = depths[places]
     length = int(starts[-1]) + reach + 1
     if length > longest:
-        return _Search(values, ends, top)
-    runs = np.empty(last, dtype=np.int64)
-    runs[:-1] = gaps
+        return _Search(values, ends, values[places])
     runs[-1] = max(length - int(depths[-1]), 1)
-    return _Table(np.repeat(ends, runs), starts)
+    return _Table(ends.repeat(runs), starts)
 
 
 class _Table:
@@ -176,13 +181,13 @@ class _Table:
         rows: FloatArray = self._table[self._starts + losses[:, None]]
         return rows
 
-    def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
+    def rows(self, positions: IntArray | slice, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
         starts = self._starts[positions]
-        few = len(positions) * len(losses) < _FEW_FACTORS
+        few = len(starts) * len(losses) < _FEW_FACTORS
         width, stride = (0, 0) if few else _find_stride(losses)
         if width < len(losses) - 1:
-            return np.take(self._table, starts[:, None] + losses)
+            return self._table.take(starts[:, None] + losses)
         # Losses at equal distances read entries at equal distances: row t of this view is the table from t onwards.
         step = self._table.strides[0]
         shape = (len(self._table) - (width - 1) * stride, width)
@@ -220,6 +225,6 @@ class _Search:
         """Return C_{r,j} for every j, a row for each loss."""
         return self._ends[np.searchsorted(self._rising, losses[:, None] - self._top, side="right") - 1]
 
-    def rows(self, positions: IntArray, losses: IntArray) -> FloatArray:
+    def rows(self, positions: IntArray | slice, losses: IntArray) -> FloatArray:
         """Return C_{r,j} with a row for each of these positions j and a column for each loss."""
         return self._ends[np.searchsorted(self._rising, losses - self._top[positions, None], side="right") - 1]
