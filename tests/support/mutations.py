@@ -80,8 +80,8 @@ MUTATIONS = (
     ),
     Mutation(  # the bonus of the true list is lost
         "mechanisms/joint/margin_joint.py",
-        "return super().count_allowed(r - self.margin) if r >= self.margin",
-        "return super().count_allowed(r) if r >= self.margin",
+        "enclose_exp_minus(self._rate * margin) * self._joint.total(effort)",
+        "self._joint.total(effort)",
         "tests/mechanisms/joint/test_margin_joint.py::TestMarginJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
     ),
     Mutation(  # the sign of a gap

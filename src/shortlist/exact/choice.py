@@ -9,7 +9,7 @@ borders. Otherwise `quantile` finds it with ball arithmetic, at rising precision
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -32,6 +32,7 @@ class Cell(Protocol):
 
 
 _MANY = 1 << 14
+_BITS_PER_EFFORT = 24
 
 AnyCell = TypeVar("AnyCell", bound=Cell)
 
@@ -134,6 +135,39 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             return cells[hits[0]]
         else:
             cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
+
+
+def is_below(number: Uniform, enclose: Callable[[int], arb]) -> bool:
+    """Decide with certainty whether a number is below a chance, which is enclosed more narrowly with more effort.
+
+    Rounds  More effort and more bits shrink the chance and the number to points, which are equal with probability zero.
+    """
+    effort = 0
+    while True:
+        with use_precision(number.known + 64):
+            chance, shown = enclose(effort), number.ball()
+            if shown < chance:
+                return True
+            if shown >= chance:
+                return False
+        effort += 1
+        number.extend()
+
+
+def enclose_sum(cells: Sequence[AnyCell], effort: int) -> arb:
+    """Enclose the sum of the weights of some cells to 24 bits for each effort. Split the cells with the largest radius.
+
+    Rounds  Every round but the last splits a cell, and there are finitely many.
+    """
+    while True:
+        weights = [cell.weight() for cell in cells]
+        total = sum(weights, arb(0))
+        if total.rad() < total.lower() * arb(2) ** (-_BITS_PER_EFFORT * effort):
+            return total
+        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)))
+        if len(finer) == len(cells):
+            return total
+        cells = finer
 
 
 def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell], list[arb]]:

@@ -11,6 +11,7 @@ from flint import arb
 
 from shortlist.exact.balls import use_precision
 from shortlist.mechanisms import CDPPeel, FastJoint, Joint, Mechanism, Subset
+from shortlist.mechanisms.joint.margin_joint import BonusMixture
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.peel.many import PeelDraws
@@ -22,13 +23,16 @@ _PRECISION = 128
 def compute_exact_chance(mechanism: Mechanism, prepared: Prepared) -> float | None:
     """Compute the probability of the exact list from the law; None where it has no closed form.
 
-    Joint and its relatives   the number of lists with loss 0, over Σ e^(−rate · loss) over all lists.
+    Joint, FastJoint          the number of lists with loss 0, over Σ e^(−rate · loss) over all lists.
+    Margin-Joint              the probability of the bonus, or else that of Joint.
     Subset                    the number of sets with the true counts, over the like sum over all sets.
     CDP-Peel                  the product over rounds of the share of the best items in the weight of all that are left.
     """
     with use_precision(_PRECISION):
         if isinstance(mechanism, Joint | FastJoint) and isinstance(prepared, Mixture):
             return float((arb(prepared.best_number) / prepared.total()).mid())
+        if isinstance(prepared, BonusMixture):
+            return float(prepared.enclose_exact_chance().mid())
         if isinstance(mechanism, Subset) and isinstance(prepared, SetMixture) and mechanism.at_least is None:
             return float((arb(prepared.best_number) / prepared.total()).mid())
     if isinstance(mechanism, CDPPeel) and isinstance(prepared, PeelDraws):

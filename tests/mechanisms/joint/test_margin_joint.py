@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from contract import RELATIONS, LawContract, MechanismContract, Subject
-from flint import ctx
+from flint import arb, ctx
 from laws import exponential, losses, margin, margin_losses, neighbours, random_histograms, small_histograms
 from mixtures import GIANT, ZIPF, check_balls_agree, every_doubt, mixture_law, rate, treat_as_large
 
-from shortlist import Joint, MarginJoint, SeededBits, top_k
+from shortlist import Joint, MarginJoint, SeededBits, prepare, top_k
 from shortlist.mechanisms.joint import blocks
-from shortlist.mechanisms.joint.margin_joint import LeadingSequences
+from shortlist.mechanisms.joint.margin_joint import BonusMixture
 from shortlist.profile import Profile
 
 
@@ -25,9 +25,11 @@ class MarginJointLaw(Subject):
         return exponential(margin_losses(histogram, k), rate(epsilon, relation))
 
     def implied_law(self, mechanism, histogram):
-        g = margin(histogram, mechanism.k)
-        shifted = [loss + g for loss in margin_losses(histogram, mechanism.k)]
-        return mixture_law(mechanism.prepare(Profile.of(np.array(histogram))), shifted)
+        prepared = mechanism.prepare(Profile.of(np.array(histogram)))
+        plain = losses(histogram, mechanism.k)
+        bonus = prepared.enclose_chance(12) if margin(histogram, mechanism.k) else arb(0)
+        shares = zip(mixture_law(prepared._joint, plain), plain, strict=True)
+        return [(1 - bonus) * share + (0 if loss else bonus) for share, loss in shares]
 
 
 class TestMarginJoint(MarginJointLaw, MechanismContract):
@@ -102,14 +104,41 @@ def test_without_a_lead_it_is_joint():
         assert (ours == top_k(counts, mechanism=Joint(k=4, epsilon=1), bits=SeededBits(seed))).all()
 
 
-def test_a_profile_that_stops_early_shows_the_same_numbers():
-    """Where h_(k+1) is out of reach, losses within reach allow the true list alone, as with the whole profile."""
-    counts = np.array([900, 700, 100, 3, 2, 0])
-    whole = LeadingSequences(Profile.of(counts), 2, reach=1000)
-    part = LeadingSequences(Profile.of(counts[:2], d=6), 2, reach=50)
-    assert whole.margin == 200
-    assert part.margin == 51
-    assert [part.number(r) for r in range(51)] == [whole.number(r) for r in range(51)] == [1] * 51
+@pytest.mark.parametrize("counts", [GAPS, ZIPF, GIANT, FAR], ids=["gaps", "zipf", "giant", "far"])
+def test_balls_decide_about_the_bonus_as_floats_do(counts, monkeypatch):
+    """The same bits give the same lists if every decision about the bonus is left to balls."""
+
+    def draw_lists():
+        prepared = prepare(counts, mechanism=MarginJoint(k=6, epsilon="0.3"))
+        single = [prepared.draw(SeededBits(seed)).tolist() for seed in range(20)]
+        return single + [each.tolist() for each in prepared.draw_many(20, SeededBits(7))]
+
+    answers = draw_lists()
+    monkeypatch.setattr(BonusMixture, "_bounds", (-1.0, 2.0))
+    assert draw_lists() == answers
+
+
+class Partial:
+    """Levels that show no more than is asked for."""
+
+    def __init__(self, counts):
+        self.counts, self.d = np.sort(counts)[::-1], len(counts)
+
+    def above(self, k, depth):
+        return Profile.of(self.counts[self.counts >= self.counts[k - 1] - depth], d=self.d)
+
+
+@pytest.mark.parametrize("lead", [1, 30, 300, 10**6])
+@pytest.mark.parametrize("gap", [2, 40, 10**7])
+def test_a_profile_that_stops_early_changes_no_chance(lead, gap):
+    """If h_(k+1) is out of reach, the bonus is enclosed all the same, and exactly with all levels."""
+    counts = np.array([gap + lead + 3, lead + 3, 3, 2, 0])
+    with ctx.workprec(200):
+        whole, part = (MarginJoint(k=2, epsilon=1).prepare(each) for each in (Profile.of(counts), Partial(counts)))
+        exact = whole.enclose_chance(6)
+        assert part.enclose_chance(0).contains(exact)
+        assert part.enclose_chance(6).overlaps(exact)
+        assert part.enclose_chance(6).rad() < 1e-30
 
 
 @pytest.mark.parametrize("epsilon", ["1e-12", "1e-3", "100", "1e6"])

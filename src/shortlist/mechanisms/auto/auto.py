@@ -14,11 +14,12 @@ from flint import arb
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
+from shortlist.exact.choice import is_below
 from shortlist.exact.shuffles import draw_distinct_below, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore, find_noise_rate
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
-from shortlist.mechanisms.joint.margin_joint import MarginJoint
+from shortlist.mechanisms.joint.margin_joint import BonusMixture, MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.many import PeelDraws
@@ -214,27 +215,17 @@ class PrivateChoice(Prepared):
 
     def _prepare(self, name: str) -> Prepared:
         if name not in self._prepared:
-            score = self._scores[0] if name == MarginJoint.name else None
-            # Where no list leads, the law of Margin-Joint is that of Joint, which the score has prepared.
-            shared = score.mixture if isinstance(score, ListScore) and not score.mixture.leads else None
-            self._prepared[name] = shared or self._candidates[name].prepare(self._levels)
+            candidate = self._candidates[name]
+            if isinstance(candidate, MarginJoint) and isinstance(score := self._scores[0], ListScore):
+                # The score has prepared the law of Joint.
+                self._prepared[name] = BonusMixture(score.mixture, k=candidate.k, rate=candidate.rate)
+            else:
+                self._prepared[name] = candidate.prepare(self._levels)
         return self._prepared[name]
 
     def _accept(self, index: int, coin: Uniform) -> bool:
-        """Decide with certainty whether a coin shows heads.
-
-        Rounds  More effort and more bits shrink chance and coin to points, which are equal with probability zero.
-        """
-        effort = 0
-        while True:
-            with use_precision(coin.known + 64):
-                chance, shown = self.enclose_chance(index, effort), coin.ball()
-                if shown < chance:
-                    return True
-                if shown >= chance:
-                    return False
-            effort += 1
-            coin.extend()
+        """Decide with certainty whether a coin shows heads."""
+        return is_below(coin, lambda effort: self.enclose_chance(index, effort))
 
     def enclose_chance(self, index: int, effort: int) -> arb:
         """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which a candidate is accepted."""

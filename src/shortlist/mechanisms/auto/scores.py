@@ -8,7 +8,6 @@ with a proven error, then exactly. More effort makes the ball narrower.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
@@ -17,8 +16,8 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, enclose_exp_minus, split_wide
-from shortlist.exact.choice import AnyCell
+from shortlist.exact.balls import ball, enclose_exp_minus
+from shortlist.exact.choice import enclose_sum
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
@@ -31,7 +30,6 @@ from shortlist.mechanisms.subset.sets import Sets
 from shortlist.mechanisms.weights import Weights
 from shortlist.profile import EVERY_LEVEL, Levels
 
-_BITS_PER_EFFORT = 24
 _ROUNDED = 2.0**-50
 """More than a few roundings, as a share of a number."""
 
@@ -60,12 +58,7 @@ class ListScore:
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose z."""
-        if effort:
-            cells = [replace(cell, padded=False) for cell in self.mixture.cells()]
-            total = enclose_sum(cells, _BITS_PER_EFFORT * effort)
-        else:
-            total = self.mixture.total()
-        return total.log() / ball(self._rate)
+        return self.mixture.total(effort).log() / ball(self._rate)
 
 
 class SetScore:
@@ -122,7 +115,7 @@ class _SetSum:
         complete = self._sets(EVERY_LEVEL).drop_leader()
         assert complete is not None
         cells = [*(replace(cell, padded=False) for cell in grid.cells(complete)), *grid.rest(complete)]
-        return enclose_sum(cells, _BITS_PER_EFFORT * effort)
+        return enclose_sum(cells, effort)
 
     def _sets(self, depth: int) -> Sets:
         return Sets(self._levels.above(min(self._n + 1, self._levels.d), depth), self._n, depth)
@@ -207,19 +200,3 @@ def _cut_off(point: arb, top: IntArray) -> arb:
     assert whole is not None  # a point has an exact floor
     larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
     return (point * larger + int(top[larger:].sum())) / len(top)
-
-
-def enclose_sum(cells: Sequence[AnyCell], bits: int) -> arb:
-    """Enclose the sum of the weights of some cells to that many bits. Split the cells with the largest radius.
-
-    Rounds  Every round but the last splits a cell, and there are finitely many.
-    """
-    while True:
-        weights = [cell.weight() for cell in cells]
-        total = sum(weights, arb(0))
-        if total.rad() < total.lower() * arb(2) ** -bits:
-            return total
-        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)))
-        if len(finer) == len(cells):
-            return total
-        cells = finer

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from shortlist.mechanisms.bounds import bound_loss
 from shortlist.mechanisms.joint.mixture import Mixture
-from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.profile import Levels
 
@@ -42,5 +42,5 @@ class Joint(Mechanism):
     def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         return bound_loss(math.perm(d, self.k), self.rate, failure)
 
-    def _prepare(self, levels: Levels) -> Mixture:
+    def _prepare(self, levels: Levels) -> Prepared:
         return Mixture(levels, k=self.k, rate=self.rate, tau=None)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from flint import arb
 
-from shortlist.array_types import IntArray
-from shortlist.exact.scaled import Scaled, concatenate, product
+from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, use_precision
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import is_below
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture
-from shortlist.mechanisms.joint.sequences import Sequences
-from shortlist.profile import Levels, Profile
+from shortlist.mechanisms.mechanism import Prepared
+from shortlist.profile import Levels, ManyPicks, Picks, Profile
+
+_PRECISION = 128
+_FLOAT_ERROR = 2.0**-50
+"""Larger than the errors of a number and of a chance together, after both are rounded to floats."""
 
 
 class MarginJoint(Joint):
@@ -35,64 +44,89 @@ class MarginJoint(Joint):
     marker: ClassVar[str] = "^"
     in_experiment: ClassVar[bool] = False
 
-    def _prepare(self, levels: Levels) -> Mixture:
-        return Mixture(levels, k=self.k, rate=self.rate, tau=None, kind=LeadingSequences)
+    def _prepare(self, levels: Levels) -> BonusMixture:
+        return BonusMixture(Mixture(levels, k=self.k, rate=self.rate, tau=None), k=self.k, rate=self.rate)
 
 
-class LeadingSequences(Sequences):
-    """The sequences of k distinct items by the loss L(s) + g, where the loss of the true list is 0 instead of g.
+class BonusMixture(Prepared):
+    """The law of Joint on given levels, and on top of it the weight q^(−g) − 1 for the true list.
 
-    The margin g is the smallest of h_(j) − h_(j+1) over j ≤ k. If it is above 0, the true list is unique. A loss
-    below g then allows the true list alone.
-
-    >>> sequences = LeadingSequences(Profile.of(np.array([9, 5, 3, 0])), k=2, reach=9)
-    >>> sequences.margin, [sequences.number(r) for r in range(6)]
-    (2, [1, 1, 1, 1, 2, 2])
+    The margin g is the smallest of h_(j) − h_(j+1) over j ≤ k. If it is 0, there is no bonus. With Z the sum of all
+    weights of Joint, the bonus is drawn with probability (1 − q^g) / (1 − q^g + q^g Z).
     """
 
-    def __init__(self, profile: Profile, k: int, reach: int) -> None:
-        super().__init__(profile, k, reach)
-        self.margin = _find_margin(profile, k, reach)
-        if profile.is_complete:
-            self.widest += self.margin
+    def __init__(self, joint: Mixture, *, k: int, rate: Fraction) -> None:
+        self._joint = joint
+        self._k = k
+        self._rate = rate
+        self._leads = find_margin(joint.profile, k) != 0
 
-    def count_allowed(self, r: int | None) -> IntArray:
-        """Return how many items position j may hold, for every j."""
-        if r is None:
-            return super().count_allowed(None)
-        return super().count_allowed(r - self.margin) if r >= self.margin else np.arange(1, self.k + 1)
+    def draw(self, bits: Bits) -> Picks:
+        """Choose k items."""
+        if self._leads:
+            number = Uniform(bits)
+            near = number.approximate()
+            least, most = self._bounds
+            if near < least or (near <= most and is_below(number, self.enclose_chance)):
+                return self._joint.profile.picks(np.arange(self._k))
+        return self._joint.draw(bits)
 
-    def count_allowed_each(self, losses: IntArray) -> IntArray:
-        """Return how many items position j may hold, a row for each loss. A negative loss allows every item."""
-        rows = super().count_allowed_each(np.where(losses < 0, losses, np.maximum(losses - self.margin, 0)))
-        rows[(losses >= 0) & (losses < self.margin)] = np.arange(1, self.k + 1)
-        return rows
+    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+        """Choose k items n times."""
+        if not self._leads:
+            return self._joint.draw_many(n, bits)
+        words = draw_words(n, bits)
+        near, (least, most) = words * 2.0**-64, self._bounds
+        bonus = near < least
+        for i in np.flatnonzero(~bonus & (near <= most)).tolist():
+            bonus[i] = is_below(Uniform(bits, int(words[i])), self.enclose_chance)
+        parts = [self._joint.profile.picks(np.tile(np.arange(self._k), int(bonus.sum())))]
+        if not bonus.all():
+            many = self._joint.draw_many(n - int(bonus.sum()), bits)
+            parts.append(Picks(levels=many.levels, ranks=many.ranks))
+        order = np.argsort(np.argsort(~bonus, kind="stable"))  # the draws with the bonus are first so far
+        joined = ManyPicks.join(parts)
+        levels, ranks = (each.reshape(n, self._k)[order].ravel() for each in (joined.levels, joined.ranks))
+        return ManyPicks(levels=levels, ranks=ranks, lengths=np.full(n, self._k))
 
-    def compute_numbers(self, losses: IntArray) -> Scaled:
-        """Compute N_r for rising losses r, as floats with a proven error."""
-        alone = int(np.searchsorted(losses, self.margin))
-        parts = [product([np.ones((1, alone))])] if alone else []
-        if alone < len(losses):
-            parts.append(super().compute_numbers(losses[alone:] - self.margin))
-        return concatenate(parts)
+    def enclose_chance(self, effort: int) -> arb:
+        """Enclose the probability of the bonus at the working precision."""
+        levels = self._joint.all_sequences.profile if effort else self._joint.profile
+        margin = find_margin(levels, self._k)
+        if margin is None:
+            # h_(k+1) is not shown. The bonus is not less likely than with the smallest of all possible margins.
+            shown = levels.values[: self._k]
+            least = min([self._joint.reach + 1, *(shown[:-1] - shown[1:]).tolist()])
+            return self._find_chance(least, effort).union(arb(1))
+        return self._find_chance(margin, effort)
 
-    def compute_loss(self, positions: IntArray) -> int:
-        """Return the loss of the sequence with the items at these positions in falling order of count."""
-        if (positions == np.arange(self.k)).all():
-            return 0
-        return super().compute_loss(positions) + self.margin
+    def _find_chance(self, margin: int, effort: int) -> arb:
+        bonus = enclose_shortfall(self._rate * margin)
+        return bonus / (bonus + enclose_exp_minus(self._rate * margin) * self._joint.total(effort))
 
-    def compute_loss_each(self, positions: IntArray) -> IntArray:
-        """Compute the losses of many sequences, a row for each."""
-        true = (positions == np.arange(self.k)).all(axis=1)
-        return np.where(true, 0, super().compute_loss_each(positions) + self.margin)
+    def enclose_exact_chance(self) -> arb:
+        """Enclose the probability of a list with the true counts, from floats with a proven error."""
+        chance = self.enclose_chance(0) if self._leads else arb(0)
+        return chance + (1 - chance) * self._joint.best_number / self._joint.total()
+
+    @cached_property
+    def _bounds(self) -> tuple[float, float]:
+        """Numbers below the first one draw the bonus, and numbers above the second one do not."""
+        with use_precision(_PRECISION):
+            chance = self.enclose_chance(0)
+            return float(chance.lower()) - _FLOAT_ERROR, float(chance.upper()) + _FLOAT_ERROR
 
 
-def _find_margin(profile: Profile, k: int, reach: int) -> int:
-    """Find the margin g. If the profile stops before h_(k+1), then h_(k+1) is more than the reach below h_(k)."""
-    top = profile.top(min(k + 1, profile.d))
-    gaps = top[:-1] - top[1:]
-    smallest = int(gaps.min()) if len(gaps) else reach + 1
-    if len(top) <= k < profile.d:
-        return min(smallest, reach + 1)
-    return smallest if len(gaps) else 0
+def find_margin(profile: Profile, k: int) -> int | None:
+    """Find the margin g, or None if the profile stops before h_(k+1) and no two of the k largest counts are equal.
+
+    >>> [find_margin(Profile.of(np.array(counts)), k=2) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
+    [2, 0, 4]
+    """
+    if int(profile.ends[min(k, len(profile.ends)) - 1]) > k or len(profile.values) < k:
+        return 0
+    values = profile.values[: k + 1]
+    if len(values) == k < profile.d:
+        return None
+    gaps = values[:-1] - values[1:]
+    return int(gaps.min()) if len(gaps) else 0

@@ -13,6 +13,7 @@ block has one loss.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -21,32 +22,30 @@ from flint import arb
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import Table, quantile
+from shortlist.exact.choice import Table, enclose_sum, quantile
 from shortlist.exact.shuffles import draw_distinct_below, draw_distinct_below_each
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.joint.blocks import Blocks, LossCell
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.spans import Span, draw_reaches, draw_reaches_each
-from shortlist.profile import EVERY_LEVEL, Levels, ManyPicks, Picks, cut_batches
+from shortlist.profile import EVERY_LEVEL, Levels, ManyPicks, Picks, Profile, cut_batches
 
 
 class Mixture(Prepared):
-    """The law of Joint, FastJoint or Margin-Joint on given levels, ready to be drawn from."""
+    """The law of Joint or FastJoint on given levels, ready to be drawn from."""
 
-    def __init__(
-        self, levels: Levels, *, k: int, rate: Fraction, tau: int | None, kind: type[Sequences] = Sequences
-    ) -> None:
-        """Prepare P(s) ∝ e^(−rate · min(loss of s, tau)); no tau means no cap. `kind` defines the loss."""
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction, tau: int | None) -> None:
+        """Prepare P(s) ∝ e^(−rate · min(loss of s, tau)); no tau means no cap."""
         self._levels = levels
-        self._kind = kind
         self._k = k
         self._rate = rate
         self._tau = tau
         # Sequences with a larger loss weigh less, all together, than 2^-64 of the best sequence.
         nats = math.ceil((k * math.log2(levels.d) + 64) * math.log(2))
-        reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
-        self._sequences = kind(levels.above(k, reach), k, reach)
+        self.reach = reach = min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
+        """The levels that are read go down to `reach` below h_(k), or farther."""
+        self._sequences = Sequences(levels.above(k, reach), k, reach)
         self._blocks = Blocks(self._sequences, rate, horizon=_find_horizon(self._sequences, tau), reach=reach)
 
     @cached_property
@@ -134,14 +133,15 @@ class Mixture(Prepared):
         return self._sequences.top
 
     @property
-    def leads(self) -> bool:
-        """Whether each of the k largest counts is that of one item only, so that one list is better than all others."""
-        sizes = self._sequences.profile.sizes[: self._k]
-        return len(sizes) == self._k and bool((sizes == 1).all())
+    def profile(self) -> Profile:
+        """The levels that are read so far."""
+        return self._sequences.profile
 
-    def total(self) -> arb:
-        """Enclose the sum of all weights e^(−rate · min(loss, tau)), from floats with a proven error."""
-        return self._blocks.total()
+    def total(self, effort: int = 0) -> arb:
+        """Enclose the sum of all weights e^(−rate · min(loss, tau)): from floats with a proven error, or exactly."""
+        if not effort:
+            return self._blocks.total()
+        return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
 
     @property
     def escalation_bound(self) -> float:
@@ -175,7 +175,7 @@ class Mixture(Prepared):
     @cached_property
     def all_sequences(self) -> Sequences:
         """All sequences, for the rare draws that the table cannot decide."""
-        return self._kind(self._levels.above(self._k, EVERY_LEVEL), self._k, EVERY_LEVEL)
+        return Sequences(self._levels.above(self._k, EVERY_LEVEL), self._k, EVERY_LEVEL)
 
     def _make_cell(self, start: int, end: int | None, *, padded: bool = False) -> LossCell:
         span = Span(rate=self._rate, start=start, end=end)
