@@ -5,8 +5,9 @@
 
 A block of the page begins with a comment that has the command, and ends with another comment. Only what lies between
 them is replaced: by the command, a line about the machine and the date, and what the command printed. All other text is
-written by hand, such as the section about tables, whose benchmark is run separately. The page is written after each
-block. If a command fails, its block stays as it is, the other commands are run, and the failures are listed at the end.
+written by hand, such as the section about tables, whose benchmark is run separately. One block has no command: it lists
+the aims that any other block calls missed. The page is written after each block. If a command fails, its block stays as
+it is, the other commands are run, and the failures are listed at the end.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ from pathlib import Path
 
 import numpy as np
 
+from aims import MISSED
+
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance.md"
+LIST = re.compile(r"(<!-- aims that are missed -->).*?(<!-- end of aims -->)", re.DOTALL)
 BLOCK = re.compile(r"(<!-- output of: (?P<command>[^\n]*) -->\n).*?(<!-- end of output -->)", re.DOTALL)
 
 
@@ -42,6 +46,7 @@ def main(wanted: list[str]) -> None:
                 failed.append(f"{command}\n{finished.stderr}")
             else:
                 fill(command, machine, finished.stdout.strip())
+    list_missed()
     if failed:
         sys.exit("\n".join(["These commands failed, and their blocks are as before:", *failed]))
 
@@ -61,6 +66,13 @@ def fill(command: str, machine: str, output: str) -> None:
         return f"{match[1]}\n```\n{command}\n```\n\n{machine}\n\n{output}\n\n{match[3]}"
 
     PAGE.write_text(BLOCK.sub(replace, PAGE.read_text()))
+
+
+def list_missed() -> None:
+    """Fill the block of missed aims with the lines of all other blocks that say so."""
+    text = PAGE.read_text()
+    missed = [line for match in BLOCK.finditer(text) for line in match[0].splitlines() if line.endswith(f": {MISSED})")]
+    PAGE.write_text(LIST.sub(lambda match: "\n\n".join([match[1], "\n".join(missed or ["None."]), match[2]]), text))
 
 
 def describe_machine() -> str:

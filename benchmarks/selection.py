@@ -19,9 +19,11 @@ import gc
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from aims import state_aim
 from histograms import MECHANISMS, Counts, make_counts, real, real_and_zipf
 from shortlist import Joint, SystemBits, top_k
 from shortlist.mechanisms import build_mechanism
@@ -46,15 +48,53 @@ def main() -> None:
         return
     print("| counts | d | k | joint, ms | a further draw, µs | joint / one-shot Gumbel | / argpartition | / max |")
     print("|---|---|---|---|---|---|---|---|")
+    rows = []
     for name, counts in histograms(10**6 if arguments.quick else 10**7):
         for k in (10, 100, 200):
-            print(selection_row(name, counts, k), flush=True)
+            rows.append(measure_selection(name, counts, k))
+            print(rows[-1], flush=True)
+    print()
+    print_aims(rows)
     if not arguments.quick:
-        print()
-        print(memory_row())
+        print(state_aim("extra memory at d = 10⁷, of the counts' own", measure_memory(), 2))
 
 
-def selection_row(name: str, counts: Counts, k: int) -> str:
+@dataclass(frozen=True)
+class Row:
+    """One selection by joint, and its ratios to other things that one can do with counts."""
+
+    name: str
+    d: int
+    k: int
+    seconds: float
+    further: float
+    gumbel: float
+    partition: float
+    largest: float
+
+    def __str__(self) -> str:
+        times = f"{self.seconds * 1e3:.3g} | {self.further * 1e6:.0f}"
+        ratios = [f"{each:.2g}" if each < 100 else f"{each:.0f}" for each in astuple(self)[-3:]]
+        return f"| {self.name} | {self.d:,} | {self.k} | {times} | {' | '.join(ratios)} |"
+
+
+def print_aims(rows: list[Row]) -> None:
+    """Say which aims are reached."""
+    for row in rows:
+        if (row.name, row.k) == ("games", 100):
+            print(state_aim("`joint` beside one-shot Gumbel at d = 5,155, k = 100", row.gumbel, 3))
+    for k in (10, 100, 200):
+        largest = max(row.gumbel for row in rows if row.d >= 30_000 and row.k == k)
+        print(state_aim(f"`joint` beside one-shot Gumbel from d = 30,000 on, k = {k}, at most", largest, 1))
+    for name in ("Zipf", "dense", "low"):
+        many = [row.largest for row in rows if (row.name, row.d) == (name, 10**7)]
+        if many:
+            print(state_aim(f"`joint` beside `max()`, {name} counts at d = 10⁷, at most", max(many), 4))
+    further = max(row.further for row in rows if row.k == 100)
+    print(state_aim("a further draw at k = 100, at most", further * 1e6, 100, "µs"))
+
+
+def measure_selection(name: str, counts: Counts, k: int) -> Row:
     rng = np.random.default_rng(0)
     d = len(counts)
     bits = SystemBits()
@@ -69,13 +109,13 @@ def selection_row(name: str, counts: Counts, k: int) -> str:
         },
         rounds=15 if d >= 10**6 else 300,
     )
-    ratios = [f"{np.median(seconds['joint'] / seconds[other]):.2g}" for other in ("gumbel", "partition", "max")]
-    own = np.median(seconds["joint"]) * 1e3, np.median(seconds["twenty draws"]) / 20 * 1e6
-    return f"| {name} | {d:,} | {k} | {own[0]:.3g} | {own[1]:.0f} | " + " | ".join(ratios) + " |"
+    own, further = float(np.median(seconds["joint"])), float(np.median(seconds["twenty draws"])) / 20
+    ratios = (float(np.median(seconds["joint"] / seconds[other])) for other in ("gumbel", "partition", "max"))
+    return Row(name, d, k, own, further, *ratios)
 
 
-def memory_row() -> str:
-    """Say how much memory a selection takes besides the counts, at d = 10^7."""
+def measure_memory() -> float:
+    """Measure how much memory a selection takes besides the counts, at d = 10^7, as a share of theirs."""
     shares = []
     for _, counts in synthetic(10**7):
         if len(counts) == 10**7:
@@ -83,7 +123,7 @@ def memory_row() -> str:
             top_k(counts, k=100, epsilon=1, mechanism="joint")
             shares.append(tracemalloc.get_traced_memory()[1] / counts.nbytes)
             tracemalloc.stop()
-    return f"extra memory at d = 10,000,000: {max(shares):.2f} of the counts' own, at most"
+    return max(shares)
 
 
 def compare_published() -> None:
