@@ -133,12 +133,11 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
 
 
-def power_range(rate: Fraction, first: int, count: int) -> Scaled:
-    """Compute e^(−rate · n) for `count` consecutive integers n from a first one on."""
+def first_powers(rate: Fraction, count: int) -> Scaled:
+    """Compute e^(−rate · n) for every n below `count`."""
     if count > 1 << _TABLE_BITS:
-        return powers(rate, np.arange(first, first + count))
-    table = _tabulate_powers(rate, 0, _TABLE_BITS)
-    return table.take(slice(count)).scale(*power(rate, first), roundings=2)
+        return powers(rate, np.arange(count))
+    return _tabulate_powers(rate, 0, _TABLE_BITS).take(slice(count))
 
 
 @lru_cache(maxsize=4096)

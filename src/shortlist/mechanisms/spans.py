@@ -15,7 +15,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
-from shortlist.exact.scaled import Scaled, power_range, powers
+from shortlist.exact.scaled import Scaled, first_powers, power, powers
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.profile import EVERY_LEVEL
 
@@ -86,7 +86,8 @@ def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
 def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray, *, single: bool) -> Scaled:
     """Compute q^start − q^end for spans one after the other, at least one. `single` says that each has one loss."""
     if single:
-        return power_range(rate, int(starts[0]), len(starts)).scale(*_compute_length(rate, 1), roundings=2)
+        (first, exponent), (length, shift) = power(rate, int(starts[0])), _compute_length(rate, 1)
+        return first_powers(rate, len(starts)).scale(first * length, exponent + shift, roundings=5)
     return powers(rate, starts) * compute_lengths(rate, ends - starts)
 
 

@@ -43,14 +43,13 @@ class Blocks:
         first, last, left_out = _find_core(sequences, rate, min(horizon, reach))
         if not self._closing:
             all_sequences = sequences.k * math.log2(sequences.profile.d) + 1
-            left_out = np.append(left_out, all_sequences - count_bits(rate, reach))
-        self._left_out = left_out
+            left_out.append(np.atleast_1d(all_sequences - count_bits(rate, reach)))
+        self._left_out = np.concatenate(left_out)
         sequences.narrow(last)
         lasts, self._numbers, self._least = _divide(sequences, rate, first, last)
         self._single = self._least is self._numbers
         self._ends = lasts + 1
-        self._starts = np.empty_like(lasts)
-        self._starts[:1], self._starts[1:] = first, self._ends[:-1]
+        self._starts = lasts if self._single else np.append(first, self._ends[:-1])
 
     def range(self, index: int) -> tuple[int, int | None]:
         """Return the block with an index in the table. The closing block has the end None."""
@@ -133,7 +132,7 @@ class LossCell:
         )
 
 
-def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, FloatArray]:
+def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, int, list[FloatArray]]:
     """Find the range of losses below `limit` that carries the weight, and bound what lies outside, in bits.
 
     A block [a, b) weighs at most q^a N_b, and all sequences together at least q^a N_a for any a. Exponents of two
@@ -158,7 +157,7 @@ def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, i
         if stride <= tight:
             break
         stride = -(-(last - first) // _COARSE_BLOCKS) if 2 * (end - begin) <= len(most) else tight
-    return first, last, np.concatenate(outside)
+    return first, last, outside
 
 
 def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tuple[IntArray, Scaled, Scaled]:
