@@ -13,6 +13,7 @@ from mutations import MUTATIONS, mutate
 import shortlist
 from shortlist import errors
 from shortlist.errors import ShortlistError
+from shortlist.mechanisms.registry import HOMES
 
 ROOT = Path(shortlist.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
@@ -131,30 +132,45 @@ def test_importing_shortlist_stays_light():
     assert not loaded & heavy
 
 
-def test_a_list_loads_only_its_own_mechanism():
-    """A list of `joint` from an array loads no other mechanism, no ledger, no release and no engine."""
+def load_for_a_list(call):
+    """Return the modules that a first list loads beyond NumPy and python-flint."""
     program = (
         "import sys, flint, numpy\n"
         "before = set(sys.modules)\n"
         "import shortlist\n"
-        "shortlist.top_k(numpy.arange(300_000) % 5, k=1, epsilon=1, mechanism='joint')\n"
+        f"shortlist.{call}\n"
         "print(*set(sys.modules) - before)"
     )
-    loaded = set(
+    return set(
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     )
+
+
+UNNEEDED = {
+    *("release.release", "release.record", "ledger.ledger", "ledger.account", "votes.tallies", "votes.engines"),
+    *("mechanisms.accuracy", "exact.noise"),
+}
+
+
+def test_a_list_loads_only_its_own_mechanism():
+    """A list of `joint` from an array loads no other mechanism, no ledger, no release and no engine."""
+    loaded = load_for_a_list("top_k(numpy.arange(300_000) % 5, k=1, epsilon=1, mechanism='joint')")
     rooms = {".".join(name.split(".")[:3]) for name in loaded if name.startswith("shortlist.mechanisms.")}
     assert not {each for each in rooms if each.split(".")[2] in ("auto", "counts", "peel", "subset", "unknown_domain")}
-    unneeded = {
-        "release.release",
-        "release.record",
-        "ledger.ledger",
-        "ledger.account",
-        "votes.tallies",
-        "votes.engines",
-    }
-    assert not loaded & {f"shortlist.{name}" for name in unneeded}
+    assert not loaded & {f"shortlist.{name}" for name in UNNEEDED}
     assert not loaded & {"difflib", "hashlib", "html", "json", "numpy.ma", "pathlib", "sqlite3"}
+
+
+def test_a_list_of_auto_loads_only_its_candidates():
+    """A list of `auto` loads `subset`, `noisy-counts` and `cdp-peel` only if the call makes them candidates."""
+    call = "top_k(numpy.arange(300) % 5, k=3, epsilon=1{})"
+    homes = {name: f"shortlist.mechanisms.{home.rpartition('.')[0]}" for name, home in HOMES.items()}
+    loaded = load_for_a_list(call.format(""))
+    assert {name for name, home in homes.items() if home in loaded} == {"auto", "joint", "margin-joint", "pnf-peel"}
+    assert not {each for each in loaded if each.startswith(("shortlist.mechanisms.counts", "shortlist.mechanisms.sub"))}
+    assert not loaded & {f"shortlist.{name}" for name in UNNEEDED}
+    loaded = load_for_a_list(call.format(", ordered=False, votes_per_person=3, delta=1e-6"))
+    assert {homes[name] for name in ("subset", "noisy-counts", "cdp-peel")} <= loaded
 
 
 def test_the_front_door_is_sorted():

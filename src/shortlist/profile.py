@@ -25,7 +25,7 @@ _LONGEST_TABLE = 1 << 22
 _CACHED = 1 << 14
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Profile:
     """The levels in falling order of count: `sizes[i]` items have count `values[i]`.
 
@@ -111,7 +111,7 @@ class Levels(Protocol):
         """Return at least every level down to `depth` below the k-th largest count."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Picks:
     """The chosen items, best first: item j has rank `ranks[j]`, from 0, among the items with count `levels[j]`.
 
@@ -139,7 +139,7 @@ class Picks:
         return rows[order], None if self.counts is None else self.counts[order]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ManyPicks:
     """The picks of many independent draws, one draw after the other in each array.
 

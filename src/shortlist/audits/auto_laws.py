@@ -12,7 +12,6 @@ from shortlist.audits.laws import Histogram, flip_round, losses, set_losses
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.mechanisms import Auto, CDPPeel, Mechanism, NoisyCounts, PNFPeel, Subset
 from shortlist.mechanisms.auto import auto
-from shortlist.mechanisms.auto.scores import find_noise_rate
 
 
 def choice_law(mechanism: Auto, histogram: Histogram) -> list[arb]:
@@ -41,7 +40,8 @@ def stated_score(mechanism: Mechanism, histogram: Histogram) -> arb:
     elif isinstance(mechanism, Subset):
         places = [log_sum([max(loss, 0) for loss in set_losses(histogram, mechanism.sizes)], mechanism.rate)] * k
     else:
-        rate = _round_rate(mechanism)
+        rate = mechanism.round_rate
+        assert rate is not None
         places = [log_sum([top[j] - count for count in top[j:]], rate) for j in range(k)]
     return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k
 
@@ -49,10 +49,3 @@ def stated_score(mechanism: Mechanism, histogram: Histogram) -> arb:
 def log_sum(numbers: Iterable[int], rate: Fraction) -> arb:
     """(1/rate) ln Σ e^(−rate · number)."""
     return sum((enclose_exp_minus(rate * number) for number in numbers), arb(0)).log() / ball(rate)
-
-
-def _round_rate(mechanism: Mechanism) -> Fraction:
-    if isinstance(mechanism, NoisyCounts):
-        return find_noise_rate(mechanism)
-    assert isinstance(mechanism, PNFPeel | CDPPeel)
-    return mechanism.round_rate

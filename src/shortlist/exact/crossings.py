@@ -27,7 +27,7 @@ _HAZARD_ROUNDINGS = 48
 _SMALL_TOTAL = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
     """Groups of independent events: group i has `sizes[i]` events of the hazard `hazard(i)`, which falls with i."""
 

@@ -22,7 +22,7 @@ _TABLE_BITS, _LARGE = 10, 40
 _LARGEST_POWER = 1 << 61
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scaled:
     """Numbers mantissa · 2^exponent, mantissas in (0, 1], each off by at most `roundings` roundings."""
 

@@ -135,6 +135,11 @@ class Mechanism(ABC):
         """ε/2Δ: the factor of the loss in the exponent, if one person changes the loss by at most Δ."""
         return self.epsilon / (2 * self.neighbours.sensitivity)
 
+    @property
+    def round_rate(self) -> Fraction | None:
+        """The factor of a count in the exponent, if each place is chosen in a round of its own. Otherwise None."""
+        return None
+
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
         return self

@@ -23,6 +23,10 @@ BITS_PER_NAT = 1.4426950408889634
 _CLOSE = 2.0**-40
 _NEGLIGIBLE = 45
 """e^(−45) is below 2^-64."""
+_FEW_WIDTHS = 32
+"""Up to this many widths, balls for each are faster than tables."""
+_SMALLEST_RATE = Fraction(1, 2**500)
+_DIGIT_BITS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,8 @@ def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
         mantissa, exponent = _compute_length(rate, int(widths[0]))
         return Scaled(mantissa=np.full(len(widths), mantissa), exponent=np.full(len(widths), exponent), roundings=2)
     distinct, index = np.unique(widths, return_inverse=True)
+    if len(distinct) > _FEW_WIDTHS and rate > _SMALLEST_RATE:
+        return _compute_many_lengths(rate, distinct).take(index)
     mantissas, exponents = np.array([_compute_length(rate, width) for width in distinct.tolist()]).T
     return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
 
@@ -104,3 +110,35 @@ def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
 @lru_cache(maxsize=4096)
 def _compute_length(rate: Fraction, width: int) -> tuple[float, int]:
     return round_to_float(lambda: enclose_shortfall(rate * width))
+
+
+def _compute_many_lengths(rate: Fraction, widths: IntArray) -> Scaled:
+    """Compute 1 − q^width for rising widths, digit by digit: 1 − q^(a+b) = (1 − q^a) + q^a (1 − q^b).
+
+    Proof   No term is negative, so nothing cancels. The sum of the lower digits has r roundings, and q^a has 30. Their
+            product has r + 31, and its sum with 1 − q^a, which has 50, has r + 32 if r ≥ 20. One more allows for a
+            product below the range of floats: 1 − q^b is above 2^-501 or 0, so then q^a is below 2^-500, and the
+            product is less than half a rounding of 1 − q^a.
+    """
+    lengths, roundings, most = np.zeros(len(widths)), 20, int(widths[-1]).bit_length()
+    for shift in range(0, most, _DIGIT_BITS):
+        parts, decays = _tabulate_lengths(rate, shift, min(_DIGIT_BITS, most - shift))
+        digits = widths >> shift & (1 << _DIGIT_BITS) - 1
+        lengths, roundings = parts[digits] + decays[digits] * lengths, roundings + 33
+    mantissa, exponent = np.frexp(lengths)
+    return Scaled(mantissa=mantissa, exponent=exponent.astype(np.int64), roundings=roundings)
+
+
+@lru_cache(maxsize=64)
+def _tabulate_lengths(rate: Fraction, shift: int, bits: int) -> tuple[FloatArray, FloatArray]:
+    """Tabulate 1 − q^w and q^w for w = 2^shift · n, n below 2^bits, by doubling: 5 roundings and 3 for each bit."""
+    parts, decays = np.zeros(1), np.ones(1)
+    for bit in range(shift, shift + bits):
+        # An exponent that is cut off is below the range of floats anyway.
+        part, decay = (
+            math.ldexp(mantissa, max(exponent, -2000))
+            for mantissa, exponent in (_compute_length(rate, 1 << bit), power(rate, 1 << bit))
+        )
+        parts = np.concatenate([parts, part + decay * parts])
+        decays = np.concatenate([decays, decays * decay])
+    return parts, decays

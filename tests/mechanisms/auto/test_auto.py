@@ -30,8 +30,9 @@ from shortlist.audits.auto_laws import acceptance_chances, stated_score
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform
-from shortlist.mechanisms.auto import auto, scores
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore, SetScore
+from shortlist.mechanisms.auto import auto, set_scores
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore
+from shortlist.mechanisms.auto.set_scores import SetScore
 from shortlist.mechanisms.joint import blocks, mixture
 from shortlist.mechanisms.subset import grid
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -239,7 +240,7 @@ def test_balls_accept_what_floats_accept(counts, monkeypatch):
 def test_floats_decide_almost_every_choice(monkeypatch):
     """In normal use no choice of thousands needs more effort."""
     prepared = Auto(k=20, epsilon=1, ordered=False).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
-    for module in (scores, mixture):
+    for module in (set_scores, mixture):
         monkeypatch.setattr(module, "enclose_sum", None)
     bits = SeededBits(8)
     assert {prepared.choose(bits) for _ in range(1000)} == {"margin-joint", "pnf-peel", "subset"}

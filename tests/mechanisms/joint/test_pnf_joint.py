@@ -88,6 +88,40 @@ def test_sums_decide_what_balls_decide(epsilon, monkeypatch):
     assert sum(asked) > 10
 
 
+@pytest.mark.parametrize(("k", "epsilon", "nats"), [(1, "1", 1), (3, "1", 2), (3, "0.001", 2), (10, "0.1", 5)])
+def test_two_sums_decide_almost_every_single_draw(k, epsilon, nats, monkeypatch):
+    """Single draws on spread counts need few balls. With balls alone they give the same lists, for the same bits."""
+    counts = (200 * nats / float(epsilon) * np.exp(-np.arange(400) / 100)).astype(np.int64)
+    prepared = PNFJoint(k=k, epsilon=epsilon).prepare(Profile.of(counts))
+    asked = []
+
+    def count(*arguments):
+        asked.append(len(arguments))
+        return thinning.accept_by_balls(*arguments)
+
+    def draw_lists():
+        bits = SeededBits(2)
+        return [prepared.draw(bits).levels.tolist() for _ in range(40)]
+
+    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.accept_by_balls", count)
+    lists = draw_lists()
+    assert len(asked) <= 6
+    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.accept_by_sums", lambda *arguments: None)
+    assert draw_lists() == lists
+    assert len(asked) > 12
+
+
+def test_balls_look_at_few_losses():
+    """A decision by balls counts the sequences of some dozens of losses, where 150,000 losses are within reach."""
+    counts = (150_000 * np.exp(-np.arange(1000) / 100)).astype(np.int64)
+    prepared = PNFJoint(k=3, epsilon="0.001").prepare(Profile.of(counts))
+    bits = SeededBits(4)
+    for _ in range(20):
+        prepared._joint.all_sequences._known.clear()
+        thinning.accept_by_balls(Uniform(bits), Uniform(bits), Fraction(1, 2), prepared.crowds)
+        assert len(prepared._joint.all_sequences._known) < 300
+
+
 def test_sums_of_powers_hold_the_exact_sums():
     """Bounds of Σ c^m over all sequences, compared with the crowds of single losses."""
     for histogram in [*random_histograms(30, 6, seed=8), (900, 700, 400, 30, 2)]:

@@ -11,7 +11,8 @@ from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms.auto.auto import Auto
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore, find_noise_rate
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score
+from shortlist.mechanisms.auto.set_scores import SetScore
 from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.joint import Joint
@@ -124,18 +125,15 @@ def find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
     ((Fraction(1, 2), 1), (Fraction(1, 3), 3))
     """
     if isinstance(mechanism, NoisyCounts):
-        rate = find_noise_rate(mechanism)
+        rate = mechanism.round_rate
         # E e^(a(Z − Z′)) is at most (16/7)² for a = 3/4b, and e⁴ for a = 2/σ.
         laplace = isinstance(mechanism.noise, DiscreteLaplace)
         return (rate * Fraction(3, 4), 6 * mechanism.k) if laplace else (2 * rate, 55 * mechanism.k)
-    if isinstance(mechanism, PNFPeel | CDPPeel):
-        return mechanism.round_rate, mechanism.k
-    return mechanism.rate, 1
+    return (mechanism.rate, 1) if mechanism.round_rate is None else (mechanism.round_rate, mechanism.k)
 
 
 def _make_score(mechanism: Mechanism, levels: Levels) -> Score:
     rate = find_tail(mechanism)[0] / 2
     if isinstance(mechanism, Subset):
         return SetScore(levels, sizes=mechanism.sizes, rate=rate)
-    rounds = isinstance(mechanism, PNFPeel | CDPPeel | NoisyCounts)
-    return (RoundScore if rounds else ListScore)(levels, k=mechanism.k, rate=rate)
+    return (ListScore if mechanism.round_rate is None else RoundScore)(levels, k=mechanism.k, rate=rate)

@@ -17,18 +17,18 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import is_below
 from shortlist.exact.shuffles import draw_distinct_below, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score, SetScore, find_noise_rate
-from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score
 from shortlist.mechanisms.joint.margin_joint import BonusMixture, MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
-from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.many import PeelDraws
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
-from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks
+
+if TYPE_CHECKING:  # most choices are between the two above, so the other candidates are imported where they are used
+    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 
 SHARE = Fraction(1, 20)
 """The share of epsilon that the choice spends."""
@@ -39,6 +39,7 @@ DISCOUNT = Fraction(1, 2)
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
 
+_PEELS = ("pnf-peel", "cdp-peel")
 _PRECISION = 128
 _FLOAT_ERROR = 2.0**-50
 """Larger than the errors of a coin and of a chance together, after both are rounded to floats."""
@@ -147,8 +148,12 @@ def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:
     pure = PNFPeel(k=auto.k, epsilon=rest, neighbours=relation)
     found: list[Mechanism] = [MarginJoint(k=auto.k, epsilon=rest, neighbours=relation), _choose_peel(pure, auto.delta)]
     if not auto.ordered:
+        from shortlist.mechanisms.subset.subset import Subset
+
         found.append(Subset(k=auto.k, epsilon=rest, neighbours=relation, at_least=auto.at_least))
     if auto.votes_per_person is not None:
+        from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
+
         cap = auto.votes_per_person
         found.append(NoisyCounts(k=auto.k, epsilon=rest, votes_per_person=cap, delta=auto.delta, neighbours=relation))
     return {each.name: each for each in found}
@@ -158,6 +163,8 @@ def _choose_peel(pure: PNFPeel, delta: Fraction | None) -> PNFPeel | CDPPeel:
     """Choose the peel with the larger rate. This depends on public numbers only."""
     if delta is None:
         return pure
+    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+
     spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=delta, neighbours=pure.neighbours)
     return spread if spread.round_rate > _GAIN * pure.round_rate else pure
 
@@ -239,7 +246,7 @@ class PrivateChoice(Prepared):
     @cached_property
     def _scores(self) -> list[Score]:
         return [
-            make_score(each, self._levels, self._prepare(name) if isinstance(each, PNFPeel | CDPPeel) else None)
+            make_score(each, self._levels, self._prepare(name) if name in _PEELS else None)
             for name, each in self._candidates.items()
         ]
 
@@ -249,19 +256,21 @@ class PrivateChoice(Prepared):
 
     def _adjust(self, score: arb, candidate: Mechanism) -> arb:
         """Change a score by public numbers, such that one person still moves it by Δ at most."""
-        if not isinstance(candidate, PNFPeel | CDPPeel | NoisyCounts):
+        if candidate.round_rate is None:
             return score
         return score * ball(DISCOUNT) + ball(HANDICAP / candidate.rate)
 
 
 def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None = None) -> Score:
     """Make the score of a candidate. The weights of a peel that is prepared are not computed again."""
-    if isinstance(candidate, NoisyCounts):
-        return RoundScore(levels, k=candidate.k, rate=find_noise_rate(candidate))
-    if isinstance(candidate, PNFPeel | CDPPeel):
+    if candidate.round_rate is not None:
         peeling = prepared.peeling if isinstance(prepared, PeelDraws) else None
         return RoundScore(levels, k=candidate.k, rate=candidate.round_rate, peeling=peeling)
-    if isinstance(candidate, Subset):
+    if candidate.unordered:
+        from shortlist.mechanisms.auto.set_scores import SetScore
+        from shortlist.mechanisms.subset.subset import Subset
+
+        assert isinstance(candidate, Subset)
         return SetScore(levels, sizes=candidate.sizes, rate=candidate.rate)
     return ListScore(levels, k=candidate.k, rate=candidate.rate)
 

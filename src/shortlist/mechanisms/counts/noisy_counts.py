@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -88,6 +89,16 @@ class NoisyCounts(Mechanism):
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
         return state_guarantee(self.moved, self.epsilon, self.delta, self._find_rho(), self.neighbours)
+
+    @property
+    def round_rate(self) -> Fraction:
+        """One divided by the scale of discrete Laplace noise, or a little less than 1/σ for Gaussian noise."""
+        noise = self.noise
+        if isinstance(noise, DiscreteLaplace):
+            return 1 / noise.b
+        # The root of a number of 40 bits or more is off by less than a millionth.
+        shift = 20 + max(0, math.floor(noise.variance).bit_length())
+        return Fraction(math.isqrt(math.floor(4**shift / noise.variance)), 2**shift)
 
     def count_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int:
         """Bound the error of the noisy counts of all d items at once, with a probability of `confidence` or more."""
