@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import FloatArray
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 
 _UNIT = 2.0**-64
@@ -70,7 +70,7 @@ def accept_by_power_sums(
 
 
 def accept_by_logs(
-    least: float, most: float, coin: int, decay: float, error: float, decays: FloatArray, left: IntArray, omitted: float
+    least: float, most: float, coin: int, decay: float, error: float, decays: FloatArray, left: FloatArray, omitted: float
 ) -> bool | None:
     """Decide as `accept_by_power_sums` does, from c and the number of candidates of each level. None means undecided.
 

@@ -82,18 +82,20 @@ def test_a_time_is_chosen_so_that_few_arrivals_are_too_many():
 
 
 def test_exponential_numbers_are_within_their_error():
-    """−ln(1 − U) encloses what any further bits of U can give, for small, middle and large U."""
-    edges = [0, 1, 2, 2**20, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**20, 2**64 - 2, 2**64 - 1]
-    words = np.array([*edges, *np.random.default_rng(1).integers(0, 2**64, size=300, dtype=np.uint64)], dtype=np.uint64)
-    waits, doubts = compute_exponentials(words)
+    """−ln U encloses what any further bits of U can give, for small, middle and large U."""
+    edges = [1, 2, 2**20, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**20, 2**64 - 2**11, 2**64 - 2, 2**64 - 1]
+    steps = [(i << 53) + j for i in (1, 511, 512, 700, 1023) for j in (-1, 0, 1)]
+    random = np.random.default_rng(1).integers(0, 2**64, size=300, dtype=np.uint64)
+    words = np.array([*edges, *steps, *random], dtype=np.uint64)
     with ctx.workprec(200):
-        for word, wait, doubt in zip(words.tolist(), waits.tolist(), doubts.tolist(), strict=True):
-            if not np.isfinite(doubt):
-                assert word in (0, 2**64 - 1)
+        for word, wait in zip(words.tolist(), compute_exponentials(words).tolist(), strict=True):
+            if wait < 2.0**-40:
+                assert word >= 2**64 - 2**24
                 continue
             for share in (arb(0), arb(1) - arb(2) ** -60):
-                true = -(-((arb(word) + share) * arb(2) ** -64)).log1p()
-                assert abs((arb(wait) / true).log()) < arb(2) ** -41 + arb(doubt)
+                true = -((arb(word) + share) * arb(2) ** -64).log()
+                assert abs(arb(wait) - true) < true * arb(2) ** -46 + arb(2) ** -51 + 1 / arb(word)
+    assert np.isfinite(compute_exponentials(np.zeros(1, dtype=np.uint64))).all()
 
 
 def test_quick_decisions_are_those_of_balls():

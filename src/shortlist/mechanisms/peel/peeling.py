@@ -67,6 +67,12 @@ class LevelWeights:
         mantissa, exponent = self._powers.mantissa, self._powers.exponent
         return mantissa[level] / mantissa[:end], exponent[level] - exponent[:end]
 
+    def compare(self, level: int) -> FloatArray:
+        """Divide all weights by about that of a level. Quotients above 2^500 become 2^500; those far below 1 are wrong."""
+        shifts = np.maximum(self._powers.exponent - self._powers.exponent[level], -500)
+        # A mantissa is at least 2^-70: it is a product of seven entries of tables of ten bits.
+        return np.minimum(np.ldexp(self._powers.mantissa, np.minimum(shifts, 570).astype(np.int32)), 2.0**500)
+
     def weigh(self, top: int, end: int) -> FloatArray:
         """Return the weights of the levels from one up to another, up to a common factor."""
         reach = slice(top, end)
