@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray
-from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
+from shortlist.exact.logarithms import LOG_ERROR, compute_exponentials, compute_negative_logs
 
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
@@ -20,15 +20,10 @@ _TERMS = 2**_DOUBLINGS
 
 
 def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
-    """Bound −ln U from below and from above, for each U.
-
-    U lies in [u, u + 2^-64), so −ln U is less than −ln u by at most 2^-64 / u.
-    """
-    numbers = words.astype(np.float64) * _UNIT
-    known = numbers > 0
-    logs = compute_negative_logs(np.where(known, np.minimum(numbers, 1.0), 0.5))
-    slack = np.where(known, LOG_ERROR + 2 * _UNIT / np.maximum(numbers, _UNIT), np.inf)
-    return (logs - slack).tolist(), np.where(known, logs + LOG_ERROR, np.inf).tolist()
+    """Bound −ln U from below and from above, for each U. The bounds are as good as none if all bits are 0."""
+    logs = compute_exponentials(words)
+    slack = (logs + 1) * 2.0**-46 + 1 / np.maximum(words, 2.0**-1000)
+    return (logs - slack).tolist(), (logs + slack).tolist()
 
 
 def accept_by_first_sum(

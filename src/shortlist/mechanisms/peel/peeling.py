@@ -43,6 +43,7 @@ class LevelWeights:
         self.profile = profile
         self._k = k
         self._depth = depth
+        self._rate = float(rate)
         self.lowest_top = int(profile.ends.searchsorted(min(k + spare, profile.d)))
         """The lowest level that can be the best one left, or that of the last item to spare."""
         lowest = max(0, int(profile.values[self.lowest_top]) - depth)
@@ -54,9 +55,10 @@ class LevelWeights:
         np.cumsum(gaps, out=self.offsets[1:])
         self._powers = powers(rate, self.offsets)
 
-    def find_end(self, top: int) -> int:
-        """Find the first level out of the reach of a level."""
-        return int(self.offsets.searchsorted(min(int(self.offsets[top]) + self._depth, EVERY_LEVEL), side="right"))
+    def find_end(self, top: int, *, bits: int | None = None) -> int:
+        """Find the first level out of the reach of a level, or the first that weighs less than 2^-bits of it."""
+        depth = self._depth if bits is None else int(bits * math.log(2) / self._rate)
+        return int(self.offsets.searchsorted(min(int(self.offsets[top]) + depth, EVERY_LEVEL), side="right"))
 
     def weigh_within_reach(self, top: int) -> FloatArray:
         """Return the weights of a level and of those within its reach, up to a common factor."""

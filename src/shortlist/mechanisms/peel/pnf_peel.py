@@ -75,7 +75,7 @@ class ThinnedDraws(PeelDraws):
         """Choose k items by their positions in falling order of count: along a race, then by proposals in batches."""
         quick = ThinnedRun(self.peeling, bits)
         quick.run(self._race)
-        positions = quick.positions
+        positions = list(quick.positions)
         if len(positions) == self.peeling.k:
             return positions
         run, height = PeelRun(self.peeling, bits, positions), quick.height

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, repeat
+
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
@@ -12,10 +14,9 @@ from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 from shortlist.mechanisms.peel.race import Race
 from shortlist.mechanisms.peel.ranges import cover_all_left
-from shortlist.profile import Profile
 
-_NEAR = 2.0**-40
-"""One array of weights serves all best levels that weigh at least this share of its first level."""
+_NEAR, _FAR = 2.0**-20, 900
+"""A sum of weights serves best levels down to the first share of the first one, and weights down to 2^-900 of it."""
 _POWERS = 3
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
@@ -28,25 +29,26 @@ class ThinnedRun:
     def __init__(self, peeling: PeelLevels, bits: Bits) -> None:
         self._peeling = peeling
         self._bits = bits
-        self._taken: dict[int, int] = {}
-        """The level of each item taken by its position, in order."""
+        self.positions: dict[int, None] = {}
+        """The positions of the items taken, in order."""
         self._words = draw_words(peeling.k, bits)
         self._least, self._most = bound_targets(self._words)
         self._exact: tuple[int, Uniform] | None = None
         shown = peeling.shown
-        self._left = shown.profile.sizes[: shown.lowest_top + 1].tolist()
+        self._left = shown.profile.sizes.astype(np.float64)
+        """How many items are left on each level, if those on `_uncounted` levels are subtracted."""
+        self._uncounted: list[int] = []
+        self._on_top = shown.profile.sizes[: shown.lowest_top + 1].tolist()
         """How many items are left on each level that can be the best one left."""
         self._top = 0
         self._served = range(0)
         """The best levels that the weights serve."""
         self._weights = np.empty(0)
         """The weights of all levels within reach of one of them."""
-        self._powers: FloatArray | None = None
-        """Powers of these weights, a row for each power, once they are needed."""
         self._sum, self._slack, self._error = 0.0, 0.0, 0.0
         """The weights of all items left on these levels, summed, and how far this sum and a quotient may be off."""
-        self._seen, self._best, self._raised = -1, 1.0, 1.0
-        """The last best level that was asked about, its weight, and more than that."""
+        self._seen, self._best, self._raised, self._lowest = -1, 1.0, 1.0, 1.0
+        """The last best level that was asked about, its weight, more than that, and the lowest that the sum serves."""
 
     def run(self, race: Race) -> None:
         """Run rounds until the list is full, or until the race has no further arrival that is known.
@@ -61,7 +63,7 @@ class ThinnedRun:
         levels, positions = arrivals.levels.tolist(), arrivals.positions.tolist()
         words = draw_words(len(levels), self._bits)
         coins, values, tails = words.tolist(), (words * _UNIT).tolist(), (~words * _UNIT).tolist()
-        taken, most, k = self._taken, self._most, self._peeling.k
+        taken, most, k = self.positions, self._most, self._peeling.k
         weights = self._weigh_each(arrivals.levels)
         for number in arrivals:
             level, position = levels[number], positions[number]
@@ -78,24 +80,20 @@ class ThinnedRun:
                     coins[number] = coin = int(draw_words(1, self._bits)[0])
                     values[number], tails[number] = coin * _UNIT, (2**64 - 1 - coin) * _UNIT
                     continue
-            taken[position] = level
+            taken[position] = None
             if len(taken) == k:
                 return
+            self._uncounted.append(level)
             self._sum -= weights[number]
-            if level < len(self._left):
-                self._left[level] -= 1
-                while not self._left[self._top]:
+            if level < len(self._on_top):
+                self._on_top[level] -= 1
+                while not self._on_top[self._top]:
                     self._top += 1
-
-    @property
-    def positions(self) -> list[int]:
-        """The positions of the items taken, in order."""
-        return list(self._taken)
 
     @property
     def height(self) -> Uniform:
         """The number U of the round that has begun."""
-        index = len(self._taken)
+        index = len(self.positions)
         if self._exact is None or self._exact[0] != index:
             self._exact = index, Uniform(self._bits, int(self._words[index]))
         return self._exact[1]
@@ -111,14 +109,16 @@ class ThinnedRun:
         shown, top = self._peeling.shown, self._top
         anew = top not in self._served
         if anew:
-            best = shown.weigh(top, max(top, shown.lowest_top) + 1)
-            self._served = range(top, top + int(np.count_nonzero(best >= _NEAR * best[0])))
-            self._weights = weights = shown.weigh(top, shown.find_end(self._served[-1]))
-            self._powers = None
-            self._sum = float(weights @ self._count_left(shown.profile)[top : top + len(weights)])
-            self._slack = self._sum * LevelWeights.error(len(weights) + self._peeling.k + 4)
+            end = min(shown.find_end(top, bits=_FAR), shown.lowest_top + 1)
+            self._served = range(top, end)
+            self._weights = shown.weigh(top, shown.find_end(end - 1))
             self._error = self._find_error()
-        self._seen, self._best = top, self._weights.item(top - self._served.start)
+        place = top - self._served.start
+        self._seen, self._best = top, self._weights.item(place)
+        if anew or self._best < self._lowest:
+            self._lowest = self._best * _NEAR
+            self._sum = float(self._weights[place:] @ self._count_left()[top : self._served.start + len(self._weights)])
+            self._slack = self._sum * LevelWeights.error(len(self._weights) + self._peeling.k + 4)
         error = self._error + _MARGIN
         self._raised = self._best * (1 + error) / (1 - error) if error < 1 else np.inf
         return anew
@@ -132,48 +132,42 @@ class ThinnedRun:
         return weights.tolist()
 
     def _accept(self, level: int, coin: int) -> bool:
-        index, top, first = len(self._taken), self._top, self._served.start
+        index, top, first = len(self.positions), self._top, self._served.start
         end = self._peeling.shown.find_end(top)
         decay = self._weights.item(level - first) / self._best if level < end else 0.0
         error, least, most = self._error, self._least[index], self._most[index]
         below, above = (self._sum - self._slack) / self._best, (self._sum + self._slack) / self._best
         quick = accept_by_first_sum(least, most, coin, decay, error, below, above)
         if quick is None:
-            left = self._count_left(self._peeling.shown.profile)[top:end]
-            quick = accept_by_power_sums(least, most, coin, decay, error, self._sum_powers(left))
-        if quick is None:
-            decays = self._weights[top - first : end - first] / self._best
-            quick = accept_by_logs(least, most, coin, decay, error, decays, left, OMITTED)
+            decays, left = self._weights[top - first : end - first] / self._best, self._count_left()[top:end]
+            sums = [float(power @ left) for power in accumulate(repeat(decays, _POWERS), np.multiply)]
+            quick = accept_by_power_sums(least, most, coin, decay, error, sums)
+            if quick is None:
+                quick = accept_by_logs(least, most, coin, decay, error, decays, left, OMITTED)
         return self._decide_exactly(level, coin) if quick is None else quick
 
     def _find_error(self) -> float:
         """Bound the relative error of Σ c^m over the items left, and the error of each c.
 
-        Proof   A weight is off by n roundings, its m-th power by m (n + 1), the sum over l levels by l + 1 more, and
-                its quotient by the power of the best level by m (n + 1) + 1 more. A level out of reach counts as 0.
-                All of them add less than `OMITTED` to a sum, which is at least 1, and to c.
+        Proof   A weight is off by n roundings, and c by 2n + 1. So its m-th power is off by m (2n + 2), and the sum over
+                l levels by l + 1 more. A level out of reach counts as 0. All of them add less than `OMITTED` to a sum,
+                which is at least 1, and to c.
         """
         roundings = 2 * _POWERS * (self._peeling.shown.roundings + 2) + len(self._weights) + 4
         return LevelWeights.error(roundings) + 2 * OMITTED
 
-    def _sum_powers(self, left: FloatArray) -> list[float]:
-        """Sum c^m over the items left, for each m from 1. They are those on the best level and within its reach."""
-        if self._powers is None:
-            self._powers = np.multiply.accumulate(np.tile(self._weights, (_POWERS, 1)), axis=0)
-        first = self._top - self._served.start
-        part = self._powers[:, first : first + len(left)]
-        sums: list[float] = (part @ left / part[:, 0]).tolist()
-        return sums
-
-    def _count_left(self, profile: Profile) -> FloatArray:
-        """Count the items left on each level of a profile."""
-        left = profile.sizes.astype(np.float64)
-        gone = np.bincount(np.array([*self._taken.values()], dtype=np.int64), minlength=len(left))
-        left -= gone[: len(left)]
-        return left
+    def _count_left(self) -> FloatArray:
+        """Count the items left on each level that is shown."""
+        for level in self._uncounted:
+            if level < len(self._left):
+                self._left[level] -= 1
+        self._uncounted.clear()
+        return self._left
 
     def _decide_exactly(self, level: int, coin: int) -> bool:
         complete = self._peeling.complete.profile
+        levels = complete.find_levels(np.array(list(self.positions), dtype=np.int64))
+        left = complete.sizes - np.bincount(levels, minlength=len(complete.sizes))
+        crowd = cover_all_left(complete.values, left, self._peeling.rate)
         loss = int(complete.values[self._top]) - int(complete.values[level])
-        crowd = cover_all_left(complete.values, self._count_left(complete).astype(np.int64), self._peeling.rate)
         return accept_by_balls(self.height, Uniform(self._bits, coin), self._peeling.rate * loss, [crowd])
