@@ -24,9 +24,9 @@ def compute_hazards(chances: FloatArray) -> FloatArray:
 
     Proof   Let a be the largest multiple of 2^-10 that is not above p. Then −ln(1 − p) = −ln(1 − a) + 2 artanh(z) with
             z = (p − a) / (2 − (p + a)) < 2^-10. The difference p − a is exact, as both are multiples of the last digit
-            of p. So z has three roundings. 2 artanh(z) = 2z (1 + z²/3 + z⁴/5 + …), where the other terms are less than
-            2^-60 of the sum, and the rest has fewer than 20 roundings. −ln(1 − a) is from a table, with at most 47. Both
-            parts are positive, and their sum is rounded once.
+            of p. So z has three roundings. 2 artanh(z) = 2z (1 + z²/3 + z⁴/5 + …) has fewer than 20 more, and the terms
+            left out are less than 2^-60 of the sum. −ln(1 − a) is from a table, with at most 47. Neither part is
+            negative, and their sum is rounded once.
     """
     steps = np.floor(chances * (1 / _STEP))
     below = steps * _STEP
@@ -76,12 +76,13 @@ def compute_negative_logs(numbers: FloatArray) -> FloatArray:
 def compute_exponentials(words: NDArray[np.uint64]) -> FloatArray:
     """Compute E = −ln U for numbers U, given by their leading 64 bits.
 
-    Claim   If U is in [u, u + 2^-64), a result of 2^-40 or more is off by less than 2^-46 of itself + 2^-51 + 2^-64 / u.
+    Claim   If U is in [u, u + 2^-64), a result E of 2^-40 or more is off by less than 2^-46 E + 2^-51 + 2^-64 / u, and
+            any other by less than 2^-45.
     Proof   The middle of the interval is computed with two roundings, which changes its logarithm by less than 2^-51.
             Between it and U, the logarithm changes by 2^-64 / u at most. The float is m · 2^e, and −ln(m · 2^e) is
             −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact, the first part is off by 48 roundings, and the
-            second by two. Neither is negative if e ≤ 0, and the sum is rounded once. If e = 1, the float is 1, and the
-            result is below 2^-46.
+            second by two. Neither is negative if e ≤ 0, and the sum is rounded once. If e = 1, the float is 1, U is
+            above 1 − 2^-52, and the result is below 2^-46.
 
     >>> compute_exponentials(np.array([2**63, 2**60], dtype=np.uint64)).round(6)
     array([0.693147, 2.772589])

@@ -20,9 +20,12 @@ _TERMS = 2**_DOUBLINGS
 
 
 def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
-    """Bound −ln U from below and from above, for each U. The bounds are as good as none if all bits are 0."""
+    """Bound −ln U from below and from above, for each U. If all its bits are 0, the bounds say nothing.
+
+    The slack is more than the error of `compute_exponentials`, for small and for large results.
+    """
     logs = compute_exponentials(words)
-    slack = (logs + 1) * 2.0**-46 + 1 / np.maximum(words, 2.0**-1000)
+    slack = (logs + 1) * 2.0**-45 + 1 / np.maximum(words, 2.0**-1000)
     return (logs - slack).tolist(), (logs + slack).tolist()
 
 
@@ -65,7 +68,14 @@ def accept_by_power_sums(
 
 
 def accept_by_logs(
-    least: float, most: float, coin: int, decay: float, error: float, decays: FloatArray, left: FloatArray, omitted: float
+    least: float,
+    most: float,
+    coin: int,
+    decay: float,
+    error: float,
+    decays: FloatArray,
+    left: FloatArray,
+    omitted: float,
 ) -> bool | None:
     """Decide as `accept_by_power_sums` does, from c and the number of candidates of each level. None means undecided.
 

@@ -1,6 +1,7 @@
 """Arrivals of a race: floats sort them only where floats can tell, and any time t leaves the law."""
 
 import itertools
+import math
 from collections import Counter
 from fractions import Fraction
 
@@ -71,6 +72,47 @@ def test_wide_errors_change_no_order(mechanism, round_law, counts, monkeypatch):
     answers = [prepared.draw_positions(SeededBits(seed)) for seed in range(25)]
     monkeypatch.setattr(race, "_KEY_ERROR", 0.5)
     assert [prepared.draw_positions(SeededBits(seed)) for seed in range(25)] == answers
+
+
+@every_peel
+def test_one_bound_for_all_errors_changes_no_order(mechanism, round_law, monkeypatch):
+    """If every race computes the error of each key, lists are the same, for the same bits."""
+    prepared = mechanism.prepare(Profile.of(np.arange(300) % 41))
+    answers = [prepared.draw_positions(SeededBits(seed)) for seed in range(40)]
+    monkeypatch.setattr(race, "_LARGE_KEY", -1e9)
+    assert [prepared.draw_positions(SeededBits(seed)) for seed in range(40)] == answers
+
+
+def test_errors_of_keys_enclose_what_further_bits_can_give():
+    """Keys of the times that small, middle and large numbers give are within their errors."""
+    prepared = PNFPeel(k=3, epsilon=3).prepare(Profile.of(np.arange(60)))._race
+    edges = np.array([2**64 - 2**40, 2**63, 2**40, 2**64 - 2**29, 2**29, 2**64 - 2**20, 3], dtype=np.uint64)
+    far, near = 2, prepared._near
+    assert near > 1
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        words = np.concatenate([edges[[2, 4]], rng.choice(edges, prepared._turns * near)])
+        waits = compute_exponentials(words[far:]).reshape(prepared._turns, near)
+        keys = prepared._find_keys(words[:far], waits)
+        errors = prepared._bound_errors(keys, words, waits)
+        for further in (arb(0), arb(1) - arb(2) ** -60):
+            with ctx.workprec(200):
+                numbers = [(arb(word) + further) * arb(2) ** -64 for word in words.tolist()]
+                for index in np.flatnonzero(np.isfinite(errors[:-1])).tolist():
+                    assert abs(find_key(prepared, numbers, index, far) - arb(keys[index])) < arb(errors[index]), index
+
+
+def find_key(prepared, numbers, index, far):
+    """Enclose the key e + 2m of the time m · 2^e of an arrival."""
+    if index < far:
+        time = numbers[index] * arb(prepared._time)
+    else:
+        turn, item = divmod(index - far, prepared._near)
+        waits = [-numbers[far + each * prepared._near + item].log() for each in range(turn + 1)]
+        votes = int(prepared._profile.values[prepared._levels[item]]) - prepared._pivot_count
+        time = sum(waits, arb(0)) * arb(-float(prepared._peeling.rate) * votes).exp()
+    exponent = math.floor(float(time.log() / arb(2).log())) + 1
+    return exponent + 2 * time / arb(2) ** exponent
 
 
 def test_a_time_is_chosen_so_that_few_arrivals_are_too_many():

@@ -43,7 +43,7 @@ class LevelWeights:
         self.profile = profile
         self._k = k
         self._depth = depth
-        self._rate = float(rate)
+        self._rate = rate
         self.lowest_top = int(profile.ends.searchsorted(min(k + spare, profile.d)))
         """The lowest level that can be the best one left, or that of the last item to spare."""
         lowest = max(0, int(profile.values[self.lowest_top]) - depth)
@@ -57,7 +57,7 @@ class LevelWeights:
 
     def find_end(self, top: int, *, bits: int | None = None) -> int:
         """Find the first level out of the reach of a level, or the first that weighs less than 2^-bits of it."""
-        depth = self._depth if bits is None else int(bits * math.log(2) / self._rate)
+        depth = self._depth if bits is None else _find_depth(bits, self._rate)
         return int(self.offsets.searchsorted(min(int(self.offsets[top]) + depth, EVERY_LEVEL), side="right"))
 
     def weigh_within_reach(self, top: int) -> FloatArray:
@@ -70,10 +70,11 @@ class LevelWeights:
         return mantissa[level] / mantissa[:end], exponent[level] - exponent[:end]
 
     def compare(self, level: int) -> FloatArray:
-        """Divide all weights by about that of a level. Quotients above 2^500 become 2^500; those far below 1 are wrong."""
+        """Estimate all weights as shares of about that of a level. They are cut off at 2^400, and wrong near 2^-500."""
         shifts = np.maximum(self._powers.exponent - self._powers.exponent[level], -500)
-        # A mantissa is at least 2^-70: it is a product of seven entries of tables of ten bits.
-        return np.minimum(np.ldexp(self._powers.mantissa, np.minimum(shifts, 570).astype(np.int32)), 2.0**500)
+        # A mantissa is above 2^-100: it is a product of at most 71 numbers from 1/2 on.
+        weights: FloatArray = np.ldexp(self._powers.mantissa, np.minimum(shifts, 500).astype(np.int32))
+        return np.minimum(weights, 2.0**400)
 
     def weigh(self, top: int, end: int) -> FloatArray:
         """Return the weights of the levels from one up to another, up to a common factor."""
@@ -140,7 +141,7 @@ class PeelLevels:
         self._levels = levels
         self._spare = spare
         bits = math.log2(levels.d) + _OUT_OF_REACH_BITS
-        self._depth = min(EVERY_LEVEL, int(Fraction(bits * math.log(2)) / rate) + 1)
+        self._depth = min(EVERY_LEVEL, _find_depth(bits, rate) + 1)
         profile = levels.above(min(k + spare, levels.d), self._depth)
         self.shown = LevelWeights(profile, rate, k=k, depth=self._depth, spare=spare)
 
@@ -286,3 +287,8 @@ class PeelRun:
         taken = np.sort(np.fromiter(self._taken, dtype=np.int64, count=len(self._taken)))
         before = starts - taken.searchsorted(starts) + ranks
         return before + (taken - np.arange(len(taken))).searchsorted(before, side="right")
+
+
+def _find_depth(bits: float, rate: Fraction) -> int:
+    """Find how many votes below an item others weigh 2^-bits of it, rounded down."""
+    return int(Fraction(bits * math.log(2)) / rate)

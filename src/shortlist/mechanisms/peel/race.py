@@ -16,8 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, cmp_to_key
-from heapq import heappop, heappush
+from functools import cmp_to_key
 
 import numpy as np
 from flint import arb
@@ -29,69 +28,14 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.logarithms import compute_exponentials
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms.peel.arrivals import Arrivals
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 
 _KEY_ERROR, _ROUNDED = 2.0**-39, 2.0**-51
 """The key of a time has an error below `_KEY_ERROR` + `_ROUNDED` · |key|, besides what `Race._find_keys` states."""
 _SMALLEST = 2.0**-36
-_SMALL_WORD, _LARGE_WORD, _COMMON_KEY, _COMMON_FACTOR = 2**36, 2**64 - 2**46, 2.0**16, 2.0**8
-"""If all words lie between these two, and all keys are below the third, every error is below `_KEY_ERROR` · 2^8."""
+_SMALL_WORD, _LARGE_WORD, _LARGE_KEY = 2**36, 2**64 - 2**46, 2.0**16
 _MOST_TURNS = 6
-
-
-class Arrivals:
-    """Arrivals before t in the order of time. Arrivals below the pivot have the first numbers, then the items above it.
-
-    The number of an item stands for its first arrival. Later arrivals are listed for items that are asked about.
-    """
-
-    def __init__(self, order: IntArray, levels: IntArray, positions: IntArray, *, near: int) -> None:
-        """Take numbers in the order of time, where an item's number grows by `near` for each later arrival."""
-        self.levels, self.positions = levels, positions
-        """The level of each number, and the position in falling order of count."""
-        self._order = order
-        self._near = near
-        self._pending: list[int] = []
-        self._turns: dict[int, int] = {}
-
-    @property
-    def first_positions(self) -> IntArray:
-        """The positions of all items in the order of time, without later arrivals of items above the pivot."""
-        return self.positions[self._order[self._order < len(self.levels)]]
-
-    def __iter__(self) -> Iterator[int]:
-        """Go through the numbers of all first arrivals, and of later ones that are asked for meanwhile."""
-        pending, count = self._pending, len(self.levels)
-        places = np.flatnonzero(self._order < count)
-        for place, number in zip(places.tolist(), self._order[places].tolist(), strict=True):
-            while pending and pending[0] < place:
-                yield self._find_number(heappop(pending))
-            yield number
-        while pending:
-            yield self._find_number(heappop(pending))
-
-    def repeat(self, number: int, turns: int) -> bool:
-        """List the next arrival of an item, too, if it is before t. Return whether it is known, given all turns."""
-        if number < len(self.levels) - self._near:
-            return True  # each arrival has its own number
-        turn = self._turns[number] = self._turns.get(number, 0) + 1
-        if turn == turns:
-            return False
-        place = int(self._places[number + turn * self._near])
-        if place < len(self._order):
-            heappush(self._pending, place)
-        return True
-
-    def _find_number(self, place: int) -> int:
-        first = len(self.levels) - self._near
-        return first + (int(self._order[place]) - first) % self._near
-
-    @cached_property
-    def _places(self) -> IntArray:
-        """The place of each number in the order of time. Those that are not before t have a place after all others."""
-        places = np.full(len(self.levels) + (_MOST_TURNS - 1) * self._near, len(self._order))
-        places[self._order] = np.arange(len(self._order))
-        return places
 
 
 class Race:
@@ -101,7 +45,7 @@ class Race:
         """Draw up to `turns` arrivals of each item above the pivot, six at most."""
         assert turns <= _MOST_TURNS  # `_find_keys` relies on it
         self._peeling = peeling
-        self.turns = turns
+        self._turns = turns
         place = _choose_time(peeling.shown, peeling.k)
         weights = peeling.complete if place is None else peeling.shown
         self._profile = weights.profile
@@ -119,8 +63,8 @@ class Race:
         """Draw all arrivals before t. Without a t, every item has its first arrivals."""
         levels, positions = self._draw_far(bits)
         far = len(levels)
-        words = draw_words(far + self.turns * self._near, bits)
-        waits = compute_exponentials(words[far:]).reshape(self.turns, self._near)
+        words = draw_words(far + self._turns * self._near, bits)
+        waits = compute_exponentials(words[far:]).reshape(self._turns, self._near)
         keys = self._find_keys(words[:far], waits)
         order = np.argsort(keys)
         unsure = self._find_unsure(keys, order, words, waits)
@@ -133,6 +77,7 @@ class Race:
             np.concatenate([levels, self._levels]),
             np.concatenate([positions, np.arange(self._near)]),
             near=self._near,
+            turns=self._turns,
         )
 
     def _draw_far(self, bits: Bits) -> tuple[IntArray, IntArray]:
@@ -154,8 +99,8 @@ class Race:
                 its key is off by at most twice that. The n-th arrival of an item above the pivot is at
                 (E_1 + … + E_n) c, where c is a quotient of two weights. Each E is off by 2^-46 of itself and by
                 2^-51 + 2^-64 / u (`compute_exponentials`). The sum adds one rounding for each term. A weight has fewer
-                than 2^8 roundings, so c adds less than 2^-43. An arrival below is at U t, and off by 2^-64 / u and a few
-                roundings. The sum e + 2m is rounded at last.
+                than 2^8 roundings, so c adds less than 2^-43. An arrival below is at U t. It is off by a share of
+                2^-64 / u and a few roundings. The sum e + 2m is rounded at last.
                 In c, wide gaps are shortened to depth + 1 votes, so c is less than 2^-48 / d of that below the gap. So
                 an arrival above such a gap may be earlier than its key says. By its key, it is before all arrivals
                 below the gap, and so it is in truth. For if 1 is the time of an item at the end of the gap with E = 1,
@@ -163,8 +108,8 @@ class Race:
                 or U t, or later. E and U are 2^-36 or more, and t is 1/d or more, up to a rounding. Smaller E and U
                 count as unknown. There are six turns at most.
         """
-        times = np.cumsum(waits, axis=0) if self.turns > 1 else waits
-        end = [] if self._time is None else [self._time]
+        times = np.cumsum(waits, axis=0) if self._turns > 1 else waits
+        end = np.array([] if self._time is None else [self._time])
         parts = [far * (2.0**-64 * (self._time or 1.0)), (times * self._mantissas).ravel(), end]
         mantissa, exponent = np.frexp(np.concatenate(parts))
         keys: FloatArray = exponent + 2 * mantissa
@@ -174,18 +119,16 @@ class Race:
     def _find_unsure(
         self, keys: FloatArray, order: IntArray, words: NDArray[np.uint64], waits: FloatArray
     ) -> NDArray[np.bool_] | None:
-        """Find the neighbours whose order is not sure, if there are. Most of the time, one bound for all errors is enough.
+        """Find the neighbours whose order is not sure, if there are. Mostly one bound for all errors is enough.
 
-        Proof   For words between the limits, u ≥ 2^-28 and E > 2^-18. So a time above the pivot is off by less than
-                2^-46 + 2^-33 + 2^-28 and a few roundings.
+        Proof   If no word is small or large, u ≥ 2^-28 and E > 2^-18. Then E is off by less than 2^-46 + 2^-33 + 2^-35
+                of itself, and U by 2^-36. With keys below 2^16, no key is off by more than 2^-31.
         """
         ordered = keys[order]
-        if len(keys) < 2:  # noqa: PLR2004 - one arrival has no neighbour
-            return None
-        if (
-            float((ordered[1:] - ordered[:-1]).min()) > 2 * _COMMON_FACTOR * _KEY_ERROR
-            and max(-ordered[0], ordered[-1]) < _COMMON_KEY
-            and _SMALL_WORD <= int(words.min())
+        if len(keys) < 2 or (
+            float((ordered[1:] - ordered[:-1]).min()) > 2 * 2.0**8 * _KEY_ERROR
+            and max(-ordered[0], ordered[-1]) < _LARGE_KEY
+            and int(words.min()) >= _SMALL_WORD
             and int(words.max()) <= _LARGE_WORD
         ):
             return None
@@ -196,12 +139,12 @@ class Race:
         return unsure if unsure.any() else None
 
     def _bound_errors(self, keys: FloatArray, words: NDArray[np.uint64], waits: FloatArray) -> FloatArray:
-        """Bound how far each key may be off."""
+        """Bound how far each key may be off, as `_find_keys` states."""
         errors = np.abs(keys) * _ROUNDED + _KEY_ERROR
         far = len(words) - waits.size
         numbers = words * 2.0**-64
         missing = np.where(numbers < _SMALLEST, np.inf, 2.0**-64 / np.maximum(numbers, _SMALLEST))
-        errors[:far] += 2 * missing[:far] / np.maximum(numbers[:far], _SMALLEST)
+        errors[:far] += 2 * missing[:far]
         doubts = np.where(waits < _SMALLEST, np.inf, missing[far:].reshape(waits.shape) + 2.0**-51)
         shares = np.cumsum(doubts, axis=0) / np.maximum(np.cumsum(waits, axis=0), _SMALLEST)
         errors[far : len(words)] += 2 * shares.ravel()
@@ -246,9 +189,8 @@ class Race:
             )
 
         error = LevelWeights.error(2 * shown.roundings + 3)
-        return Crossings(
-            sizes, weights / weights[0] * time, error=error, omitted=OMITTED * time, all_groups=find_groups
-        )
+        rates = weights * (time / float(weights[0]))
+        return Crossings(sizes, rates, error=error, omitted=OMITTED * time, all_groups=find_groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +237,8 @@ def _choose_time(shown: LevelWeights, k: int) -> tuple[int, float] | None:
     profile, wanted = shown.profile, k + 3 * math.isqrt(k) + 8
     weights = shown.compare(int(profile.ends.searchsorted(min(wanted, profile.d))))
     sizes, stop = profile.sizes[: len(weights)], shown.lowest_top + 1
-    totals = np.cumsum((sizes * weights)[::-1])[::-1][:stop] / weights[:stop]
+    masses = sizes * weights
+    totals = (np.cumsum(masses[:stop][::-1])[::-1] + masses[stop:].sum()) / weights[:stop]
     before = profile.ends[:stop] - sizes[:stop]
     expected = before + totals
     pivot, time = _find_time(expected, before, wanted)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, repeat
-
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
@@ -15,9 +13,12 @@ from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 from shortlist.mechanisms.peel.race import Race
 from shortlist.mechanisms.peel.ranges import cover_all_left
 
-_NEAR, _FAR = 2.0**-20, 900
-"""A sum of weights serves best levels down to the first share of the first one, and weights down to 2^-900 of it."""
+_NEAR = 2.0**-20
+"""A sum of weights serves all best levels that weigh at least this share of the first one."""
+_FAR_BITS = 800
+"""An array of weights serves best levels down to 2^-800 of the first. Levels in their reach weigh 2^-1000 or more."""
 _POWERS = 3
+_SPARE = 32
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
 """More than ten roundings."""
@@ -61,10 +62,8 @@ class ThinnedRun:
         """
         arrivals = race.draw(self._bits)
         levels, positions = arrivals.levels.tolist(), arrivals.positions.tolist()
-        words = draw_words(len(levels), self._bits)
-        coins, values, tails = words.tolist(), (words * _UNIT).tolist(), (~words * _UNIT).tolist()
-        taken, most, k = self.positions, self._most, self._peeling.k
-        weights = self._weigh_each(arrivals.levels)
+        coins, weights = self._draw_coins(len(levels) + _SPARE), [0.0] * len(levels)
+        taken, most, on_top, lowest = self.positions, self._most, self._on_top, len(self._on_top) - 1
         for number in arrivals:
             level, position = levels[number], positions[number]
             if position in taken:
@@ -73,21 +72,23 @@ class ThinnedRun:
             if level != self._top:
                 if self._top != self._seen and self._look_at_top():
                     weights = self._weigh_each(arrivals.levels)
-                enough = most[len(taken)] * (self._raised - weights[number] * values[number])
-                if not (tails[number] * (self._sum - self._slack) > enough or self._accept(level, coins[number])):
-                    if not arrivals.repeat(number, race.turns):
+                weight, (coin, value, tail) = weights[number], coins[number]
+                enough = most[len(taken)] * (self._raised - weight * value)
+                if not (tail * (self._sum - self._slack) > enough or self._accept(level, weight, coin)):
+                    if not arrivals.ask_for_next(number):
                         return
-                    coins[number] = coin = int(draw_words(1, self._bits)[0])
-                    values[number], tails[number] = coin * _UNIT, (2**64 - 1 - coin) * _UNIT
+                    if len(coins) == len(levels):
+                        coins += self._draw_coins(_SPARE)
+                    coins[number] = coins.pop()
                     continue
             taken[position] = None
-            if len(taken) == k:
+            if len(taken) == self._peeling.k:
                 return
             self._uncounted.append(level)
             self._sum -= weights[number]
-            if level < len(self._on_top):
-                self._on_top[level] -= 1
-                while not self._on_top[self._top]:
+            if level <= lowest:
+                on_top[level] -= 1
+                while not on_top[self._top]:
                     self._top += 1
 
     @property
@@ -97,6 +98,11 @@ class ThinnedRun:
         if self._exact is None or self._exact[0] != index:
             self._exact = index, Uniform(self._bits, int(self._words[index]))
         return self._exact[1]
+
+    def _draw_coins(self, count: int) -> list[tuple[int, float, float]]:
+        """Draw numbers V: the leading 64 bits of each, about v, and about 1 − v − 2^-64."""
+        words = draw_words(count, self._bits)
+        return list(zip(words.tolist(), (words * _UNIT).tolist(), (~words * _UNIT).tolist(), strict=True))
 
     def _look_at_top(self) -> bool:
         """Find the weight b of the best level left. Return whether all weights were computed anew.
@@ -109,7 +115,7 @@ class ThinnedRun:
         shown, top = self._peeling.shown, self._top
         anew = top not in self._served
         if anew:
-            end = min(shown.find_end(top, bits=_FAR), shown.lowest_top + 1)
+            end = min(shown.find_end(top, bits=_FAR_BITS), shown.lowest_top + 1)
             self._served = range(top, end)
             self._weights = shown.weigh(top, shown.find_end(end - 1))
             self._error = self._find_error()
@@ -131,16 +137,17 @@ class ThinnedRun:
         weights[inside] = self._weights[places[inside]]
         return weights.tolist()
 
-    def _accept(self, level: int, coin: int) -> bool:
-        index, top, first = len(self.positions), self._top, self._served.start
-        end = self._peeling.shown.find_end(top)
-        decay = self._weights.item(level - first) / self._best if level < end else 0.0
-        error, least, most = self._error, self._least[index], self._most[index]
-        below, above = (self._sum - self._slack) / self._best, (self._sum + self._slack) / self._best
+    def _accept(self, level: int, weight: float, coin: int) -> bool:
+        """Decide whether a proposal is accepted: by one sum, by some sums, by logarithms, and in the end by balls."""
+        index, best, error = len(self.positions), self._best, self._error
+        least, most, decay = self._least[index], self._most[index], weight / best
+        below, above = (self._sum - self._slack) / best, (self._sum + self._slack) / best
         quick = accept_by_first_sum(least, most, coin, decay, error, below, above)
         if quick is None:
-            decays, left = self._weights[top - first : end - first] / self._best, self._count_left()[top:end]
-            sums = [float(power @ left) for power in accumulate(repeat(decays, _POWERS), np.multiply)]
+            decays = self._weights[self._top - self._served.start :] / best
+            left = self._count_left()[self._top : self._top + len(decays)]
+            squares = decays * decays
+            sums = [float(power @ left) for power in (decays, squares, squares * decays)]
             quick = accept_by_power_sums(least, most, coin, decay, error, sums)
             if quick is None:
                 quick = accept_by_logs(least, most, coin, decay, error, decays, left, OMITTED)
@@ -149,20 +156,21 @@ class ThinnedRun:
     def _find_error(self) -> float:
         """Bound the relative error of Σ c^m over the items left, and the error of each c.
 
-        Proof   A weight is off by n roundings, and c by 2n + 1. So its m-th power is off by m (2n + 2), and the sum over
-                l levels by l + 1 more. A level out of reach counts as 0. All of them add less than `OMITTED` to a sum,
-                which is at least 1, and to c.
+        Proof   A weight is off by n roundings, and c by 2n + 1. So its m-th power is off by m (2n + 2), and the sum
+                over l levels by l + 1 more. A level without a weight counts as 0. All of them add less than `OMITTED`
+                to a sum, which is at least 1, and to c.
         """
         roundings = 2 * _POWERS * (self._peeling.shown.roundings + 2) + len(self._weights) + 4
         return LevelWeights.error(roundings) + 2 * OMITTED
 
     def _count_left(self) -> FloatArray:
         """Count the items left on each level that is shown."""
+        left, shown = self._left, len(self._left)
         for level in self._uncounted:
-            if level < len(self._left):
-                self._left[level] -= 1
+            if level < shown:
+                left[level] -= 1
         self._uncounted.clear()
-        return self._left
+        return left
 
     def _decide_exactly(self, level: int, coin: int) -> bool:
         complete = self._peeling.complete.profile
