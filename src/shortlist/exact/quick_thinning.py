@@ -14,7 +14,6 @@ from shortlist.exact.logarithms import LOG_ERROR, compute_exponentials, compute_
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
 """Larger than the relative error of the bounds: fewer than 100 roundings."""
-_HALF = 0.5
 _DOUBLINGS = 4
 _TERMS = 2**_DOUBLINGS
 
@@ -29,18 +28,33 @@ def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
     return (logs - slack).tolist(), (logs + slack).tolist()
 
 
-def accept_by_first_sum(
-    least: float, most: float, coin: int, decay: float, error: float, below: float, above: float
+def accept_by_two_sums(
+    least: float,
+    most: float,
+    coin: int,
+    decay: float,
+    error: float,
+    below: tuple[float, float],
+    above: tuple[float, float],
 ) -> bool | None:
-    """Decide from Σ c alone whether a proposal with c = `decay` is accepted. None means undecided.
+    """Decide from bounds of p_1 = Σ c and p_2 = Σ c² whether a proposal with c = `decay` is accepted. None: undecided.
 
-    `least` and `most` bound −ln U, and `below` and `above` bound Σ c up to a share `error`. As no c is above 1 and
-    −ln(1 − cx) is convex in c, x Σ c ≤ S(x) ≤ −ln(1 − x) Σ c, and −ln(1 − x) ≤ x + x² / 2(1 − x).
+    `least` and `most` bound −ln U. Each bound of a sum may be off by a share `error`, and so may c.
+
+    Proof   S(x) = Σ_m p_m x^m / m. By Cauchy and Schwarz p_3 ≥ p_2² / p_1, and as no c is above 1, p_m ≤ p_2 for m ≥ 3.
+            Σ x^m / m from m = 3 on is at most x³ / 3(1 − x).
     """
-    if _bound_threshold(coin, decay, error) * below * (1 - error - _MARGIN) > most:
+    x = _bound_threshold(coin, decay, error)
+    first, second = below
+    sums = x * (first + x * (second / 2 + x * second * second / (3 * above[0])))
+    if sums * (1 - 4 * error - _MARGIN) > most:
         return True
     x = _bound_threshold_above(coin, decay, error)
-    return False if x < _HALF and (x + x * x / (2 * (1 - x))) * above * (1 + error + _MARGIN) < least else None
+    if x >= 1:
+        return None
+    first, second = above
+    sums = x * (first + x * second * (0.5 + x / (3 * (1 - x))))
+    return False if sums * (1 + error + _MARGIN) < least else None
 
 
 def accept_by_power_sums(

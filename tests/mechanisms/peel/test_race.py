@@ -14,7 +14,7 @@ from peels import exponential_round, flip_round, peel_law
 
 from shortlist import CDPPeel, PNFPeel, SeededBits
 from shortlist.exact.logarithms import compute_exponentials, compute_negative_logs
-from shortlist.exact.quick_thinning import accept_by_first_sum, accept_by_logs, accept_by_power_sums, bound_targets
+from shortlist.exact.quick_thinning import accept_by_logs, accept_by_power_sums, accept_by_two_sums, bound_targets
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.peel import peeling, race, thinned_run
@@ -142,7 +142,7 @@ def test_exponential_numbers_are_within_their_error():
 
 def test_quick_decisions_are_those_of_balls():
     """Sums decide a proposal as balls do, or not at all, and most of the time they decide."""
-    rng, undecided, rate = np.random.default_rng(5), 0, Fraction(1, 6)
+    rng, undecided, coarse, rate = np.random.default_rng(5), 0, 0, Fraction(1, 6)
     for seed in range(200):
         counts = np.sort(rng.integers(0, 12, size=rng.integers(2, 12)))[::-1]
         loss = int(counts[0] - rng.choice(counts[1:]))
@@ -154,18 +154,20 @@ def test_quick_decisions_are_those_of_balls():
         sums = [float((decays**m).sum()) for m in range(1, 7)]
         (least,), (most,) = bound_targets(np.array([height.numerator], dtype=np.uint64))
         decay = float(np.exp(-float(rate) * loss))
-        first = accept_by_first_sum(least, most, coin.numerator, decay, 2.0**-44, sums[0], sums[0])
+        two = accept_by_two_sums(least, most, coin.numerator, decay, 2.0**-44, (sums[0], sums[1]), (sums[0], sums[1]))
         quick = accept_by_power_sums(least, most, coin.numerator, decay, 2.0**-44, sums)
         left = np.ones(len(counts), dtype=np.int64)
         slow = accept_by_logs(least, most, coin.numerator, decay, 2.0**-44, decays, left, 2.0**-47)
         truth = accept_by_balls(height, coin, rate * loss, [cover(counts, rate)])
-        assert first in (truth, None)
+        assert two in (truth, None)
         assert quick in (truth, None)
         assert slow is truth
         undecided += quick is None
+        coarse += two is None
     assert undecided < 20
+    assert coarse < 60
     target = float(compute_negative_logs(np.array([0.5]))[0])
-    assert accept_by_first_sum(target, target, 2**64 - 1, 0.5, 0.0, 100.0, 100.0) is False
+    assert accept_by_two_sums(target, target, 2**64 - 1, 0.5, 0.0, (100.0, 60.0), (100.0, 60.0)) is False
 
 
 def cover(counts, rate):

@@ -6,17 +6,17 @@ import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.quick_thinning import accept_by_first_sum, accept_by_logs, accept_by_power_sums, bound_targets
+from shortlist.exact.quick_thinning import accept_by_logs, accept_by_power_sums, accept_by_two_sums, bound_targets
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 from shortlist.mechanisms.peel.race import Race
 from shortlist.mechanisms.peel.ranges import cover_all_left
 
-_NEAR = 2.0**-20
+_NEAR = 2.0**-12
 """A sum of weights serves all best levels that weigh at least this share of the first one."""
-_FAR_BITS = 800
-"""An array of weights serves best levels down to 2^-800 of the first. Levels in their reach weigh 2^-1000 or more."""
+_FAR_BITS = 400
+"""An array of weights serves best levels down to 2^-400 of the first, so that their squares are floats, too."""
 _POWERS = 3
 _SPARE = 32
 _UNIT = 2.0**-64
@@ -48,6 +48,8 @@ class ThinnedRun:
         """The weights of all levels within reach of one of them."""
         self._sum, self._slack, self._error = 0.0, 0.0, 0.0
         """The weights of all items left on these levels, summed, and how far this sum and a quotient may be off."""
+        self._squares, self._square_slack = 0.0, 0.0
+        """The squares of these weights, summed, and how far this sum may be off."""
         self._seen, self._best, self._raised, self._lowest = -1, 1.0, 1.0, 1.0
         """The last best level that was asked about, its weight, more than that, and the lowest that the sum serves."""
 
@@ -85,7 +87,9 @@ class ThinnedRun:
             if len(taken) == self._peeling.k:
                 return
             self._uncounted.append(level)
-            self._sum -= weights[number]
+            weight = weights[number]
+            self._sum -= weight
+            self._squares -= weight * weight
             if level <= lowest:
                 on_top[level] -= 1
                 while not on_top[self._top]:
@@ -107,7 +111,7 @@ class ThinnedRun:
     def _look_at_top(self) -> bool:
         """Find the weight b of the best level left. Return whether all weights were computed anew.
 
-        Every item that is taken later changes the sum of the weights by one rounding of it at most: the slack. Besides,
+        Every item that is taken later changes a sum of weights by two roundings of it at most: the slack. Besides,
         the sum is off by a share `_error`, w is off by that share of b, and the inequality of `run` rounds ten times at
         most. With e for the error and these roundings, s for the computed sum and A for 1 − v − 2^-64, the proposal is
         accepted if A s (1 − e) > −ln U (b (1 + e) − w v). So A s > −ln U (b (1 + e) / (1 − e) − w v) is enough.
@@ -123,8 +127,11 @@ class ThinnedRun:
         self._seen, self._best = top, self._weights.item(place)
         if anew or self._best < self._lowest:
             self._lowest = self._best * _NEAR
-            self._sum = float(self._weights[place:] @ self._count_left()[top : self._served.start + len(self._weights)])
-            self._slack = self._sum * LevelWeights.error(len(self._weights) + self._peeling.k + 4)
+            weights = self._weights[place:]
+            left = self._count_left()[top : top + len(weights)]
+            self._sum, self._squares = float(weights @ left), float(weights * weights @ left)
+            share = LevelWeights.error(len(weights) + 2 * self._peeling.k + 4)
+            self._slack, self._square_slack = self._sum * share, self._squares * share
         error = self._error + _MARGIN
         self._raised = self._best * (1 + error) / (1 - error) if error < 1 else np.inf
         return anew
@@ -138,11 +145,13 @@ class ThinnedRun:
         return weights.tolist()
 
     def _accept(self, level: int, weight: float, coin: int) -> bool:
-        """Decide whether a proposal is accepted: by one sum, by some sums, by logarithms, and in the end by balls."""
+        """Decide whether a proposal is accepted: by two sums, by three, by logarithms, and in the end by balls."""
         index, best, error = len(self.positions), self._best, self._error
         least, most, decay = self._least[index], self._most[index], weight / best
-        below, above = (self._sum - self._slack) / best, (self._sum + self._slack) / best
-        quick = accept_by_first_sum(least, most, coin, decay, error, below, above)
+        square = best * best
+        below = (self._sum - self._slack) / best, (self._squares - self._square_slack) / square
+        above = (self._sum + self._slack) / best, (self._squares + self._square_slack) / square
+        quick = accept_by_two_sums(least, most, coin, decay, error, below, above)
         if quick is None:
             decays = self._weights[self._top - self._served.start :] / best
             left = self._count_left()[self._top : self._top + len(decays)]
