@@ -16,23 +16,46 @@ LOG_ERROR = 2.0**-42
 """How far `compute_negative_logs` may be off, for numbers from 2^-200 to 1."""
 
 LOG_2 = math.log(2)  # checked to be the float nearest to ln 2 by a test with balls
-_TERMS = 16
+_STEP = 2.0**-10
 
 
 def compute_hazards(chances: FloatArray) -> FloatArray:
     """Compute −ln(1 − p) for 0 ≤ p ≤ 1/2, off by at most 48 roundings of itself.
 
+    Proof   Let a be the largest multiple of 2^-10 that is not above p. Then −ln(1 − p) = −ln(1 − a) + 2 artanh(z) with
+            z = (p − a) / (2 − (p + a)) < 2^-10. The difference p − a is exact, as both are multiples of the last digit
+            of p. So z has three roundings. 2 artanh(z) = 2z (1 + z²/3 + z⁴/5 + …) has fewer than 20 more, and the terms
+            left out are less than 2^-60 of the sum. −ln(1 − a) is from a table, with at most 47. Neither part is
+            negative, and their sum is rounded once.
+    """
+    steps = np.floor(chances * (1 / _STEP))
+    below = steps * _STEP
+    z = (chances - below) / (2 - (chances + below))
+    square = z * z
+    series = square * (2 / 5)
+    series += 2 / 3
+    series *= square
+    series += 2
+    series *= z
+    series += _HAZARDS.take(steps.astype(np.intp))
+    return series
+
+
+def _sum_series(chances: FloatArray) -> FloatArray:
+    """Compute −ln(1 − p) for 0 ≤ p ≤ 1/2, off by at most 47 roundings of itself.
+
     −ln(1 − p) = 2 artanh(z) = 2 Σ z^(2i+1) / (2i + 1) with z = p / (2 − p) ≤ 1/3. All terms are positive. Those from
     i = 16 on are less than 9^(−16) / 29 of the sum, which is half a rounding.
     """
     z = chances / (2 - chances)
-    square = z * z
-    series = np.full_like(z, 1 / (2 * _TERMS - 1))
-    for i in range(_TERMS - 2, -1, -1):
-        series *= square
-        series += 1 / (2 * i + 1)
-    series *= 2 * z
-    return series
+    square, series = z * z, np.zeros_like(z)
+    for i in range(15, -1, -1):
+        series = series * square + 1 / (2 * i + 1)
+    return 2 * z * series
+
+
+_HAZARDS = _sum_series(np.arange(0.0, 0.5 + _STEP, _STEP))
+"""−ln(1 − a) for each multiple a of 2^-10 up to 1/2."""
 
 
 def compute_negative_logs(numbers: FloatArray) -> FloatArray:
@@ -50,20 +73,20 @@ def compute_negative_logs(numbers: FloatArray) -> FloatArray:
     return logs
 
 
-def compute_exponentials(words: NDArray[np.uint64]) -> tuple[FloatArray, FloatArray]:
-    """Compute E = −ln(1 − U) for numbers U, given by their leading 64 bits, and bound what the other bits add to ln E.
+def compute_exponentials(words: NDArray[np.uint64]) -> FloatArray:
+    """Compute E = −ln U for numbers U, given by their leading 64 bits.
 
-    Claim   A result is off by less than 2^-41 of itself, apart from the bits that are not drawn.
-    Proof   Let U be in [u, u + 2^-64). For u ≤ 1/2, E is off by 50 roundings, and the other bits add less than 2^-63 to
-            E, which is at least u. Otherwise 1 − u is known as well as u, E is at least ln 2, and it is off by less
-            than `LOG_ERROR` and one rounding. The other bits add less than 2^-64 / (1 − u − 2^-64).
+    Claim   If U is in [u, u + 2^-64), a result E of 2^-40 or more is off by less than 2^-46 E + 2^-51 + 2^-64 / u, and
+            any other by less than 2^-45.
+    Proof   The middle of the interval is computed with two roundings, which changes its logarithm by less than 2^-51.
+            Between it and U, the logarithm changes by 2^-64 / u at most. The float is m · 2^e, and −ln(m · 2^e) is
+            −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact, the first part is off by 48 roundings, and the
+            second by two. Neither is negative if e ≤ 0, and the sum is rounded once. If e = 1, the float is 1, U is
+            above 1 − 2^-52, and the result is below 2^-46.
 
-    >>> compute_exponentials(np.array([2**63, 2**64 - 2**60], dtype=np.uint64))[0].round(6)
+    >>> compute_exponentials(np.array([2**63, 2**60], dtype=np.uint64)).round(6)
     array([0.693147, 2.772589])
     """
-    low, high = words.astype(np.float64) * 2.0**-64, (~words).astype(np.float64) * 2.0**-64
-    small = low <= 0.5
-    mantissa, exponent = np.frexp(high)
-    waits: FloatArray = compute_hazards(np.where(small, low, 1 - mantissa)) - np.where(small, 0, exponent) * LOG_2
-    with np.errstate(divide="ignore"):
-        return waits, 2.0**-62 / np.minimum(low, high)
+    mantissa, exponent = np.frexp(words * 2.0**-64 + 2.0**-65)
+    waits: FloatArray = compute_hazards(1 - mantissa) - exponent * LOG_2
+    return waits

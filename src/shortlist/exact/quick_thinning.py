@@ -8,41 +8,53 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
+from shortlist.array_types import FloatArray
+from shortlist.exact.logarithms import LOG_ERROR, compute_exponentials, compute_negative_logs
 
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
 """Larger than the relative error of the bounds: fewer than 100 roundings."""
-_HALF = 0.5
 _DOUBLINGS = 4
 _TERMS = 2**_DOUBLINGS
 
 
 def bound_targets(words: NDArray[np.uint64]) -> tuple[list[float], list[float]]:
-    """Bound −ln U from below and from above, for each U.
+    """Bound −ln U from below and from above, for each U. If all its bits are 0, the bounds say nothing.
 
-    U lies in [u, u + 2^-64), so −ln U is less than −ln u by at most 2^-64 / u.
+    The slack is more than the error of `compute_exponentials`, for small and for large results.
     """
-    numbers = words.astype(np.float64) * _UNIT
-    known = numbers > 0
-    logs = compute_negative_logs(np.where(known, np.minimum(numbers, 1.0), 0.5))
-    slack = np.where(known, LOG_ERROR + 2 * _UNIT / np.maximum(numbers, _UNIT), np.inf)
-    return (logs - slack).tolist(), np.where(known, logs + LOG_ERROR, np.inf).tolist()
+    logs = compute_exponentials(words)
+    slack = (logs + 1) * 2.0**-45 + 1 / np.maximum(words, 2.0**-1000)
+    return (logs - slack).tolist(), (logs + slack).tolist()
 
 
-def accept_by_first_sum(
-    least: float, most: float, coin: int, decay: float, error: float, below: float, above: float
+def accept_by_two_sums(
+    least: float,
+    most: float,
+    coin: int,
+    decay: float,
+    error: float,
+    below: tuple[float, float],
+    above: tuple[float, float],
 ) -> bool | None:
-    """Decide from Σ c alone whether a proposal with c = `decay` is accepted. None means undecided.
+    """Decide from bounds of p_1 = Σ c and p_2 = Σ c² whether a proposal with c = `decay` is accepted. None: undecided.
 
-    `least` and `most` bound −ln U, and `below` and `above` bound Σ c up to a share `error`. As no c is above 1 and
-    −ln(1 − cx) is convex in c, x Σ c ≤ S(x) ≤ −ln(1 − x) Σ c, and −ln(1 − x) ≤ x + x² / 2(1 − x).
+    `least` and `most` bound −ln U. Each bound of a sum may be off by a share `error`, and so may c.
+
+    Proof   S(x) = Σ_m p_m x^m / m. By Cauchy and Schwarz p_3 ≥ p_2² / p_1, and as no c is above 1, p_m ≤ p_2 for m ≥ 3.
+            Σ x^m / m from m = 3 on is at most x³ / 3(1 − x).
     """
-    if _bound_threshold(coin, decay, error) * below * (1 - error - _MARGIN) > most:
+    x = _bound_threshold(coin, decay, error)
+    first, second = below
+    sums = x * (first + x * (second / 2 + x * second * second / (3 * above[0])))
+    if sums * (1 - 4 * error - _MARGIN) > most:
         return True
     x = _bound_threshold_above(coin, decay, error)
-    return False if x < _HALF and (x + x * x / (2 * (1 - x))) * above * (1 + error + _MARGIN) < least else None
+    if x >= 1:
+        return None
+    first, second = above
+    sums = x * (first + x * second * (0.5 + x / (3 * (1 - x))))
+    return False if sums * (1 + error + _MARGIN) < least else None
 
 
 def accept_by_power_sums(
@@ -70,7 +82,14 @@ def accept_by_power_sums(
 
 
 def accept_by_logs(
-    least: float, most: float, coin: int, decay: float, error: float, decays: FloatArray, left: IntArray, omitted: float
+    least: float,
+    most: float,
+    coin: int,
+    decay: float,
+    error: float,
+    decays: FloatArray,
+    left: FloatArray,
+    omitted: float,
 ) -> bool | None:
     """Decide as `accept_by_power_sums` does, from c and the number of candidates of each level. None means undecided.
 

@@ -33,7 +33,7 @@ HISTOGRAMS = [np.arange(120) % 19, (2000 / np.arange(1, 200)).astype(int), np.ar
 @pytest.mark.parametrize(
     "shortcut",
     [
-        "thinned_run.accept_by_first_sum",
+        "thinned_run.accept_by_two_sums",
         "thinned_run.accept_by_power_sums",
         "thinned_run.accept_by_power_sums thinned_run.accept_by_logs",
         "pnf_peel.accept_by_integers",

@@ -43,6 +43,7 @@ class LevelWeights:
         self.profile = profile
         self._k = k
         self._depth = depth
+        self._rate = rate
         self.lowest_top = int(profile.ends.searchsorted(min(k + spare, profile.d)))
         """The lowest level that can be the best one left, or that of the last item to spare."""
         lowest = max(0, int(profile.values[self.lowest_top]) - depth)
@@ -54,9 +55,10 @@ class LevelWeights:
         np.cumsum(gaps, out=self.offsets[1:])
         self._powers = powers(rate, self.offsets)
 
-    def find_end(self, top: int) -> int:
-        """Find the first level out of the reach of a level."""
-        return int(self.offsets.searchsorted(min(int(self.offsets[top]) + self._depth, EVERY_LEVEL), side="right"))
+    def find_end(self, top: int, *, bits: int | None = None) -> int:
+        """Find the first level out of the reach of a level, or the first that weighs less than 2^-bits of it."""
+        depth = self._depth if bits is None else _find_depth(bits, self._rate)
+        return int(self.offsets.searchsorted(min(int(self.offsets[top]) + depth, EVERY_LEVEL), side="right"))
 
     def weigh_within_reach(self, top: int) -> FloatArray:
         """Return the weights of a level and of those within its reach, up to a common factor."""
@@ -66,6 +68,13 @@ class LevelWeights:
         """Divide the weight of a level by those of the levels before an end: mantissas and exponents."""
         mantissa, exponent = self._powers.mantissa, self._powers.exponent
         return mantissa[level] / mantissa[:end], exponent[level] - exponent[:end]
+
+    def compare(self, level: int) -> FloatArray:
+        """Estimate all weights as shares of about that of a level. They are cut off at 2^400, and wrong near 2^-500."""
+        shifts = np.maximum(self._powers.exponent - self._powers.exponent[level], -500)
+        # A mantissa is above 2^-100: it is a product of at most 71 numbers from 1/2 on.
+        weights: FloatArray = np.ldexp(self._powers.mantissa, np.minimum(shifts, 500).astype(np.int32))
+        return np.minimum(weights, 2.0**400)
 
     def weigh(self, top: int, end: int) -> FloatArray:
         """Return the weights of the levels from one up to another, up to a common factor."""
@@ -132,7 +141,7 @@ class PeelLevels:
         self._levels = levels
         self._spare = spare
         bits = math.log2(levels.d) + _OUT_OF_REACH_BITS
-        self._depth = min(EVERY_LEVEL, int(Fraction(bits * math.log(2)) / rate) + 1)
+        self._depth = min(EVERY_LEVEL, _find_depth(bits, rate) + 1)
         profile = levels.above(min(k + spare, levels.d), self._depth)
         self.shown = LevelWeights(profile, rate, k=k, depth=self._depth, spare=spare)
 
@@ -278,3 +287,8 @@ class PeelRun:
         taken = np.sort(np.fromiter(self._taken, dtype=np.int64, count=len(self._taken)))
         before = starts - taken.searchsorted(starts) + ranks
         return before + (taken - np.arange(len(taken))).searchsorted(before, side="right")
+
+
+def _find_depth(bits: float, rate: Fraction) -> int:
+    """Find how many votes below an item others weigh 2^-bits of it, rounded down."""
+    return int(Fraction(bits * math.log(2)) / rate)

@@ -28,22 +28,14 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.logarithms import compute_exponentials
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms.peel.arrivals import Arrivals
 from shortlist.mechanisms.peel.peeling import OMITTED, LevelWeights, PeelLevels
 
 _KEY_ERROR, _ROUNDED = 2.0**-39, 2.0**-51
-"""The key of a time has an error below `_KEY_ERROR` + `_ROUNDED` · |key|, besides that of bits that are not drawn."""
+"""The key of a time has an error below `_KEY_ERROR` + `_ROUNDED` · |key|, besides what `Race._find_keys` states."""
 _SMALLEST = 2.0**-36
+_SMALL_WORD, _LARGE_WORD, _LARGE_KEY = 2**36, 2**64 - 2**46, 2.0**16
 _MOST_TURNS = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrivals:
-    """Arrivals before t, in the order of time: their levels, and their positions in falling order of count."""
-
-    levels: IntArray
-    positions: IntArray
-    last: NDArray[np.bool_]
-    """Whether the next arrival of the same item is not drawn, though it may be before t."""
 
 
 class Race:
@@ -54,7 +46,7 @@ class Race:
         assert turns <= _MOST_TURNS  # `_find_keys` relies on it
         self._peeling = peeling
         self._turns = turns
-        place = _choose_time(peeling.shown, peeling.k, float(peeling.rate))
+        place = _choose_time(peeling.shown, peeling.k)
         weights = peeling.complete if place is None else peeling.shown
         self._profile = weights.profile
         self._pivot = len(self._profile.values) if place is None else place[0]
@@ -69,24 +61,23 @@ class Race:
 
     def draw(self, bits: Bits) -> Arrivals:
         """Draw all arrivals before t. Without a t, every item has its first arrivals."""
-        words = draw_words(self._turns * self._near, bits).reshape(self._turns, self._near)
         levels, positions = self._draw_far(bits)
-        far = draw_words(len(levels), bits)
-        keys, errors = self._find_keys(words, far)
+        far = len(levels)
+        words = draw_words(far + self._turns * self._near, bits)
+        waits = compute_exponentials(words[far:]).reshape(self._turns, self._near)
+        keys = self._find_keys(words[:far], waits)
         order = np.argsort(keys)
-        unsure = _find_unsure(keys[order], errors[order])
+        unsure = self._find_unsure(keys, order, words, waits)
         if unsure is not None:
             self._sort_exactly(order, unsure, words, far, bits)
         if self._time is not None:  # t itself is at the end of the array
-            order = order[: int(np.flatnonzero(order == len(keys) - 1)[0])]
-        near = order < words.size
-        places = order
-        if self._turns > 1:
-            places = np.where(near, order % max(1, self._near), order + (self._near - words.size))
+            order = order[: int((order == len(words)).argmax())]
         return Arrivals(
-            levels=np.concatenate([self._levels, levels])[places],
-            positions=np.concatenate([np.arange(self._near), positions])[places],
-            last=near & (order >= words.size - self._near),
+            order,
+            np.concatenate([levels, self._levels]),
+            np.concatenate([positions, np.arange(self._near)]),
+            near=self._near,
+            turns=self._turns,
         )
 
     def _draw_far(self, bits: Bits) -> tuple[IntArray, IntArray]:
@@ -101,14 +92,15 @@ class Race:
             profile = self._peeling.complete.profile
         return levels, profile.ends[levels] - profile.sizes[levels] + indices
 
-    def _find_keys(self, words: NDArray[np.uint64], far: NDArray[np.uint64]) -> tuple[FloatArray, FloatArray]:
-        """Compute a key for each time, and for t, and how far each may be off. The key of m · 2^e is e + 2m.
+    def _find_keys(self, far: NDArray[np.uint64], waits: FloatArray) -> FloatArray:
+        """Compute a key for each time, and for t: those below the pivot, each turn above it, then t.
 
-        Proof   With 1/2 ≤ m < 1, the key grows with the time. If a time is off by some share, its key is off by at most
-                twice that. The n-th arrival of an item above the pivot is at (E_1 + … + E_n) c, where c is a quotient
-                of two weights. Each E is off by 2^-41 of itself, and by what bits that are not drawn add. The sum adds
-                one rounding for each term. A weight has fewer than 2^8 roundings, so c adds less than 2^-43. An arrival
-                below is at U t. The sum e + 2m is rounded at last.
+        Proof   The key of m · 2^e is e + 2m. With 1/2 ≤ m < 1, it grows with the time. If a time is off by some share,
+                its key is off by at most twice that. The n-th arrival of an item above the pivot is at
+                (E_1 + … + E_n) c, where c is a quotient of two weights. Each E is off by 2^-46 of itself and by
+                2^-51 + 2^-64 / u (`compute_exponentials`). The sum adds one rounding for each term. A weight has fewer
+                than 2^8 roundings, so c adds less than 2^-43. An arrival below is at U t. It is off by a share of
+                2^-64 / u and a few roundings. The sum e + 2m is rounded at last.
                 In c, wide gaps are shortened to depth + 1 votes, so c is less than 2^-48 / d of that below the gap. So
                 an arrival above such a gap may be earlier than its key says. By its key, it is before all arrivals
                 below the gap, and so it is in truth. For if 1 is the time of an item at the end of the gap with E = 1,
@@ -116,43 +108,67 @@ class Race:
                 or U t, or later. E and U are 2^-36 or more, and t is 1/d or more, up to a rounding. Smaller E and U
                 count as unknown. There are six turns at most.
         """
-        waits, unknown = compute_exponentials(words)
-        times = np.cumsum(waits, axis=0)
-        uniform = far.astype(np.float64) * 2.0**-64
+        times = np.cumsum(waits, axis=0) if self._turns > 1 else waits
         end = np.array([] if self._time is None else [self._time])
-        scaled = np.concatenate([(times * self._mantissas).ravel(), uniform * (self._time or 1.0), end])
-        mantissa, exponent = np.frexp(scaled)
-        keys = exponent + 2 * mantissa
-        count = times.size
-        keys[:count].reshape(times.shape)[:] += self._exponents
+        parts = [far * (2.0**-64 * (self._time or 1.0)), (times * self._mantissas).ravel(), end]
+        mantissa, exponent = np.frexp(np.concatenate(parts))
+        keys: FloatArray = exponent + 2 * mantissa
+        keys[len(far) : len(far) + waits.size].reshape(waits.shape)[:] += self._exponents
+        return keys
+
+    def _find_unsure(
+        self, keys: FloatArray, order: IntArray, words: NDArray[np.uint64], waits: FloatArray
+    ) -> NDArray[np.bool_] | None:
+        """Find the neighbours whose order is not sure, if there are. Mostly one bound for all errors is enough.
+
+        Proof   If no word is small or large, u ≥ 2^-28 and E > 2^-18. Then E is off by less than 2^-46 + 2^-33 + 2^-35
+                of itself, and U by 2^-36. With keys below 2^16, no key is off by more than 2^-31.
+        """
+        ordered = keys[order]
+        if len(keys) < 2 or (
+            float((ordered[1:] - ordered[:-1]).min()) > 2 * 2.0**8 * _KEY_ERROR
+            and max(-ordered[0], ordered[-1]) < _LARGE_KEY
+            and int(words.min()) >= _SMALL_WORD
+            and int(words.max()) <= _LARGE_WORD
+        ):
+            return None
+        errors = self._bound_errors(keys, words, waits)[order]
+        latest = np.maximum.accumulate(ordered + errors)
+        earliest = np.minimum.accumulate((ordered - errors)[::-1])[::-1]
+        unsure: NDArray[np.bool_] = latest[:-1] >= earliest[1:]
+        return unsure if unsure.any() else None
+
+    def _bound_errors(self, keys: FloatArray, words: NDArray[np.uint64], waits: FloatArray) -> FloatArray:
+        """Bound how far each key may be off, as `_find_keys` states."""
         errors = np.abs(keys) * _ROUNDED + _KEY_ERROR
-        errors[:count] += 2 * np.maximum.accumulate(unknown, axis=0).ravel()
-        errors[:count][times.ravel() < _SMALLEST] = np.inf
-        after = count + len(uniform)
-        errors[count:after] += np.where(uniform < _SMALLEST, np.inf, 2.0**-62 / np.maximum(uniform, _SMALLEST))
-        return keys, errors
+        far = len(words) - waits.size
+        numbers = words * 2.0**-64
+        missing = np.where(numbers < _SMALLEST, np.inf, 2.0**-64 / np.maximum(numbers, _SMALLEST))
+        errors[:far] += 2 * missing[:far]
+        doubts = np.where(waits < _SMALLEST, np.inf, missing[far:].reshape(waits.shape) + 2.0**-51)
+        shares = np.cumsum(doubts, axis=0) / np.maximum(np.cumsum(waits, axis=0), _SMALLEST)
+        errors[far : len(words)] += 2 * shares.ravel()
+        return errors
 
     def _sort_exactly(
-        self, order: IntArray, unsure: NDArray[np.bool_], words: NDArray[np.uint64], far: NDArray[np.uint64], bits: Bits
+        self, order: IntArray, unsure: NDArray[np.bool_], words: NDArray[np.uint64], far: int, bits: Bits
     ) -> None:
         """Sort the runs of arrivals that floats cannot tell apart."""
         drawn: dict[int, Uniform] = {}
-        flat = np.concatenate([words.ravel(), far])
-        end = len(flat)
 
         def number(index: int) -> Uniform:
             if index not in drawn:
-                drawn[index] = Uniform(bits, int(flat[index]))
+                drawn[index] = Uniform(bits, int(words[index]))
             return drawn[index]
 
         def find_time(index: int) -> _Time:
-            if index >= words.size:
-                return _Time(share=Fraction(self._time or 1), numbers=[] if index == end else [number(index)])
-            turn, item = divmod(index, self._near)
+            if index < far or index == len(words):
+                return _Time(share=Fraction(self._time or 1), numbers=[number(index)] if index < far else [])
+            turn, item = divmod(index - far, self._near)
             votes = int(self._profile.values[self._levels[item]]) - self._pivot_count
             return _Time(
                 lead=self._peeling.rate * votes,
-                numbers=[number(each * self._near + item) for each in range(turn + 1)],
+                numbers=[number(far + each * self._near + item) for each in range(turn + 1)],
             )
 
         for first, after in _find_runs(unsure):
@@ -173,9 +189,8 @@ class Race:
             )
 
         error = LevelWeights.error(2 * shown.roundings + 3)
-        return Crossings(
-            sizes, weights / weights[0] * time, error=error, omitted=OMITTED * time, all_groups=find_groups
-        )
+        rates = weights * (time / float(weights[0]))
+        return Crossings(sizes, rates, error=error, omitted=OMITTED * time, all_groups=find_groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +205,7 @@ class _Time:
         """Enclose the logarithm of the time at the working precision. It may be no number, where bits are missing."""
         if self.lead is None:
             return sum((each.ball().log() for each in self.numbers), ball(self.share).log())
-        waits = (-(-each.ball()).log1p() for each in self.numbers)
+        waits = (-each.ball().log() for each in self.numbers)
         return sum(waits, arb(0)).log() - ball(self.lead)
 
 
@@ -212,19 +227,25 @@ def _compare(one: _Time, other: _Time) -> int:
             each.extend()
 
 
-def _choose_time(shown: LevelWeights, k: int, rate: float) -> tuple[int, float] | None:
+def _choose_time(shown: LevelWeights, k: int) -> tuple[int, float] | None:
     """Choose the pivot and t: very likely k items arrive, and not many more. Floats are enough. None stands for no t.
 
     Let a level be at its own time 1. Before that time, every item above arrives at least once on average, and the items
-    of the level and below arrive `totals` times on average. Earlier, the latter number falls in proportion.
+    of the level and below arrive `totals` times on average. Earlier, the latter number falls in proportion. Some items
+    do not arrive, and others arrive again. If that makes some items fewer than are wanted, so many more are wanted.
     """
-    totals, profile = np.array(shown.totals), shown.profile
-    before = profile.ends[: len(totals)] - profile.sizes[: len(totals)]
+    profile, wanted = shown.profile, k + 3 * math.isqrt(k) + 8
+    weights = shown.compare(int(profile.ends.searchsorted(min(wanted, profile.d))))
+    sizes, stop = profile.sizes[: len(weights)], shown.lowest_top + 1
+    masses = sizes * weights
+    totals = (np.cumsum(masses[:stop][::-1])[::-1] + masses[stop:].sum()) / weights[:stop]
+    before = profile.ends[:stop] - sizes[:stop]
     expected = before + totals
-    wanted = k + 3 * math.isqrt(k) + 8
     pivot, time = _find_time(expected, before, wanted)
-    missing = 0 if time is None else math.ceil(_estimate_missing(shown, pivot, time, rate))
-    pivot, time = _find_time(expected, before, wanted + missing)
+    if time is not None:
+        late = np.exp(weights * (-time / weights[pivot]))
+        arriving = float((sizes * (1 - late)).sum())
+        pivot, time = _find_time(expected, before, wanted + max(0, math.ceil(wanted - arriving)))
     if time is not None:
         return pivot, time
     return None if int(profile.ends[pivot]) == profile.d else (pivot, 1.0)
@@ -236,28 +257,7 @@ def _find_time(expected: FloatArray, before: IntArray, wanted: int) -> tuple[int
     if pivot == len(expected):
         return pivot - 1, None
     first = int(before[pivot])
-    return pivot, min(1.0, (wanted - first) / float(expected[pivot] - first))
-
-
-def _estimate_missing(shown: LevelWeights, pivot: int, time: float, rate: float) -> float:
-    """Estimate how many fewer items arrive than `_choose_time` counts: some do not arrive, and others arrive again."""
-    profile = shown.profile
-    above = np.exp(np.minimum((profile.values[:pivot] - profile.values[pivot]) * rate, 50.0)) * time
-    far = shown.weigh_within_reach(pivot)
-    below = far / far[0] * time
-    late = (profile.sizes[:pivot] * np.exp(-above)).sum()
-    again = below * below * (0.5 - below / 6)  # about below − (1 − e^(−below))
-    return float(late + (profile.sizes[pivot : pivot + len(below)] * again).sum())
-
-
-def _find_unsure(keys: FloatArray, errors: FloatArray) -> NDArray[np.bool_] | None:
-    """For sorted keys, find the neighbours whose order is not sure, given how far each key may be off, if there are."""
-    if len(keys) < 2 or float((keys[1:] - keys[:-1]).min()) > 2 * float(errors.max()):
-        return None
-    latest = np.maximum.accumulate(keys + errors)
-    earliest = np.minimum.accumulate((keys - errors)[::-1])[::-1]
-    unsure: NDArray[np.bool_] = latest[:-1] >= earliest[1:]
-    return unsure if unsure.any() else None
+    return pivot, min(1.0, max(1, wanted - first) / float(expected[pivot] - first))
 
 
 def _find_runs(unsure: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
