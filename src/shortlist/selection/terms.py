@@ -13,7 +13,7 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_whole
 from shortlist.release.extras import EXTRA_PARAMETERS, Extras
 
-_VALUES = (Mechanism, str, int, float, Fraction, type(None))
+_VALUES = (str, int, float, type(None), Fraction, Mechanism)
 """Types of which values that are equal, and of one type, are read alike. A Decimal may have no hash."""
 
 

@@ -117,7 +117,7 @@ class Auto(Mechanism):
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return dict(_build_candidates(self, self.epsilon - self.choice_epsilon))
+        return dict(_read_numbers(self).candidates)
 
     @property
     def unordered(self) -> bool:
@@ -141,9 +141,30 @@ class Auto(Mechanism):
         return PrivateChoice(levels, self)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Numbers:
+    """What the choice needs besides the data."""
+
+    candidates: Mapping[str, Mechanism]
+    rate: Fraction
+    """ε₁/2Δ, where ε₁ is the epsilon of the choice."""
+    handicaps: list[Fraction | None]
+    """What is added to the score of each candidate that is discounted, in votes."""
+
+
 @lru_cache(maxsize=256)
+def _read_numbers(auto: Auto) -> _Numbers:
+    """Compute the numbers that are public. They are remembered."""
+    candidates = _build_candidates(auto, auto.epsilon - auto.choice_epsilon)
+    return _Numbers(
+        candidates=candidates,
+        rate=auto.choice_epsilon / (2 * auto.neighbours.sensitivity),
+        handicaps=[None if each.round_rate is None else HANDICAP / each.rate for each in candidates.values()],
+    )
+
+
 def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:
-    """Build the candidates with the epsilon that the choice leaves. All numbers are public, and are remembered."""
+    """Build the candidates with the epsilon that the choice leaves."""
     relation = auto.neighbours
     pure = PNFPeel(k=auto.k, epsilon=rest, neighbours=relation)
     found: list[Mechanism] = [MarginJoint(k=auto.k, epsilon=rest, neighbours=relation), _choose_peel(pure, auto.delta)]
@@ -175,14 +196,16 @@ class PrivateChoice(Prepared):
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
         self._auto = auto
-        self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
-        self._candidates = auto.candidates
+        self._numbers = _read_numbers(auto)
+        self._candidates = self._numbers.candidates
         self._prepared: dict[str, Prepared] = {}
 
     def draw(self, bits: Bits) -> Picks:
         """Choose a mechanism, and k items by it."""
         name = self.choose(bits)
-        return replace(self._prepare(name).draw(bits), chosen=name, unordered=self._auto.unordered)
+        picks = self._prepare(name).draw(bits)
+        unordered = self._auto.unordered
+        return Picks(levels=picks.levels, ranks=picks.ranks, counts=picks.counts, chosen=name, unordered=unordered)
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
@@ -237,11 +260,11 @@ class PrivateChoice(Prepared):
     def enclose_chance(self, index: int, effort: int) -> arb:
         """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which a candidate is accepted."""
         scores = [score.enclose(effort) for score in self._scores] if effort else self._rough
-        raised = [self._adjust(score, each) for score, each in zip(scores, self._candidates.values(), strict=True)]
+        raised = [_adjust(score, each) for score, each in zip(scores, self._numbers.handicaps, strict=True)]
         excess = arb(0)
         for place, other in enumerate(raised):
             excess = excess if place == index else excess.max(raised[index] - other)
-        return (-ball(self._rate) * excess).exp()
+        return (-ball(self._numbers.rate) * excess).exp()
 
     @cached_property
     def _scores(self) -> list[Score]:
@@ -254,18 +277,17 @@ class PrivateChoice(Prepared):
     def _rough(self) -> list[arb]:
         return [score.enclose(0) for score in self._scores]
 
-    def _adjust(self, score: arb, candidate: Mechanism) -> arb:
-        """Change a score by public numbers, such that one person still moves it by Δ at most."""
-        if candidate.round_rate is None:
-            return score
-        return score * ball(DISCOUNT) + ball(HANDICAP / candidate.rate)
+
+def _adjust(score: arb, handicap: Fraction | None) -> arb:
+    """Change a score by public numbers, such that one person still moves it by Δ at most."""
+    return score if handicap is None else score * ball(DISCOUNT) + ball(handicap)
 
 
 def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None = None) -> Score:
     """Make the score of a candidate. The weights of a peel that is prepared are not computed again."""
-    if candidate.round_rate is not None:
+    if (rate := candidate.round_rate) is not None:
         peeling = prepared.peeling if isinstance(prepared, PeelDraws) else None
-        return RoundScore(levels, k=candidate.k, rate=candidate.round_rate, peeling=peeling)
+        return RoundScore(levels, k=candidate.k, rate=rate, peeling=peeling)
     if candidate.unordered:
         from shortlist.mechanisms.auto.set_scores import SetScore
         from shortlist.mechanisms.subset.subset import Subset
