@@ -112,12 +112,12 @@ class Auto(Mechanism):
     @property
     def choice_epsilon(self) -> Fraction:
         """The part of epsilon that the choice spends; the chosen mechanism spends the rest."""
-        return self.epsilon * SHARE
+        return _read_numbers(self, SHARE).epsilon
 
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return dict(_read_numbers(self).candidates)
+        return dict(_read_numbers(self, SHARE).candidates)
 
     @property
     def unordered(self) -> bool:
@@ -146,19 +146,23 @@ class _Numbers:
     """What the choice needs besides the data."""
 
     candidates: Mapping[str, Mechanism]
+    epsilon: Fraction
+    """The epsilon of the choice."""
     rate: Fraction
-    """ε₁/2Δ, where ε₁ is the epsilon of the choice."""
+    """The epsilon of the choice, divided by 2Δ."""
     handicaps: list[Fraction | None]
     """What is added to the score of each candidate that is discounted, in votes."""
 
 
 @lru_cache(maxsize=256)
-def _read_numbers(auto: Auto) -> _Numbers:
-    """Compute the numbers that are public. They are remembered."""
-    candidates = _build_candidates(auto, auto.epsilon - auto.choice_epsilon)
+def _read_numbers(auto: Auto, share: Fraction) -> _Numbers:
+    """Compute the numbers that are public, given the share of epsilon for the choice. They are remembered."""
+    epsilon = auto.epsilon * share
+    candidates = _build_candidates(auto, auto.epsilon - epsilon)
     return _Numbers(
         candidates=candidates,
-        rate=auto.choice_epsilon / (2 * auto.neighbours.sensitivity),
+        epsilon=epsilon,
+        rate=epsilon / (2 * auto.neighbours.sensitivity),
         handicaps=[None if each.round_rate is None else HANDICAP / each.rate for each in candidates.values()],
     )
 
@@ -196,7 +200,7 @@ class PrivateChoice(Prepared):
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
         self._auto = auto
-        self._numbers = _read_numbers(auto)
+        self._numbers = _read_numbers(auto, SHARE)
         self._candidates = self._numbers.candidates
         self._prepared: dict[str, Prepared] = {}
 
