@@ -23,6 +23,7 @@ _RARE, _SAMPLE = 1 << 6, 1 << 9
 _FAR, _MOST_FAR = (1 << 8) - 1, 1 << 12
 """How many counts may be this large. Of more, a mechanism may need no low ones."""
 _SEARCHED = 1 << 7
+_COLUMN = np.arange(_LOW, dtype=np.uint8)[:, np.newaxis]
 
 
 class Blocks(Chunks):
@@ -63,7 +64,7 @@ def tally_blocks(counts: IntArray) -> Blocks | None:
     rare = far = highest = 0
     for first in range(0, blocks, _PART):
         part = unsigned[first * _BLOCK : (first + _PART) * _BLOCK]
-        top = int(part.max())
+        top = int(np.maximum.reduce(part))
         highest = max(highest, top)
         there = short[: -(-len(part) // _BLOCK) * _BLOCK]
         there[len(part) :] = 0
@@ -75,7 +76,9 @@ def tally_blocks(counts: IntArray) -> Blocks | None:
                 return None
             large.append(first * _BLOCK + np.flatnonzero(high))
         _compare(there, equal, tallies[: top + 1, first : first + _PART])
-    others, sizes = np.concatenate(large), _add_bytes(tallies[: highest + 1])
+    others = np.concatenate(large)
+    # Row by row, so that little new memory is needed: the system takes long to give it.
+    sizes = np.array([_add_bytes(row) for row in tallies[: highest + 1]])
     # How many items are on the lowest level follows from the others.
     sizes[0] = _BLOCK - np.bincount(others // _BLOCK, minlength=blocks)
     sizes[0, -1] -= -len(counts) % _BLOCK
@@ -88,12 +91,12 @@ def _compare(there: NDArray[np.uint8], equal: NDArray[np.bool_], tallies: NDArra
     for lowest in range(1, len(tallies), _LEVELS):
         tallied = tallies[lowest : lowest + _LEVELS]
         compared = equal[: len(tallied), : len(there)]
-        np.equal(there, np.arange(lowest, lowest + len(tallied), dtype=np.uint8)[:, np.newaxis], out=compared)
+        np.equal(there, _COLUMN[lowest : lowest + len(tallied)], out=compared)
         np.einsum("lbw->lb", compared.view(np.uint64).reshape(*tallied.shape, _BLOCK // 8), out=tallied)
 
 
 def _add_bytes(numbers: NDArray[np.uint64]) -> NDArray[np.uint16]:
-    """Add the eight bytes of each number. The numbers are overwritten, because a copy would take long.
+    """Add the eight bytes of each number. The numbers are overwritten.
 
     >>> _add_bytes(np.array([0xFF0000000000FF01], dtype=np.uint64))
     array([511], dtype=uint16)
