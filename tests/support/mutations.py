@@ -204,6 +204,18 @@ MUTATIONS = (
         "np.flatnonzero(counts > floor)",
         "tests/votes/memory/test_arrays.py::test_shows_the_levels_it_is_asked_for",
     ),
+    Mutation(  # the last block is searched with counts of the block before it
+        "votes/memory/blocks.py",
+        "there[starts < blocks * _BLOCK, : -len(self._counts) % _BLOCK] = False",
+        "there[starts < blocks * _BLOCK, : -len(self._counts) % _BLOCK] &= True",
+        "tests/votes/memory/test_blocks.py::test_a_block_or_a_part_may_end_anywhere",
+    ),
+    Mutation(  # a negative count is taken for a large one
+        "votes/memory/blocks.py",
+        "or top > np.iinfo(counts.dtype).max:",
+        "or top < 0:",
+        "tests/votes/memory/test_blocks.py::test_other_counts_are_left_to_other_views",
+    ),
     Mutation(  # ranks inside a level run backwards
         "votes/memory/views.py",
         "np.searchsorted(values, picks.levels) + picks.ranks",

@@ -13,14 +13,14 @@ import pytest
 
 from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
 from shortlist.profile import EVERY_LEVEL, Profile
-from shortlist.votes.memory import arrays, chunks, views
+from shortlist.votes.memory import arrays, blocks, chunks, views
 from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 
 @pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 6, 100), (1000, 8, 16, 4)])
 @pytest.mark.parametrize("few", [0, 512], ids=["sort", "search"])
-@pytest.mark.parametrize("low", [2, 16])
-def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, few, low, monkeypatch):
+@pytest.mark.parametrize(("low", "rare"), [(2, 64), (16, 64), (4, 1)])
+def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, few, low, rare, monkeypatch):
     """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
     monkeypatch.setattr(arrays, "_SHORT", short)
     monkeypatch.setattr(arrays, "_LONG", 2 * short)
@@ -31,7 +31,13 @@ def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, few, low
     monkeypatch.setattr(chunks, "_SHORT", 2)
     monkeypatch.setattr(chunks, "WIDEST", small)
     monkeypatch.setattr(arrays, "WIDEST", small)
-    monkeypatch.setattr(chunks, "_LOW", low)
+    monkeypatch.setattr(arrays, "_MANY", short)
+    monkeypatch.setattr(blocks, "_BLOCK", 8)
+    monkeypatch.setattr(blocks, "_PART", 2)
+    monkeypatch.setattr(blocks, "_LEVELS", 3)
+    monkeypatch.setattr(blocks, "_LOW", low)
+    monkeypatch.setattr(blocks, "_RARE", rare)
+    monkeypatch.setattr(blocks, "_SEARCHED", 4)
     monkeypatch.setattr(chunks, "_FEW_LEVELS", few)
     rng = np.random.default_rng(0)
     for _ in range(400):

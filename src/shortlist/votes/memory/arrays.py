@@ -13,12 +13,14 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
-from shortlist.votes.memory.chunks import WIDEST, tally_chunks, tally_low
+from shortlist.votes.memory.blocks import tally_blocks
+from shortlist.votes.memory.chunks import WIDEST, tally_chunks
 from shortlist.votes.memory.views import Peaks, View, Window
 
 _EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
 _KINDS = "{counts} must be a mapping, a Series, or a list or array of numbers"
 _SHORT = 1 << 13
+_MANY = 1 << 16
 _LONG = 1 << 17
 _SPARSE = 1 << 6
 """Up to one count in this many is copied, even if the counts have few levels."""
@@ -30,7 +32,7 @@ class ArrayTally:
     A long array shows only the levels it is asked for. One pass takes the largest counts of some thousands of columns
     of the array, and of bands. The k-th largest of the columns is a lower bound for the k-th largest count. So a second
     pass over some of the bands finds all counts that can matter. If these are many, they are tallied chunk by chunk. A
-    long array of low counts is tallied at once. Counts of any integer type are read where they are.
+    long array of low counts is tallied block by block at once. Counts of any integer type are read where they are.
 
     >>> tally = ArrayTally(np.array([3, 9, 3, 0]))
     >>> tally.items(Picks(levels=np.array([9, 3]), ranks=np.array([0, 1])))
@@ -41,7 +43,7 @@ class ArrayTally:
         self._counts = counts
         self._shown: tuple[View, Profile] | None = None
         # Of low counts, nearly every mechanism needs every level.
-        self._low = tally_low(counts) if self.d > _LONG else None
+        self._low = tally_blocks(counts) if self.d > _MANY else None
         if self._low is not None:
             return
         # Seen as unsigned, a negative count is larger than every valid one: one pass tells the largest and the sign.

@@ -18,13 +18,10 @@ from shortlist.votes.memory.views import Window
 WIDEST = 1 << 12
 """How many levels are tallied at most. The tallies of one chunk then take as much memory as a quarter of its items."""
 _CHUNK = 1 << 15
-"""The number of counts in a chunk, which is even and below 2^16."""
+"""The number of counts in a chunk, which is below 2^16."""
 _SHORT = 1 << 12
-_LOW = 1 << 4
 _FEW_LEVELS = 4
 """For more levels than this, sorting a chunk is faster than searching it for each of them."""
-
-UnsignedArray = NDArray[np.unsignedinteger[Any]]
 
 
 class Chunks:
@@ -33,14 +30,13 @@ class Chunks:
     The tallies say in which chunk the item of a given rank lies, so that only that chunk is searched.
     """
 
-    def __init__(self, counts: IntArray, floor: int, tallies: NDArray[np.uint16]) -> None:
-        """Take a row of tallies for each chunk: of each level from the floor upwards, and last of all above them."""
+    def __init__(self, counts: IntArray, floor: int, tallies: NDArray[np.uint16], large: IntArray) -> None:
+        """Take a row of tallies for each chunk, of the levels from the floor upwards, and the indices above them."""
         self.floor = floor
         self._counts = counts
-        self._tallies = tallies[:, :-1]
-        self._cap = floor + tallies.shape[1] - 1
-        large = np.flatnonzero(tallies[:, -1])
-        self._large = Window(counts, self._cap, _find_large(counts, self._cap, large)) if len(large) else None
+        self._tallies = tallies
+        self._cap = floor + tallies.shape[1]
+        self._large = Window(counts, self._cap, large) if len(large) else None
 
     def profile(self) -> Profile:
         """The levels from the floor upwards."""
@@ -115,43 +111,14 @@ def tally_chunks(counts: IntArray, floor: int, largest: int) -> Chunks:
         if floor:
             offsets -= floor
         row[:] = np.bincount(offsets, minlength=width + 1)
-    return Chunks(counts, floor, tallies)
-
-
-def tally_low(counts: IntArray) -> Chunks | None:
-    """Tally counts that are all below 16, two at a time; None if some are not.
-
-    Both ends of the array are tried first, because an array may be sorted.
-    """
-    unsigned: UnsignedArray = counts.view(f"u{counts.itemsize}")
-    if not _are_low(unsigned[-_CHUNK:]):
-        return None
-    tallies = np.zeros((-(-len(counts) // _CHUNK), _LOW + 1), dtype=np.uint16)
-    pairs = np.empty((len(tallies), _LOW, _LOW), dtype=np.uint16)
-    short, keys = np.empty(_CHUNK, dtype=np.uint8), np.empty(_CHUNK // 2, dtype=np.int64)
-    for row, chunk in enumerate(_cut(unsigned)):
-        if not _are_low(chunk):
-            return None
-        np.copyto(short[: len(chunk)], chunk, casting="unsafe")
-        used = keys[: len(chunk) // 2]
-        # Two neighbours make one number of sixteen bits, so half as many numbers are counted.
-        np.copyto(used, short.view(np.uint16)[: len(used)])
-        pairs[row] = np.bincount(used, minlength=_LOW << 8).reshape(_LOW, 1 << 8)[:, :_LOW]
-    tallies[:, :-1] = pairs.sum(axis=1) + pairs.sum(axis=2)
-    if len(counts) % 2:  # the last one has no partner
-        tallies[-1, counts[-1]] += 1
-    return Chunks(counts, 0, tallies)
-
-
-def _are_low(counts: UnsignedArray) -> bool:
-    """Whether all counts are below 16. Seen as unsigned, a negative count is not."""
-    return int(np.bitwise_or.reduce(counts)) < _LOW
+    return Chunks(counts, floor, tallies[:, :-1], _find_large(counts, above, np.flatnonzero(tallies[:, -1])))
 
 
 def _find_large(counts: IntArray, cap: int, chunks: IntArray) -> IntArray:
     """The indices of all counts from a cap upwards, in the chunks that have any."""
-    starts = [int(chunk) * _CHUNK for chunk in chunks]
-    return np.concatenate([start + np.flatnonzero(counts[start : start + _CHUNK] >= cap) for start in starts])
+    starts = (int(chunk) * _CHUNK for chunk in chunks)
+    found = [start + np.flatnonzero(counts[start : start + _CHUNK] >= cap) for start in starts]
+    return np.concatenate(found) if found else chunks
 
 
 def _search_chunk(counts: IntArray, level: int, ranks: IntArray) -> IntArray | int:

@@ -1,4 +1,4 @@
-"""A view of counts in an array: some of them, sorted. `chunks.py` has the other one, which tallies chunk by chunk.
+"""A view of counts in an array: some of them, sorted. The views in `chunks.py` and `blocks.py` tally all of them.
 
 A view knows every level from its floor upwards, and can find an item again by its level and rank; inside a level,
 items are ranked by index. Peaks bound the k-th largest count, and find the counts from a floor upwards.
