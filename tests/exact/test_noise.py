@@ -10,7 +10,7 @@ from laws import p_value
 
 from shortlist import SeededBits
 from shortlist.exact import coins
-from shortlist.exact.coins import draw_geometric, flip_exp_each
+from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip_exp_each
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform
 
@@ -108,6 +108,25 @@ def test_the_bound_of_a_difference_holds(noise):
         assert exact * (1 - 1e-9) <= bound
         if isinstance(noise, DiscreteLaplace) and exact > 1e-12:
             assert bound == pytest.approx(exact, rel=1e-6)
+
+
+def test_rare_geometric_variables_are_never_wrong():
+    """At a rate of 45 or more, only the largest word needs balls, and its bits are kept."""
+
+    class Words:
+        """Three words, of which the second is the largest. The next 64 bits of that number begin with sixteen ones."""
+
+        def __init__(self):
+            self.left = b"\xfe" + b"\xff" * 7 + b"\xff" * 8 + bytes(8) + b"\xff\xff" + bytes(6)
+
+        def draw(self, count):
+            drawn, self.left = self.left[:count], self.left[count:]
+            return drawn
+
+    # −ln(1 − U) is a little above ln 2^80, which is 55.45.
+    for rate, wanted in ((Fraction(45), 1), (Fraction(5545, 100), 1), (Fraction(5546, 100), 0), (Fraction(10**9), 0)):
+        assert draw_geometric_array(rate, 3, Words()).tolist() == [0, wanted, 0]
+        assert draw_geometric(rate, 3, Words()) == [0, wanted, 0]
 
 
 def test_a_table_of_geometric_weights_is_never_wrong():

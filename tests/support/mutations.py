@@ -162,6 +162,12 @@ MUTATIONS = (
         "DiscreteGaussian(moved / (8 * rho))",
         "tests/mechanisms/counts/test_noisy_counts.py::test_gaussian_lists_and_counts_are_within_rho[add-remove]",
     ),
+    Mutation(  # every item with a count at the threshold ties there, whatever its noise
+        "mechanisms/counts/ties.py",
+        "(below if drawn else taken)[position]",
+        "taken[position]",
+        "tests/mechanisms/counts/test_noisy_counts.py::test_ties_at_the_threshold_follow_the_law",
+    ),
     Mutation(  # a changed vote of a person moves one count less
         "mechanisms/counts/of_list.py",
         "return min(self.k, self.votes_per_person * self.neighbours.sensitivity)",

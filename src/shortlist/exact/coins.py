@@ -23,6 +23,7 @@ _LONGEST_TABLE = 1 << 14
 _FEW = 4
 _STEPS = 1 << 30
 _FLOAT_ERROR = 2.0**-50
+_LARGEST_WORD = 2**64 - 1
 _NATS = 45
 """e^(−45) is below 2^−64: a table that long decides almost every draw."""
 
@@ -86,7 +87,10 @@ def draw_geometric(rate: Fraction, count: int, bits: Bits) -> list[int]:
     >>> draw_geometric(Fraction(1, 10), 5, SeededBits(1))
     [3, 4, 0, 18, 1]
     """
-    if count <= _FEW or not 1 / Fraction(_LONGEST_TABLE) < rate / _NATS < 1:
+    if rate >= _NATS:
+        rare: list[int] = _draw_rare(rate, count, bits).tolist()
+        return rare
+    if count <= _FEW or not 1 / Fraction(_LONGEST_TABLE) < rate / _NATS:
         return [_invert(Uniform(bits), rate) for _ in range(count)]
     words = draw_words(count, bits)
     drawn: list[int] = _tabulate(rate).locate_each(words).tolist()
@@ -98,8 +102,8 @@ def draw_geometric_array(rate: Fraction, count: int, bits: Bits) -> IntArray:
 
     For any M, G = M A + B with independent A and B, where P(A ≥ a) = e^(−rate M a), and B has the law of G on [0, M).
     """
-    if not rate < _NATS:
-        return np.array(draw_geometric(rate, count, bits), dtype=np.int64)
+    if rate >= _NATS:
+        return _draw_rare(rate, count, bits)
     words = draw_words(count, bits)
     if rate * _LONGEST_TABLE > _NATS:
         drawn = _tabulate(rate).locate_each(words)
@@ -112,6 +116,15 @@ def draw_geometric_array(rate: Fraction, count: int, bits: Bits) -> IntArray:
         cells = [_Powers(rate=rate, start=0, end=_LONGEST_TABLE)]
         low[i] = quantile(Uniform(bits, int(words[i])), cells).start
     return low + _LONGEST_TABLE * draw_geometric_array(rate * _LONGEST_TABLE, count, bits)
+
+
+def _draw_rare(rate: Fraction, count: int, bits: Bits) -> IntArray:
+    """Draw G for a rate of 45 or more: it is 0 if U < 1 − 2^-64, which is below 1 − e^(−45)."""
+    words = draw_words(count, bits)
+    drawn = np.zeros(count, dtype=np.int64)
+    for i in np.flatnonzero(words == _LARGEST_WORD).tolist():
+        drawn[i] = _invert(Uniform(bits, int(words[i])), rate)
+    return drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance, o
 from shortlist import NoisyCounts, SeededBits, top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
-from shortlist.mechanisms.counts import many
+from shortlist.mechanisms.counts import largest, many
+from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.counts.many import NoisyDraws
 from shortlist.privacy.zcdp import find_rho, find_rho_of_pure
 from shortlist.profile import Profile
@@ -170,6 +171,41 @@ def test_far_items_follow_the_law(noise, histogram, k, spare, monkeypatch):
         p_values = sampled_p_values(sampler, histogram, k, laws, 2_000, at_once=at_once)
         assert p_values[0] > ALARM
         assert max(p_values[1:]) < ALARM
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(Fraction(2)), DiscreteGaussian(Fraction(3, 4))], ids=str)
+@pytest.mark.parametrize(
+    ("histogram", "k", "height"), [((5, 3, 3, 3, 2), 2, 0), ((4, 4, 3, 3, 3), 1, -1), ((3, 3, 3), 2, 0)]
+)
+def test_ties_at_the_threshold_follow_the_law(noise, histogram, k, height, monkeypatch):
+    """Where most items at the threshold get no noise, lists with counts have their law, and no other.
+
+    The noise is so wide that noisy counts below the threshold are often needed, too.
+    """
+    monkeypatch.setattr(largest, "_MANY_TIES", 0)
+    monkeypatch.setattr(LargestNoisyCounts, "_find_threshold", lambda *others: height)
+    sampler = NoisyDraws(Profile.of(np.array(histogram)), k=k, noise=noise, spare=0)
+    assert len(sampler._ties) == 3
+    laws = [law_of(widened(noise, stretch)) for stretch in (Fraction(1), Fraction(7, 10), Fraction(13, 10))]
+    p_values = sampled_p_values(sampler, histogram, k, laws, 2_000)
+    assert p_values[0] > ALARM
+    assert max(p_values[1:]) < ALARM
+
+
+@pytest.mark.parametrize("epsilon", ["100", "1000", "1000000"])
+def test_few_of_very_many_ties_get_noise(epsilon):
+    """Of a million equal counts, some hundreds get noise where noise is nearly always 0. All are equally likely."""
+    counts = np.append(np.full(10**6, 7), [9, 5])
+    for parameters in ({}, {"delta": "1e-6"}):
+        mechanism = NoisyCounts(k=20, epsilon=epsilon, votes_per_person=1, **parameters)
+        prepared, bits = mechanism.prepare(Profile.of(counts)), CountedBits(SeededBits(3))
+        assert len(prepared._ties) == 10**6
+        draws = [prepared.draw(bits) for _ in range(20)]
+        assert bits.drawn < 20 * 10**4
+        for picks in draws:
+            assert picks.levels.tolist() == picks.counts.tolist() == [9] + [7] * 19
+        ranks = np.concatenate([picks.ranks[1:] for picks in draws])
+        assert p_value(np.bincount(ranks // 250_000, minlength=4).tolist(), [0.25] * 4) > ALARM
 
 
 def widened(noise, stretch):

@@ -20,6 +20,7 @@ from shortlist.exact.crossings import Crossings, Groups
 from shortlist.exact.noise import Noise
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.mechanisms.counts.calibrated import clip_counts
+from shortlist.mechanisms.counts.ties import fill_with_ties
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
@@ -31,6 +32,8 @@ _ESTIMATED = 1 << 9
 """How many levels an estimate looks at."""
 _PARTS = 12
 """Into how many parts a search cuts a range of thresholds."""
+_MANY_TIES = 4
+"""If the level at the threshold has this many times as many items as are wanted, most of its items get no noise."""
 _SMALL = 1 << 40
 """Up to these counts and noise, a count with noise certainly fits into 64 bits, and leaves some for an order."""
 _FARTHEST, _WIDEST = 2**61, 5 * 2**60
@@ -55,6 +58,8 @@ class LargestNoisyCounts(Prepared):
         self._profile = levels.above(k, min(EVERY_LEVEL, fallen + self._reach))
         self._fits = max(self._reach, int(self._profile.values[0])) <= _SMALL
         wanted = k + (6 * math.isqrt(k) + 30 if spare is None else spare)
+        self._ties = range(0)
+        """The positions of the items at the threshold, if they are very many."""
         if wanted >= levels.d or max(self._reach, fallen) > _FARTHEST:
             self._profile = self._complete
             self._threshold, self._near, self._crossings = None, len(self._profile.values), None
@@ -63,6 +68,7 @@ class LargestNoisyCounts(Prepared):
             heights = _measure_heights(self._profile, kth)
             height = self._find_threshold(heights, wanted, fallen)
             self._threshold = kth + height
+            self._ties = self._find_ties(self._threshold, _MANY_TIES * wanted, near)
             self._near, self._crossings = self._prepare_far(heights, height, near)
 
     def draw(self, bits: Bits) -> Picks:
@@ -77,18 +83,29 @@ class LargestNoisyCounts(Prepared):
         noisy = (near if self._fits else near.astype(object)) + noise
         reached = np.arange(len(near)) if self._threshold is None else np.flatnonzero(noisy >= self._threshold)
         far_positions, far_noisy = self._draw_far(bits)
-        if len(reached) + len(far_positions) < self._k:
-            far_positions, far_noisy = self._draw_rest(far_positions, far_noisy, bits)
-            reached = np.arange(len(near))
-        positions = np.array([*reached.tolist(), *far_positions])
-        values = [*noisy[reached].tolist(), *far_noisy]
+        known = dict(zip([*reached.tolist(), *far_positions], [*noisy[reached].tolist(), *far_noisy], strict=True))
+        if self._threshold is not None:
+            known = self._complete_list(known, noisy, bits)
+        positions, values = list(known), list(known.values())
         # The order is uniform first. Sorting keeps it among equal noisy counts.
         order = draw_distinct_below(np.full(len(values), len(values)), bits).tolist()
         chosen = sorted(order, key=values.__getitem__, reverse=True)[: self._k]
-        positions = positions[chosen]
-        profile = self._profile if int(positions.max()) < self._profile.ends[-1] else self._complete
-        picks = profile.picks(positions)
+        picked = np.array([positions[i] for i in chosen])
+        profile = self._profile if int(picked.max()) < self._profile.ends[-1] else self._complete
+        picks = profile.picks(picked)
         return Picks(levels=picks.levels, ranks=picks.ranks, counts=clip_counts([values[i] for i in chosen]))
+
+    def _complete_list(self, known: dict[int, int], near: IntArray, bits: Bits) -> dict[int, int]:
+        """Add items to those that reach the threshold, if these are fewer than k."""
+        threshold = self._threshold
+        assert threshold is not None
+        if self._ties:
+            known = fill_with_ties(known, self._ties, k=self._k, threshold=threshold, noise=self._noise, bits=bits)
+        if sum(value >= threshold for value in known.values()) >= self._k:
+            return known
+        far = {position: value for position, value in known.items() if position >= len(near)}
+        rest = self._draw_rest(list(far), list(far.values()), bits)
+        return dict(enumerate(near.tolist())) | dict(zip(*rest, strict=True))
 
     @cached_property
     def near_counts(self) -> IntArray:
@@ -106,7 +123,7 @@ class LargestNoisyCounts(Prepared):
         levels = self._near + groups
         profile = self._profile if int(levels.max()) < len(self._profile.values) else self._complete
         counts = profile.values[levels].tolist()
-        noises = self._noise.draw_from([self._threshold - count for count in counts], bits)
+        noises = self._noise.draw_from([max(1, self._threshold - count) for count in counts], bits)
         places = (profile.ends[levels] - profile.sizes[levels] + indices).tolist()
         drawn = [
             (position, count + noise)
@@ -155,15 +172,27 @@ class LargestNoisyCounts(Prepared):
             low, high = low + enough * step, min(low + (enough + 1) * step, high)
         return low
 
+    def _find_ties(self, threshold: int, most: int, near: float) -> range:
+        """Find the items at the threshold, if they are more than `most` and their noise is rarely above 0."""
+        values, sizes, ends = self._profile.values, self._profile.sizes, self._profile.ends
+        level = int(np.searchsorted(-values, -threshold))
+        if not self._fits or level == len(values) or values[level] != threshold or sizes[level] <= most:
+            return range(0)
+        above = self._noise.tails(np.ones(1, dtype=np.int64))
+        if float(above.align(0)[0]) * (1 + above.error) > near:
+            return range(0)
+        return range(int(ends[level] - sizes[level]), int(ends[level]))
+
     def _prepare_far(self, heights: Profile, threshold: int, least: float) -> tuple[int, Crossings]:
         """Count the near levels, and prepare the draws on all others.
 
-        A level is near if it is not below the threshold, or if its items reach it with a probability above `least`.
+        A level is near if it is not below the threshold, or if its items reach it with a probability above `least`. If
+        very many items are at the threshold, they are far, and those above it are drawn.
         """
         falling = -heights.values
-        above = int(falling.searchsorted(-threshold, side="right"))
+        above = int(falling.searchsorted(-threshold, side="left" if self._ties else "right"))
         last = max(above, int(falling.searchsorted(min(self._reach, _FARTHEST) - threshold, side="right")))
-        chances = self._noise.tails(threshold - heights.values[above:last])
+        chances = self._noise.tails(np.maximum(threshold - heights.values[above:last], 1))
         close = int(np.count_nonzero(chances.align(0) * (1 + chances.error) > least))
         # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
         omitted = 2.0 ** (1 - _OUT_OF_REACH_BITS)
@@ -178,7 +207,7 @@ class LargestNoisyCounts(Prepared):
         values = profile.values[self._near :]
         return Groups(
             sizes=profile.sizes[self._near :],
-            hazard=lambda index: -(-self._noise.enclose_tail(threshold - int(values[index]))).log1p(),
+            hazard=lambda index: -(-self._noise.enclose_tail(max(1, threshold - int(values[index])))).log1p(),
         )
 
 

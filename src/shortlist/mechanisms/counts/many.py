@@ -31,7 +31,7 @@ class NoisyDraws(LargestNoisyCounts):
 
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose the k items n times, with their noisy counts."""
-        if not self._fits:
+        if self._ties or not self._fits:
             return Prepared.draw_many(self, n, bits)
         near = self._wide.near_counts
         rows = max(1, _CELLS // (len(near) + self._k))
