@@ -145,9 +145,9 @@ MUTATIONS = (
         "tests/privacy/test_privacy.py::test_mixed_composition_holds_for_randomised_response",
     ),
     Mutation(  # the choice of auto spends twice its part
-        "mechanisms/auto/auto.py",
-        "self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)",
-        "self._rate = auto.choice_epsilon / auto.neighbours.sensitivity",
+        "mechanisms/auto/candidates.py",
+        "rate=epsilon / (2 * auto.neighbours.sensitivity)",
+        "rate=epsilon / auto.neighbours.sensitivity",
         "tests/mechanisms/auto/test_auto.py::TestAutoThatSpendsHalfOnTheChoice::test_no_neighbour_is_told_apart[add-remove]",
     ),
     Mutation(  # half the noise on each count

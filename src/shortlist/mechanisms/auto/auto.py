@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,28 +17,20 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import is_below
 from shortlist.exact.shuffles import draw_distinct_below, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms.auto.candidates import read_numbers
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score
 from shortlist.mechanisms.joint.margin_joint import BonusMixture, MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel.many import PeelDraws
-from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, ManyPicks, Picks
 
-if TYPE_CHECKING:  # most choices are between the two above, so the other candidates are imported where they are used
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-
 SHARE = Fraction(1, 20)
 """The share of epsilon that the choice spends."""
-HANDICAP = Fraction(1)
-"""A number that is added to the score of a peel, in units of 2Δ/ε votes. Near-ties go to the other mechanisms."""
 DISCOUNT = Fraction(1, 2)
 """A factor for the score of a peel. A peel is wrong by little at some places, the others at all places."""
-_GAIN = Fraction(11, 10)
-"""`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
-
 _PEELS = ("pnf-peel", "cdp-peel")
 _PRECISION = 128
 _FLOAT_ERROR = 2.0**-50
@@ -112,12 +104,12 @@ class Auto(Mechanism):
     @property
     def choice_epsilon(self) -> Fraction:
         """The part of epsilon that the choice spends; the chosen mechanism spends the rest."""
-        return _read_numbers(self, SHARE).epsilon
+        return read_numbers(self, SHARE).epsilon
 
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return dict(_read_numbers(self, SHARE).candidates)
+        return dict(read_numbers(self, SHARE).candidates)
 
     @property
     def unordered(self) -> bool:
@@ -141,66 +133,13 @@ class Auto(Mechanism):
         return PrivateChoice(levels, self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Numbers:
-    """What the choice needs besides the data."""
-
-    candidates: Mapping[str, Mechanism]
-    epsilon: Fraction
-    """The epsilon of the choice."""
-    rate: Fraction
-    """The epsilon of the choice, divided by 2Δ."""
-    handicaps: list[Fraction | None]
-    """What is added to the score of each candidate that is discounted, in votes."""
-
-
-@lru_cache(maxsize=256)
-def _read_numbers(auto: Auto, share: Fraction) -> _Numbers:
-    """Compute the numbers that are public, given the share of epsilon for the choice. They are remembered."""
-    epsilon = auto.epsilon * share
-    candidates = _build_candidates(auto, auto.epsilon - epsilon)
-    return _Numbers(
-        candidates=candidates,
-        epsilon=epsilon,
-        rate=epsilon / (2 * auto.neighbours.sensitivity),
-        handicaps=[None if each.round_rate is None else HANDICAP / each.rate for each in candidates.values()],
-    )
-
-
-def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:
-    """Build the candidates with the epsilon that the choice leaves."""
-    relation = auto.neighbours
-    pure = PNFPeel(k=auto.k, epsilon=rest, neighbours=relation)
-    found: list[Mechanism] = [MarginJoint(k=auto.k, epsilon=rest, neighbours=relation), _choose_peel(pure, auto.delta)]
-    if not auto.ordered:
-        from shortlist.mechanisms.subset.subset import Subset
-
-        found.append(Subset(k=auto.k, epsilon=rest, neighbours=relation, at_least=auto.at_least))
-    if auto.votes_per_person is not None:
-        from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
-
-        cap = auto.votes_per_person
-        found.append(NoisyCounts(k=auto.k, epsilon=rest, votes_per_person=cap, delta=auto.delta, neighbours=relation))
-    return {each.name: each for each in found}
-
-
-def _choose_peel(pure: PNFPeel, delta: Fraction | None) -> PNFPeel | CDPPeel:
-    """Choose the peel with the larger rate. This depends on public numbers only."""
-    if delta is None:
-        return pure
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-
-    spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=delta, neighbours=pure.neighbours)
-    return spread if spread.round_rate > _GAIN * pure.round_rate else pure
-
-
 class PrivateChoice(Prepared):
     """Auto's law on given levels: choose a candidate by its score, then draw from it."""
 
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
         self._auto = auto
-        self._numbers = _read_numbers(auto, SHARE)
+        self._numbers = read_numbers(auto, SHARE)
         self._candidates = self._numbers.candidates
         self._prepared: dict[str, Prepared] = {}
 

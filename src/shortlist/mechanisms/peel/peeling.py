@@ -47,7 +47,7 @@ class LevelWeights:
         self.lowest_top = int(profile.ends.searchsorted(min(k + spare, profile.d)))
         """The lowest level that can be the best one left, or that of the last item to spare."""
         lowest = max(0, int(profile.values[self.lowest_top]) - depth)
-        values = profile.values[: np.searchsorted(-profile.values, -lowest, side="right")]
+        values = profile.values[: len(profile.values) - int(profile.values[::-1].searchsorted(lowest))]
         # A wider gap is shortened to this. Levels beyond it stay out of reach, and no other weight changes.
         gaps = np.minimum(values[:-1] - values[1:], min(depth + 1, EVERY_LEVEL))
         self.offsets = np.zeros(len(values), dtype=np.int64)
