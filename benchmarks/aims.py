@@ -8,11 +8,12 @@ from __future__ import annotations
 MISSED = "missed"
 
 
-def state_aim(what: str, measured: float, limit: float, unit: str = "×") -> str:
-    """State what was measured beside its limit.
+def state_aim(what: str, measured: float, limit: float, unit: str = "×", *, least: bool = False) -> str:
+    """State what was measured beside its limit: the largest number that is wanted, or the `least`.
 
     >>> state_aim("`joint` beside `max()`", 4.31, 4)
     '- `joint` beside `max()`: 4.31 × (aim 4: missed)'
     """
-    verdict = "reached" if measured <= limit else MISSED
-    return f"- {what}: {measured:.3g} {unit} (aim {limit:g}: {verdict})"
+    shown = f"{measured:.3g}"
+    reached = float(shown) >= limit if least else float(shown) <= limit
+    return f"- {what}: {' '.join([shown, *unit.split()])} (aim {limit:g}: {'reached' if reached else MISSED})"

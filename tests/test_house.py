@@ -147,8 +147,14 @@ def load_for_a_list(call):
 
 
 UNNEEDED = {
-    *("release.release", "release.record", "ledger.ledger", "ledger.account", "votes.tallies", "votes.engines"),
-    *("mechanisms.accuracy", "exact.noise"),
+    "exact.noise",
+    "ledger.account",
+    "ledger.ledger",
+    "mechanisms.accuracy",
+    "release.record",
+    "release.release",
+    "votes.engines",
+    "votes.tallies",
 }
 
 

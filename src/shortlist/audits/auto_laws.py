@@ -11,7 +11,7 @@ from flint import arb
 from shortlist.audits.laws import Histogram, flip_round, losses, set_losses
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.mechanisms import Auto, CDPPeel, Mechanism, NoisyCounts, PNFPeel, Subset
-from shortlist.mechanisms.auto import auto, candidates
+from shortlist.mechanisms.auto import candidates
 
 
 def choice_law(mechanism: Auto, histogram: Histogram) -> list[arb]:
@@ -25,8 +25,9 @@ def acceptance_chances(mechanism: Auto, histogram: Histogram) -> list[arb]:
     raised = []
     for each in mechanism.candidates.values():
         score = stated_score(each, histogram)
+        # By type, and not by `round_rate`: the audit states independently which scores are changed.
         if isinstance(each, PNFPeel | CDPPeel | NoisyCounts):
-            score = score * ball(auto.DISCOUNT) + ball(candidates.HANDICAP / each.rate)
+            score = score * ball(candidates.DISCOUNT) + ball(candidates.HANDICAP / each.rate)
         raised.append(score)
     least = reduce(lambda one, other: other if other < one else one, raised)
     return [(-ball(rate) * (score - least)).exp() for score in raised]

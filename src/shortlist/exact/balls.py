@@ -62,13 +62,18 @@ class Splittable(Protocol):
 AnySplittable = TypeVar("AnySplittable", bound=Splittable)
 
 
-def split_wide(wholes: Sequence[AnySplittable], balls: Sequence[arb], tolerance: arb) -> list[AnySplittable]:
-    """Split everything whose ball has a radius of at least `tolerance`, if it can be split. The order stays."""
+def split_wide(wholes: Sequence[AnySplittable], balls: Sequence[arb], tolerance: arb) -> Sequence[AnySplittable]:
+    """Split everything whose ball has a radius of at least `tolerance`, if it can be split. The order stays.
+
+    If nothing was split, the result is `wholes` itself. The length does not say so: a part may stand for a whole.
+    """
     finer: list[AnySplittable] = []
+    changed = False
     for whole, enclosed in zip(wholes, balls, strict=True):
         parts = None if enclosed.rad() < tolerance else whole.split()
+        changed |= parts is not None
         finer.extend([whole] if parts is None else parts)
-    return finer
+    return finer if changed else wholes
 
 
 def round_to_float(enclose: Callable[[], arb]) -> tuple[float, int]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import split_wide, use_precision
+from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import Uniform
 
 
@@ -33,6 +34,8 @@ class Cell(Protocol):
 
 _MANY = 1 << 14
 _BITS_PER_EFFORT = 24
+_FLOAT_ERROR = 2.0**-50
+"""Larger than the errors of a number and of a chance together, after both are rounded to floats."""
 
 AnyCell = TypeVar("AnyCell", bound=Cell)
 
@@ -137,12 +140,16 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
 
 
-def is_below(number: Uniform, enclose: Callable[[int], arb]) -> bool:
+def is_below(number: Uniform, enclose: Callable[[int], arb], *, least: float = 0.0, most: float = 1.0) -> bool:
     """Decide with certainty whether a number is below a chance, which is enclosed more narrowly with more effort.
+
+    The chance rounds to a float from `least` to `most`. Floats decide if the number is not between them.
 
     Rounds  More effort and more bits shrink the chance and the number to points, which are equal with probability zero.
     """
-    effort = 0
+    near, effort = number.approximate(), 0
+    if near < least - _FLOAT_ERROR or near > most + _FLOAT_ERROR:
+        return near < least
     while True:
         with use_precision(number.known + 64):
             chance, shown = enclose(effort), number.ball()
@@ -152,6 +159,22 @@ def is_below(number: Uniform, enclose: Callable[[int], arb]) -> bool:
                 return False
         effort += 1
         number.extend()
+
+
+def are_below(
+    words: NDArray[np.uint64],
+    enclose: Callable[[int, int], arb],
+    bits: Bits,
+    *,
+    least: FloatArray | float,
+    most: FloatArray | float,
+) -> NDArray[np.bool_]:
+    """Decide what `is_below` decides for many numbers, each given by its leading 64 bits and with its own chance."""
+    numbers = words * 2.0**-64
+    below: NDArray[np.bool_] = numbers < least - _FLOAT_ERROR
+    for i in np.flatnonzero(~below & (numbers <= most + _FLOAT_ERROR)).tolist():
+        below[i] = is_below(Uniform(bits, int(words[i])), lambda effort, i=i: enclose(i, effort))  # type: ignore[misc]
+    return below
 
 
 def enclose_sum(cells: Sequence[AnyCell], effort: int) -> arb:
@@ -165,7 +188,7 @@ def enclose_sum(cells: Sequence[AnyCell], effort: int) -> arb:
         if total.rad() < total.lower() * arb(2) ** (-_BITS_PER_EFFORT * effort):
             return total
         finer = split_wide(cells, weights, total.rad() / (2 * len(cells)))
-        if len(finer) == len(cells):
+        if finer is cells:
             return total
         cells = finer
 
@@ -179,7 +202,7 @@ def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell]
         weights = [cell.weight() for cell in cells]
         tolerance = sum(weights, arb(0)).lower() * arb(2) ** -precision
         finer = split_wide(cells, weights, tolerance)
-        if len(finer) == len(cells):
+        if finer is cells:
             return cells, weights
         cells = finer
 

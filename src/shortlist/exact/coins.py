@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import Table, quantile
+from shortlist.exact.choice import Table, are_below, is_below, quantile
 from shortlist.exact.scaled import powers
 from shortlist.exact.uniform import Uniform, draw_words
 
 _LONGEST_TABLE = 1 << 14
 _FEW = 4
 _STEPS = 1 << 30
-_FLOAT_ERROR = 2.0**-50
 _LARGEST_WORD = 2**64 - 1
 _NATS = 45
 """e^(−45) is below 2^−64: a table that long decides almost every draw."""
@@ -35,8 +34,7 @@ def flip(enclose: Callable[[], arb], bits: Bits, *, least: float = 0.0) -> bool:
     >>> flip(lambda: arb(1) / 3, SeededBits(1))
     False
     """
-    number = Uniform(bits)
-    return number.approximate() < least - _FLOAT_ERROR or _is_below(number, enclose)
+    return is_below(Uniform(bits), lambda _: enclose(), least=least)
 
 
 def flip_exp_each(numerators: list[int], denominator: int, bits: Bits) -> list[bool]:
@@ -71,13 +69,8 @@ def _flip_each(steps: IntArray, exact: Callable[[int], Fraction], bits: Bits) ->
     order = np.argsort(steps)
     upper = np.empty(len(steps))
     upper[order] = powers(Fraction(1, _STEPS), steps[order]).align(0)
-    numbers = words * 2.0**-64
-    heads = numbers < upper * (1 - 2 / _STEPS) * (steps < last) - _FLOAT_ERROR
-    doubtful = np.flatnonzero(~heads & (numbers < upper * (1 + 2 / _STEPS) + _FLOAT_ERROR))
-    for i in doubtful.tolist():
-        x = exact(i)
-        heads[i] = _is_below(Uniform(bits, int(words[i])), lambda x=x: enclose_exp_minus(x))  # type: ignore[misc]
-    return heads
+    least, most = upper * (1 - 2 / _STEPS) * (steps < last), upper * (1 + 2 / _STEPS)
+    return are_below(words, lambda i, _: enclose_exp_minus(exact(i)), bits, least=least, most=most)
 
 
 def draw_geometric(rate: Fraction, count: int, bits: Bits) -> list[int]:
@@ -90,7 +83,7 @@ def draw_geometric(rate: Fraction, count: int, bits: Bits) -> list[int]:
     if rate >= _NATS:
         rare: list[int] = _draw_rare(rate, count, bits).tolist()
         return rare
-    if count <= _FEW or not 1 / Fraction(_LONGEST_TABLE) < rate / _NATS:
+    if count <= _FEW or rate * _LONGEST_TABLE <= _NATS:
         return [_invert(Uniform(bits), rate) for _ in range(count)]
     words = draw_words(count, bits)
     drawn: list[int] = _tabulate(rate).locate_each(words).tolist()
@@ -143,21 +136,6 @@ class _Powers:
             return None
         middle = (self.start + self.end) // 2
         return replace(self, end=middle), replace(self, start=middle)
-
-
-def _is_below(number: Uniform, enclose: Callable[[], arb]) -> bool:
-    """Decide with certainty whether a number is below the one that a function encloses.
-
-    Rounds  The n-th draw of 64 bits is undecided with probability O(2^(−64 n)), as the numbers must be that close.
-    """
-    while True:
-        with use_precision(number.known + 64):
-            position, bound = number.ball(), enclose()
-            if position < bound:
-                return True
-            if position >= bound:
-                return False
-        number.extend()
 
 
 def _invert(number: Uniform, rate: Fraction) -> int:

@@ -41,7 +41,7 @@ def compute_hazards(chances: FloatArray) -> FloatArray:
     return series
 
 
-def _sum_series(chances: FloatArray) -> FloatArray:
+def _compute_hazards_by_series(chances: FloatArray) -> FloatArray:
     """Compute −ln(1 − p) for 0 ≤ p ≤ 1/2, off by at most 47 roundings of itself.
 
     −ln(1 − p) = 2 artanh(z) = 2 Σ z^(2i+1) / (2i + 1) with z = p / (2 − p) ≤ 1/3. All terms are positive. Those from
@@ -54,7 +54,7 @@ def _sum_series(chances: FloatArray) -> FloatArray:
     return 2 * z * series
 
 
-_HAZARDS = _sum_series(np.arange(0.0, 0.5 + _STEP, _STEP))
+_HAZARDS = _compute_hazards_by_series(np.arange(0.0, 0.5 + _STEP, _STEP))
 """−ln(1 − a) for each multiple a of 2^-10 up to 1/2."""
 
 

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import is_
 from typing import Protocol, Self, TypeVar
 
 from flint import arb
@@ -107,8 +106,7 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
             if total.is_finite():  # otherwise x* is not yet known to be below 1, and only more bits help
                 # Split the crowds that add most to the radius of the sum: more than half of the average.
                 finer = split_wide(crowds, terms, total.rad() / (2 * len(crowds)))
-        # A crowd may be replaced by one smaller crowd, so their number says nothing.
-        if all(map(is_, finer, crowds)):
+        if finer is crowds:
             height.extend()
             coin.extend()
         crowds = finer

@@ -137,7 +137,10 @@ class Mechanism(ABC):
 
     @property
     def round_rate(self) -> Fraction | None:
-        """The factor of a count in the exponent, if each place is chosen in a round of its own. Otherwise None."""
+        """The rate at which the weight of an item falls with its count, at one place of the list.
+
+        It is None if the whole list is weighed at once.
+        """
         return None
 
     def resolve(self, chosen: str | None) -> Mechanism:

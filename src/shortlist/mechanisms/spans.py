@@ -91,6 +91,7 @@ def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray, *, single: boo
     """Compute q^start − q^end for spans one after the other, at least one. `single` says that each has one loss."""
     if single:
         (first, exponent), (length, shift) = power(rate, int(starts[0])), _compute_length(rate, 1)
+        # Each of the two numbers has two roundings, and their product one more.
         return first_powers(rate, len(starts)).scale(first * length, exponent + shift, roundings=5)
     return powers(rate, starts) * compute_lengths(rate, ends - starts)
 
@@ -115,9 +116,9 @@ def _compute_length(rate: Fraction, width: int) -> tuple[float, int]:
 def _compute_many_lengths(rate: Fraction, widths: IntArray) -> Scaled:
     """Compute 1 − q^width for rising widths, digit by digit: 1 − q^(a+b) = (1 − q^a) + q^a (1 − q^b).
 
-    Proof   No term is negative, so nothing cancels. The sum of the lower digits has r roundings, and q^a has 30. Their
-            product has r + 31, and its sum with 1 − q^a, which has 50, has r + 32 if r ≥ 20. One more allows for a
-            product below the range of floats: 1 − q^b is above 2^-501 or 0, so then q^a is below 2^-500, and the
+    Proof   No term is negative, so nothing cancels. The sum of the lower digits has r roundings, and q^a at most 30.
+            Their product has r + 31. Its sum with 1 − q^a, which has at most 40, has r + 32 if r ≥ 20. One more allows
+            for a product below the range of floats: 1 − q^b is above 2^-501 or 0, so then q^a is below 2^-500, and the
             product is less than half a rounding of 1 − q^a.
     """
     lengths, roundings, most = np.zeros(len(widths)), 20, int(widths[-1]).bit_length()
@@ -131,7 +132,10 @@ def _compute_many_lengths(rate: Fraction, widths: IntArray) -> Scaled:
 
 @lru_cache(maxsize=64)
 def _tabulate_lengths(rate: Fraction, shift: int, bits: int) -> tuple[FloatArray, FloatArray]:
-    """Tabulate 1 − q^w and q^w for w = 2^shift · n, n below 2^bits, by doubling: 5 roundings and 3 for each bit."""
+    """Tabulate 1 − q^w and q^w for w = 2^shift · n, n below 2^bits, by doubling.
+
+    For each bit, a power takes 3 roundings at most, and a length 4.
+    """
     parts, decays = np.zeros(1), np.ones(1)
     for bit in range(shift, shift + bits):
         # An exponent that is cut off is below the range of floats anyway.

@@ -24,7 +24,7 @@ def compute_exact_chance(mechanism: Mechanism, prepared: Prepared) -> float | No
     """Compute the probability of the exact list from the law; None where it has no closed form.
 
     Joint, FastJoint          the number of lists with loss 0, over Σ e^(−rate · loss) over all lists.
-    Margin-Joint              the probability of the bonus, or else that of Joint.
+    Margin-Joint              p + (1 − p) times that of Joint, with p the probability of the bonus.
     Subset                    the number of sets with the true counts, over the like sum over all sets.
     CDP-Peel                  the product over rounds of the share of the best items in the weight of all that are left.
     """

@@ -90,11 +90,10 @@ def top_k(
     ['apple', 'pear']
     """
     refuse_uncharged("top_k")
-    for name in sorted(parameters.keys() & (EXTRA_PARAMETERS | {"people", "unit"})):
-        if parameters[name] is None:
-            continue
+    wanted = [name for name in sorted(EXTRA_PARAMETERS | {"people", "unit"}) if parameters.get(name) is not None]
+    if wanted:
         raise ParameterError(
-            f"{{{name}}} must go with a whole release",
+            f"{{{wanted[0]}}} must go with a whole release",
             "top_k returns the items alone",
             hint="use prepare(...).release()",
         )

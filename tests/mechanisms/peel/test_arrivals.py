@@ -24,7 +24,7 @@ def test_first_arrivals_alone_are_in_the_order_of_time():
     """Without a question, each number comes once."""
     assert collect(()) == [2, 0, 3, 1]
     arrivals = Arrivals(ORDER, LEVELS, POSITIONS, near=2, turns=3)
-    assert arrivals.first_positions.tolist() == [0, 50, 1, 60]
+    assert arrivals.listed_positions.tolist() == [0, 50, 1, 60]
 
 
 def test_later_arrivals_come_in_their_places():

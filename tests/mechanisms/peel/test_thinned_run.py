@@ -41,11 +41,17 @@ def test_weights_for_few_levels_give_the_same_lists(counts, reach, monkeypatch):
     assert draw_lists(counts) == answers
 
 
-def test_more_coins_are_drawn_if_many_proposals_are_rejected(monkeypatch):
-    """Without spare numbers V, lists are those of the law: k different items."""
+def test_every_proposal_has_a_number_of_its_own(monkeypatch):
+    """If the spare numbers V are used up, more are drawn, and none is used for two proposals."""
     monkeypatch.setattr(thinned_run, "_SPARE", 1)
-    for positions in draw_lists(HISTOGRAMS["dense"], k=40, epsilon=400):
-        assert len(set(positions)) == 40
+    monkeypatch.setattr(thinned_run, "_MARGIN", 1.0)  # every proposal comes to `_accept`
+    run, batches, coins = thinned_run.ThinnedRun, [], []
+    draw, accept = run._draw_coins, run._accept
+    monkeypatch.setattr(run, "_draw_coins", lambda self, n: batches.append(n) or draw(self, n))
+    monkeypatch.setattr(run, "_accept", lambda self, *rest: coins.append(rest[-1]) or accept(self, *rest))
+    draw_lists(HISTOGRAMS["dense"], k=40, epsilon=40)
+    assert len(batches) > 30
+    assert len(set(coins)) == len(coins)
 
 
 def test_the_first_inequality_decides_most_proposals(monkeypatch):

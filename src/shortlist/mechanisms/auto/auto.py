@@ -14,10 +14,10 @@ from flint import arb
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import is_below
+from shortlist.exact.choice import are_below, is_below
 from shortlist.exact.shuffles import draw_distinct_below, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.auto.candidates import read_numbers
+from shortlist.mechanisms.auto.candidates import adjust_score, find_terms
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score
 from shortlist.mechanisms.joint.margin_joint import BonusMixture, MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
@@ -29,12 +29,8 @@ from shortlist.profile import Levels, ManyPicks, Picks
 
 SHARE = Fraction(1, 20)
 """The share of epsilon that the choice spends."""
-DISCOUNT = Fraction(1, 2)
-"""A factor for the score of a peel. A peel is wrong by little at some places, the others at all places."""
 _PEELS = ("pnf-peel", "cdp-peel")
 _PRECISION = 128
-_FLOAT_ERROR = 2.0**-50
-"""Larger than the errors of a coin and of a chance together, after both are rounded to floats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,12 +100,12 @@ class Auto(Mechanism):
     @property
     def choice_epsilon(self) -> Fraction:
         """The part of epsilon that the choice spends; the chosen mechanism spends the rest."""
-        return read_numbers(self, SHARE).epsilon
+        return find_terms(self, SHARE).epsilon
 
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return dict(read_numbers(self, SHARE).candidates)
+        return dict(find_terms(self, SHARE).candidates)
 
     @property
     def unordered(self) -> bool:
@@ -139,8 +135,8 @@ class PrivateChoice(Prepared):
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
         self._auto = auto
-        self._numbers = read_numbers(auto, SHARE)
-        self._candidates = self._numbers.candidates
+        self._terms = find_terms(auto, SHARE)
+        self._candidates = self._terms.candidates
         self._prepared: dict[str, Prepared] = {}
 
     def draw(self, bits: Bits) -> Picks:
@@ -178,11 +174,15 @@ class PrivateChoice(Prepared):
             below, above = (
                 np.array([float(end) for end in ends]) for ends in zip(*map(_find_ends, chances), strict=True)
             )
-        words = draw_words(n * (len(names) - 1), bits).reshape(n, -1)
-        coins = words * 2.0**-64
-        accepted = coins < below[orders[:, :-1]] - _FLOAT_ERROR
-        for row, place in np.argwhere(~accepted & (coins < above[orders[:, :-1]] + _FLOAT_ERROR)).tolist():
-            accepted[row, place] = self._accept(int(orders[row, place]), Uniform(bits, int(words[row, place])))
+        tried = orders[:, :-1].ravel()
+        words = draw_words(len(tried), bits)
+        accepted = are_below(
+            words,
+            lambda i, effort: self.enclose_chance(int(tried[i]), effort),
+            bits,
+            least=below[tried],
+            most=above[tried],
+        ).reshape(n, -1)
         first = np.where(accepted.any(axis=1), accepted.argmax(axis=1), len(names) - 1) if len(names) > 1 else 0
         return [names[index] for index in orders[np.arange(n), first].tolist()]
 
@@ -203,11 +203,11 @@ class PrivateChoice(Prepared):
     def enclose_chance(self, index: int, effort: int) -> arb:
         """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which a candidate is accepted."""
         scores = [score.enclose(effort) for score in self._scores] if effort else self._rough
-        raised = [_adjust(score, each) for score, each in zip(scores, self._numbers.handicaps, strict=True)]
+        raised = [adjust_score(score, each) for score, each in zip(scores, self._terms.handicaps, strict=True)]
         excess = arb(0)
         for place, other in enumerate(raised):
             excess = excess if place == index else excess.max(raised[index] - other)
-        return (-ball(self._numbers.rate) * excess).exp()
+        return (-ball(self._terms.rate) * excess).exp()
 
     @cached_property
     def _scores(self) -> list[Score]:
@@ -219,11 +219,6 @@ class PrivateChoice(Prepared):
     @cached_property
     def _rough(self) -> list[arb]:
         return [score.enclose(0) for score in self._scores]
-
-
-def _adjust(score: arb, handicap: Fraction | None) -> arb:
-    """Change a score by public numbers, such that one person still moves it by Δ at most."""
-    return score if handicap is None else score * ball(DISCOUNT) + ball(handicap)
 
 
 def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None = None) -> Score:

@@ -1,4 +1,4 @@
-"""The candidates of Auto, and the other numbers of its choice that do not depend on the data."""
+"""The candidates of Auto, and the other terms of its choice that do not depend on the data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flint import arb
+
+from shortlist.exact.balls import ball
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
@@ -17,13 +20,16 @@ if TYPE_CHECKING:  # most choices are between the two above, so the other candid
     from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 
 HANDICAP = Fraction(1)
-"""A number that is added to the score of a peel, in units of 2Δ/ε votes. Near-ties go to the other mechanisms."""
+"""A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
+other mechanisms."""
+DISCOUNT = Fraction(1, 2)
+"""A factor for the same scores. These mechanisms are wrong by little at some places, the others at all places."""
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Numbers:
+class ChoiceTerms:
     """What the choice needs besides the data."""
 
     candidates: Mapping[str, Mechanism]
@@ -31,21 +37,26 @@ class Numbers:
     """The epsilon of the choice."""
     rate: Fraction
     """The epsilon of the choice, divided by 2Δ."""
-    handicaps: list[Fraction | None]
-    """What is added to the score of each candidate that is discounted, in votes."""
+    handicaps: tuple[Fraction | None, ...]
+    """What is added to the score of each candidate, in votes. None stands for a score that stays as it is."""
 
 
 @lru_cache(maxsize=256)
-def read_numbers(auto: Auto, share: Fraction) -> Numbers:
-    """Compute the numbers that are public, given the share of epsilon for the choice. They are remembered."""
+def find_terms(auto: Auto, share: Fraction) -> ChoiceTerms:
+    """Find the terms of the choice, given its share of epsilon. They are public, and are remembered."""
     epsilon = auto.epsilon * share
     candidates = _build_candidates(auto, auto.epsilon - epsilon)
-    return Numbers(
+    return ChoiceTerms(
         candidates=candidates,
         epsilon=epsilon,
         rate=epsilon / (2 * auto.neighbours.sensitivity),
-        handicaps=[None if each.round_rate is None else HANDICAP / each.rate for each in candidates.values()],
+        handicaps=tuple(None if each.round_rate is None else HANDICAP / each.rate for each in candidates.values()),
     )
+
+
+def adjust_score(score: arb, handicap: Fraction | None) -> arb:
+    """Change a score by public numbers, such that one person still moves it by Δ at most."""
+    return score if handicap is None else score * ball(DISCOUNT) + ball(handicap)
 
 
 def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:

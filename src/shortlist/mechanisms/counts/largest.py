@@ -95,17 +95,17 @@ class LargestNoisyCounts(Prepared):
         picks = profile.picks(picked)
         return Picks(levels=picks.levels, ranks=picks.ranks, counts=clip_counts([values[i] for i in chosen]))
 
-    def _complete_list(self, known: dict[int, int], near: IntArray, bits: Bits) -> dict[int, int]:
-        """Add items to those that reach the threshold, if these are fewer than k."""
+    def _complete_list(self, known: dict[int, int], noisy: IntArray, bits: Bits) -> dict[int, int]:
+        """Add items to those that reach the threshold, if these are fewer than k. `noisy` is for the near items."""
         threshold = self._threshold
         assert threshold is not None
         if self._ties:
             known = fill_with_ties(known, self._ties, k=self._k, threshold=threshold, noise=self._noise, bits=bits)
         if sum(value >= threshold for value in known.values()) >= self._k:
             return known
-        far = {position: value for position, value in known.items() if position >= len(near)}
+        far = {position: value for position, value in known.items() if position >= len(noisy)}
         rest = self._draw_rest(list(far), list(far.values()), bits)
-        return dict(enumerate(near.tolist())) | dict(zip(*rest, strict=True))
+        return dict(enumerate(noisy.tolist())) | dict(zip(*rest, strict=True))
 
     @cached_property
     def near_counts(self) -> IntArray:
@@ -123,7 +123,7 @@ class LargestNoisyCounts(Prepared):
         levels = self._near + groups
         profile = self._profile if int(levels.max()) < len(self._profile.values) else self._complete
         counts = profile.values[levels].tolist()
-        noises = self._noise.draw_from([max(1, self._threshold - count) for count in counts], bits)
+        noises = self._noise.draw_from([_find_gap(self._threshold, count) for count in counts], bits)
         places = (profile.ends[levels] - profile.sizes[levels] + indices).tolist()
         drawn = [
             (position, count + noise)
@@ -192,6 +192,7 @@ class LargestNoisyCounts(Prepared):
         falling = -heights.values
         above = int(falling.searchsorted(-threshold, side="left" if self._ties else "right"))
         last = max(above, int(falling.searchsorted(min(self._reach, _FARTHEST) - threshold, side="right")))
+        # Ties at the threshold are far only if they get above it, as in `_find_gap`.
         chances = self._noise.tails(np.maximum(threshold - heights.values[above:last], 1))
         close = int(np.count_nonzero(chances.align(0) * (1 + chances.error) > least))
         # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
@@ -207,8 +208,13 @@ class LargestNoisyCounts(Prepared):
         values = profile.values[self._near :]
         return Groups(
             sizes=profile.sizes[self._near :],
-            hazard=lambda index: -(-self._noise.enclose_tail(max(1, threshold - int(values[index])))).log1p(),
+            hazard=lambda index: -(-self._noise.enclose_tail(_find_gap(threshold, int(values[index])))).log1p(),
         )
+
+
+def _find_gap(threshold: int, count: int) -> int:
+    """Find how much noise a far item needs. Ties at the threshold are far only if they get above it: 1 at least."""
+    return max(1, threshold - count)
 
 
 @lru_cache(maxsize=256)

@@ -20,9 +20,10 @@ def fill_with_ties(
     as their count, and are known only if their noise is above 0. The others get noise when their turn comes. The
     result has fewer than k noisy counts that reach the threshold only if it has those of all ties.
 
-    Claim   The items that are added are a uniform choice among all with this noisy count.
-    Proof   A uniform order of all items that may have it does not depend on noise. Its first items that do have it
-            are such a choice. First occurrences in a sequence of uniform items are in uniform order.
+    Claim   The items that are added are chosen uniformly among all items whose noisy count equals the threshold.
+    Proof   Take all items that may be equal to the threshold in a uniform order, independent of the noise. The first
+            items of this order that are equal to it are a uniform choice. In a sequence of uniform draws, the first
+            occurrences are in uniform order.
     Rounds  All n items are seen after at most n (1 + ln n) draws on average. If noise is 0 with a probability of 1/2 or
             more and n is far above k, about 2k draws are enough.
     """

@@ -47,9 +47,8 @@ class Blocks:
         self._left_out = np.concatenate(left_out)
         sequences.narrow(last)
         lasts, self._numbers, self._least = _divide(sequences, rate, first, last)
-        self._single = self._least is self._numbers
         self._ends = lasts + 1
-        self._starts = lasts if self._single else np.append(first, self._ends[:-1])
+        self._starts = lasts if self._least is None else np.append(first, self._ends[:-1])
 
     def range(self, index: int) -> tuple[int, int | None]:
         """Return the block with an index in the table. The closing block has the end None."""
@@ -76,7 +75,7 @@ class Blocks:
         """Compute the weights of all blocks, each with some number of sequences."""
         parts = []
         if len(self._starts):
-            parts.append(numbers * weigh_spans(self._rate, self._starts, self._ends, single=self._single))
+            parts.append(numbers * weigh_spans(self._rate, self._starts, self._ends, single=self._least is None))
         if self._closing:
             parts.append(self._sequences.compute_number_of_all() * powers(self._rate, np.array(self._closing)))
         return Weights(concatenate(parts), self._left_out)
@@ -84,7 +83,7 @@ class Blocks:
     def total(self) -> arb:
         """Enclose Σ q^L(s) over all sequences."""
         highest = self.weights.total()
-        return highest if self._single else highest.union(self._weigh(self._least).total())
+        return highest if self._least is None else highest.union(self._weigh(self._least).total())
 
     def magnitude(self) -> int:
         """Return an integer m such that the weights of all sequences sum to 2^m or more.
@@ -160,20 +159,20 @@ def _find_core(sequences: Sequences, rate: Fraction, limit: int) -> tuple[int, i
     return first, last, outside
 
 
-def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tuple[IntArray, Scaled, Scaled]:
+def _divide(sequences: Sequences, rate: Fraction, first: int, last: int) -> tuple[IntArray, Scaled, Scaled | None]:
     """Cut [first, last) into blocks: single losses if there are few, otherwise blocks in which N_r grows little.
 
     Return the last loss of each block, N_r of that loss, and a lower bound of N_r in the block: N_r of the first loss
-    of all, or of the last loss before the block.
+    of all, or of the last loss before the block. There are no lower bounds if every block has one loss.
     """
     if first == last:
         nothing = powers(rate, np.empty(0, dtype=np.int64))
-        return np.empty(0, dtype=np.int64), nothing, nothing
+        return np.empty(0, dtype=np.int64), nothing, None
     stride = _choose_stride(sequences.k, rate, last - first)
     if stride == 1:
         lasts = np.arange(first, last)
         numbers = sequences.compute_numbers(lasts)
-        return lasts, numbers, numbers
+        return lasts, numbers, None
     lasts = np.append(np.arange(first + stride - 1, last - 1, stride), last - 1)
     numbers = sequences.compute_numbers(lasts)
     start = sequences.compute_numbers(np.array([first]))

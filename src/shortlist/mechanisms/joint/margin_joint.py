@@ -11,7 +11,7 @@ from flint import arb
 
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import is_below
+from shortlist.exact.choice import are_below, is_below
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.mixture import Mixture
@@ -19,8 +19,6 @@ from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import Levels, ManyPicks, Picks, Profile
 
 _PRECISION = 128
-_FLOAT_ERROR = 2.0**-50
-"""Larger than the errors of a number and of a chance together, after both are rounded to floats."""
 
 
 class MarginJoint(Joint):
@@ -64,10 +62,8 @@ class BonusMixture(Prepared):
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
         if self._leads:
-            number = Uniform(bits)
-            near = number.approximate()
             least, most = self._bounds
-            if near < least or (near <= most and is_below(number, self.enclose_chance)):
+            if is_below(Uniform(bits), self.enclose_chance, least=least, most=most):
                 return self._joint.profile.picks(np.arange(self._k))
         return self._joint.draw(bits)
 
@@ -76,26 +72,23 @@ class BonusMixture(Prepared):
         if not self._leads:
             return self._joint.draw_many(n, bits)
         words = draw_words(n, bits)
-        near, (least, most) = words * 2.0**-64, self._bounds
-        bonus = near < least
-        for i in np.flatnonzero(~bonus & (near <= most)).tolist():
-            bonus[i] = is_below(Uniform(bits, int(words[i])), self.enclose_chance)
-        parts = [self._joint.profile.picks(np.tile(np.arange(self._k), int(bonus.sum())))]
+        least, most = self._bounds
+        bonus = are_below(words, lambda _, effort: self.enclose_chance(effort), bits, least=least, most=most)
+        levels, ranks = np.empty((2, n, self._k), dtype=np.int64)
+        true = self._joint.profile.picks(np.arange(self._k))
+        levels[bonus], ranks[bonus] = true.levels, true.ranks
         if not bonus.all():
-            many = self._joint.draw_many(n - int(bonus.sum()), bits)
-            parts.append(Picks(levels=many.levels, ranks=many.ranks))
-        order = np.argsort(np.argsort(~bonus, kind="stable"))  # the draws with the bonus are first so far
-        joined = ManyPicks.join(parts)
-        levels, ranks = (each.reshape(n, self._k)[order].ravel() for each in (joined.levels, joined.ranks))
-        return ManyPicks(levels=levels, ranks=ranks, lengths=np.full(n, self._k))
+            others = self._joint.draw_many(n - int(bonus.sum()), bits)
+            levels[~bonus], ranks[~bonus] = (each.reshape(-1, self._k) for each in (others.levels, others.ranks))
+        return ManyPicks(levels=levels.ravel(), ranks=ranks.ravel(), lengths=np.full(n, self._k))
 
     def enclose_chance(self, effort: int) -> arb:
         """Enclose the probability of the bonus at the working precision."""
-        levels = self._joint.all_sequences.profile if effort else self._joint.profile
-        margin = find_margin(levels, self._k)
+        profile = self._joint.all_sequences.profile if effort else self._joint.profile
+        margin = find_margin(profile, self._k)
         if margin is None:
             # h_(k+1) is not shown. The bonus is not less likely than with the smallest of all possible margins.
-            shown = levels.values[: self._k]
+            shown = profile.values[: self._k]
             least = min([self._joint.reach + 1, *(shown[:-1] - shown[1:]).tolist()])
             return self._find_chance(least, effort).union(arb(1))
         return self._find_chance(margin, effort)
@@ -111,10 +104,10 @@ class BonusMixture(Prepared):
 
     @cached_property
     def _bounds(self) -> tuple[float, float]:
-        """Numbers below the first one draw the bonus, and numbers above the second one do not."""
+        """Floats that enclose the probability of the bonus."""
         with use_precision(_PRECISION):
             chance = self.enclose_chance(0)
-            return float(chance.lower()) - _FLOAT_ERROR, float(chance.upper()) + _FLOAT_ERROR
+            return float(chance.lower()), float(chance.upper())
 
 
 def find_margin(profile: Profile, k: int) -> int | None:

@@ -12,10 +12,11 @@ from shortlist.array_types import IntArray
 
 
 class Arrivals:
-    """Arrivals before t in the order of time: all first arrivals, and later ones of those items that are asked for.
+    """Arrivals before t in the order of time.
 
-    The arrivals below the pivot have the first numbers, the items above it the next. Of these, the number of a later
-    arrival is that of the one before and `near` more.
+    Below the pivot, all of them are listed. Of an item above it, the first is listed, and each later one if it is asked
+    for. Arrivals below the pivot have the numbers 0, 1, …. The first arrivals of the `near` items above it have the
+    next numbers. A later arrival has the number of the one before, plus `near`.
     """
 
     def __init__(self, order: IntArray, levels: IntArray, positions: IntArray, *, near: int, turns: int) -> None:
@@ -24,31 +25,32 @@ class Arrivals:
         self.positions = positions
         self._order = order
         self._near = near
+        self._far = len(levels) - near
         self._turns = turns
         self._seen: dict[int, int] = {}
         self._later: list[int] = []
         """The places of later arrivals that were asked for, as a heap."""
 
     @property
-    def first_positions(self) -> IntArray:
-        """The positions of all first arrivals, in the order of time."""
+    def listed_positions(self) -> IntArray:
+        """The positions of all arrivals that are listed without a question. One below the pivot may occur twice."""
         return self.positions[self._order[self._order < len(self.levels)]]
 
     def __iter__(self) -> Iterator[int]:
-        """Go through the numbers of all first arrivals. Later arrivals have the numbers of the first."""
-        later, first = self._later, len(self.levels) - self._near
+        """Yield the number of each listed arrival. A later arrival is yielded with the number of the first."""
+        later, far = self._later, self._far
         places = np.flatnonzero(self._order < len(self.levels))
         for place, number in zip(
             [*places.tolist(), len(self._order)], [*self._order[places].tolist(), -1], strict=True
         ):
             while later and later[0] < place:
-                yield first + (int(self._order[heappop(later)]) - first) % self._near
+                yield far + (int(self._order[heappop(later)]) - far) % self._near
             if number >= 0:
                 yield number
 
     def ask_for_next(self, number: int) -> bool:
         """List the next arrival of the same item as well, if it is before t. Return whether it was drawn."""
-        if number < len(self.levels) - self._near:
+        if number < self._far:
             return True  # all arrivals below the pivot are listed
         turn = self._seen[number] = self._seen.get(number, 0) + 1
         if turn == self._turns:

@@ -69,8 +69,11 @@ class LevelWeights:
         mantissa, exponent = self._powers.mantissa, self._powers.exponent
         return mantissa[level] / mantissa[:end], exponent[level] - exponent[:end]
 
-    def compare(self, level: int) -> FloatArray:
-        """Estimate all weights as shares of about that of a level. They are cut off at 2^400, and wrong near 2^-500."""
+    def estimate_weights(self, level: int) -> FloatArray:
+        """Estimate all weights up to a common factor, in the range of floats around a level.
+
+        They are cut off at 2^400, and wrong near 2^-500.
+        """
         shifts = np.maximum(self._powers.exponent - self._powers.exponent[level], -500)
         # A mantissa is above 2^-100: it is a product of at most 71 numbers from 1/2 on.
         weights: FloatArray = np.ldexp(self._powers.mantissa, np.minimum(shifts, 500).astype(np.int32))

@@ -35,6 +35,7 @@ _KEY_ERROR, _ROUNDED = 2.0**-39, 2.0**-51
 """The key of a time has an error below `_KEY_ERROR` + `_ROUNDED` · |key|, besides what `Race._find_keys` states."""
 _SMALLEST = 2.0**-36
 _SMALL_WORD, _LARGE_WORD, _LARGE_KEY = 2**36, 2**64 - 2**46, 2.0**16
+"""If words and keys are between these, one bound serves for the errors of all keys: see `Race._find_unsure`."""
 _MOST_TURNS = 6
 
 
@@ -119,14 +120,14 @@ class Race:
     def _find_unsure(
         self, keys: FloatArray, order: IntArray, words: NDArray[np.uint64], waits: FloatArray
     ) -> NDArray[np.bool_] | None:
-        """Find the neighbours whose order is not sure, if there are. Mostly one bound for all errors is enough.
+        """Find the neighbours whose order is not sure; None if all are sure. One bound for all errors is mostly enough.
 
         Proof   If no word is small or large, u ≥ 2^-28 and E > 2^-18. Then E is off by less than 2^-46 + 2^-33 + 2^-35
                 of itself, and U by 2^-36. With keys below 2^16, no key is off by more than 2^-31.
         """
-        ordered = keys[order]
+        ordered, one_bound = keys[order], 2**8 * _KEY_ERROR
         if len(keys) < 2 or (
-            float((ordered[1:] - ordered[:-1]).min()) > 2 * 2.0**8 * _KEY_ERROR
+            float((ordered[1:] - ordered[:-1]).min()) > 2 * one_bound
             and max(-ordered[0], ordered[-1]) < _LARGE_KEY
             and int(words.min()) >= _SMALL_WORD
             and int(words.max()) <= _LARGE_WORD
@@ -231,11 +232,11 @@ def _choose_time(shown: LevelWeights, k: int) -> tuple[int, float] | None:
     """Choose the pivot and t: very likely k items arrive, and not many more. Floats are enough. None stands for no t.
 
     Let a level be at its own time 1. Before that time, every item above arrives at least once on average, and the items
-    of the level and below arrive `totals` times on average. Earlier, the latter number falls in proportion. Some items
-    do not arrive, and others arrive again. If that makes some items fewer than are wanted, so many more are wanted.
+    of the level and below arrive `totals` times on average. Earlier, the latter number falls in proportion. Some of
+    these items do not arrive, and others arrive twice. As many more are wanted as are missing for that reason.
     """
     profile, wanted = shown.profile, k + 3 * math.isqrt(k) + 8
-    weights = shown.compare(int(profile.ends.searchsorted(min(wanted, profile.d))))
+    weights = shown.estimate_weights(int(profile.ends.searchsorted(min(wanted, profile.d))))
     sizes, stop = profile.sizes[: len(weights)], shown.lowest_top + 1
     masses = sizes * weights
     totals = (np.cumsum(masses[:stop][::-1])[::-1] + masses[stop:].sum()) / weights[:stop]
@@ -243,8 +244,8 @@ def _choose_time(shown: LevelWeights, k: int) -> tuple[int, float] | None:
     expected = before + totals
     pivot, time = _find_time(expected, before, wanted)
     if time is not None:
-        late = np.exp(weights * (-time / weights[pivot]))
-        arriving = float((sizes * (1 - late)).sum())
+        absent = np.exp(weights * (-time / weights[pivot]))
+        arriving = float((sizes * (1 - absent)).sum())
         pivot, time = _find_time(expected, before, wanted + max(0, math.ceil(wanted - arriving)))
     if time is not None:
         return pivot, time

@@ -27,7 +27,7 @@ class SuccessiveDraws:
     def draw_positions(self, bits: Bits) -> list[int]:
         """Choose k items by their positions in falling order of count."""
         k = self.peeling.k
-        positions = list(dict.fromkeys(self._race.draw(bits).first_positions.tolist()))[:k]
+        positions = list(dict.fromkeys(self._race.draw(bits).listed_positions.tolist()))[:k]
         if len(positions) == k:
             return positions
         run = PeelRun(self.peeling, bits, positions)

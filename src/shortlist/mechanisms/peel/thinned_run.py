@@ -18,6 +18,7 @@ _NEAR = 2.0**-12
 _FAR_BITS = 400
 """An array of weights serves best levels down to 2^-400 of the first, so that their squares are floats, too."""
 _POWERS = 3
+"""How many sums Σ c^m `_accept` computes for `accept_by_power_sums`."""
 _SPARE = 32
 _UNIT = 2.0**-64
 _MARGIN = 2.0**-40
@@ -50,8 +51,12 @@ class ThinnedRun:
         """The weights of all items left on these levels, summed, and how far this sum and a quotient may be off."""
         self._squares, self._square_slack = 0.0, 0.0
         """The squares of these weights, summed, and how far this sum may be off."""
-        self._seen, self._best, self._raised, self._lowest = -1, 1.0, 1.0, 1.0
-        """The last best level that was asked about, its weight, more than that, and the lowest that the sum serves."""
+        self._seen, self._best = -1, 1.0
+        """The last best level that was asked about, and its weight."""
+        self._raised = 1.0
+        """This weight, raised by the errors: see `_look_at_top`."""
+        self._least_best = 1.0
+        """If the weight of the best level is below this, the sums are computed anew."""
 
     def run(self, race: Race) -> None:
         """Run rounds until the list is full, or until the race has no further arrival that is known.
@@ -125,8 +130,8 @@ class ThinnedRun:
             self._error = self._find_error()
         place = top - self._served.start
         self._seen, self._best = top, self._weights.item(place)
-        if anew or self._best < self._lowest:
-            self._lowest = self._best * _NEAR
+        if anew or self._best < self._least_best:
+            self._least_best = self._best * _NEAR
             weights = self._weights[place:]
             left = self._count_left()[top : top + len(weights)]
             self._sum, self._squares = float(weights @ left), float(weights * weights @ left)

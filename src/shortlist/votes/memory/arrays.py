@@ -84,7 +84,7 @@ class ArrayTally:
         if self._peaks is not None and floor > 0:
             if self._has_few_levels(floor) and self._peaks.estimate(self._counts, floor) > self.d // _SPARSE:
                 return tally_chunks(self._counts, floor, self._largest)
-            # Of a long array, more than this are tallied faster. Of a short one, all would be sorted otherwise.
+            # More counts than this are tallied if the array is long. A short array would sort all its counts otherwise.
             indices = self._peaks.find(self._counts, floor, most=self.d // 8 if self.d > _LONG else self.d)
             if indices is not None:
                 return Window(self._counts, floor, indices)

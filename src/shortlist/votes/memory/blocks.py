@@ -21,8 +21,10 @@ _LOW = 20
 _RARE, _SAMPLE = 1 << 6, 1 << 9
 """At most one count in this many may be larger, and half as many of a sample of this size."""
 _FAR, _MOST_FAR = (1 << 8) - 1, 1 << 12
-"""How many counts may be this large. Of more, a mechanism may need no low ones."""
+"""Counts from the first number on are far. If more than the second number are far, a mechanism may need no low counts,
+so nothing is tallied."""
 _SEARCHED = 1 << 7
+"""How many blocks are searched at once."""
 _COLUMN = np.arange(_LOW, dtype=np.uint8)[:, np.newaxis]
 
 
@@ -58,40 +60,40 @@ def tally_blocks(counts: IntArray) -> Blocks | None:
     if np.count_nonzero(unsigned[:: -(-len(counts) // _SAMPLE)] >= _LOW) > _SAMPLE // _RARE // 2:
         return None
     blocks = -(-len(counts) // _BLOCK)
-    tallies = np.zeros((_LOW, blocks), dtype=np.uint64)
-    short, equal = np.empty(_PART * _BLOCK, dtype=np.uint8), np.empty((_LEVELS, _PART * _BLOCK), dtype=bool)
+    packed = np.zeros((_LOW, blocks), dtype=np.uint64)
+    room, equal = np.empty(_PART * _BLOCK, dtype=np.uint8), np.empty((_LEVELS, _PART * _BLOCK), dtype=bool)
     large = [np.empty(0, dtype=np.int64)]
     rare = far = highest = 0
     for first in range(0, blocks, _PART):
         part = unsigned[first * _BLOCK : (first + _PART) * _BLOCK]
         top = int(np.maximum.reduce(part))
         highest = max(highest, top)
-        there = short[: -(-len(part) // _BLOCK) * _BLOCK]
-        there[len(part) :] = 0
-        np.copyto(there[: len(part)], np.minimum(part, _FAR) if top > _FAR else part, casting="unsafe")
+        short = room[: -(-len(part) // _BLOCK) * _BLOCK]
+        short[len(part) :] = 0
+        np.copyto(short[: len(part)], np.minimum(part, _FAR) if top > _FAR else part, casting="unsafe")
         if top >= _LOW:
-            high = there >= _LOW
-            rare, far = rare + int(np.count_nonzero(high)), far + int(np.count_nonzero(there == _FAR))
+            high = short >= _LOW
+            rare, far = rare + int(np.count_nonzero(high)), far + int(np.count_nonzero(short == _FAR))
             if rare > len(counts) // _RARE or far > _MOST_FAR or top > np.iinfo(counts.dtype).max:
                 return None
             large.append(first * _BLOCK + np.flatnonzero(high))
-        _compare(there, equal, tallies[: top + 1, first : first + _PART])
+        _compare(short, equal, packed[: top + 1, first : first + _PART])
     others = np.concatenate(large)
     # Row by row, so that little new memory is needed: the system takes long to give it.
-    sizes = np.array([_add_bytes(row) for row in tallies[: highest + 1]])
+    tallies = np.array([_add_bytes(row) for row in packed[: highest + 1]])
     # How many items are on the lowest level follows from the others.
-    sizes[0] = _BLOCK - np.bincount(others // _BLOCK, minlength=blocks)
-    sizes[0, -1] -= -len(counts) % _BLOCK
-    sizes[0] -= sizes[1:].sum(axis=0, dtype=np.uint16)
-    return Blocks(counts, 0, sizes.T, others)
+    tallies[0] = _BLOCK - np.bincount(others // _BLOCK, minlength=blocks)
+    tallies[0, -1] -= -len(counts) % _BLOCK
+    tallies[0] -= tallies[1:].sum(axis=0, dtype=np.uint16)
+    return Blocks(counts, 0, tallies.T, others)
 
 
-def _compare(there: NDArray[np.uint8], equal: NDArray[np.bool_], tallies: NDArray[np.uint64]) -> None:
+def _compare(short: NDArray[np.uint8], equal: NDArray[np.bool_], packed: NDArray[np.uint64]) -> None:
     """Tally the levels from 1 upwards in each block. A tally is the sum of eight bytes, none of them above 255."""
-    for lowest in range(1, len(tallies), _LEVELS):
-        tallied = tallies[lowest : lowest + _LEVELS]
-        compared = equal[: len(tallied), : len(there)]
-        np.equal(there, _COLUMN[lowest : lowest + len(tallied)], out=compared)
+    for lowest in range(1, len(packed), _LEVELS):
+        tallied = packed[lowest : lowest + _LEVELS]
+        compared = equal[: len(tallied), : len(short)]
+        np.equal(short, _COLUMN[lowest : lowest + len(tallied)], out=compared)
         np.einsum("lbw->lb", compared.view(np.uint64).reshape(*tallied.shape, _BLOCK // 8), out=tallied)
 
 

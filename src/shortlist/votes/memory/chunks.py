@@ -31,7 +31,7 @@ class Chunks:
     """
 
     def __init__(self, counts: IntArray, floor: int, tallies: NDArray[np.uint16], large: IntArray) -> None:
-        """Take a row of tallies for each chunk, of the levels from the floor upwards, and the indices above them."""
+        """Take a row of tallies for each chunk, of the levels from the floor on, and where all larger counts are."""
         self.floor = floor
         self._counts = counts
         self._tallies = tallies
