@@ -9,7 +9,7 @@ from flint import arb, ctx
 from laws import p_value
 
 from shortlist import SeededBits
-from shortlist.exact import coins
+from shortlist.exact import choice
 from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip_exp_each
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform
@@ -141,7 +141,7 @@ def test_coins_by_floats_are_never_wrong(monkeypatch):
     """Deciding every coin with balls gives what floats give, for the same bits."""
     numerators = [0, 1, 5, 30, 1000, 10**6, 10**30] * 100
     quick = flip_exp_each(numerators, 10, SeededBits(2))
-    monkeypatch.setattr(coins, "_FLOAT_ERROR", 2.0)
+    monkeypatch.setattr(choice, "_FLOAT_ERROR", 2.0)
     assert flip_exp_each(numerators, 10, SeededBits(2)) == quick
 
 
