@@ -39,13 +39,15 @@ def accept_by_two_sums(
 ) -> bool | None:
     """Decide from bounds of p_1 = Σ c and p_2 = Σ c² whether a proposal with c = `decay` is accepted. None: undecided.
 
-    `least` and `most` bound −ln U. Each bound of a sum may be off by a share `error`, and so may c.
+    `least` and `most` bound −ln U. Each bound of a sum may be off by a share `error`, and so may c. Bounds from below
+    that have lost all digits may be negative.
 
     Proof   S(x) = Σ_m p_m x^m / m. By Cauchy and Schwarz p_3 ≥ p_2² / p_1, and as no c is above 1, p_m ≤ p_2 for m ≥ 3.
-            Σ x^m / m from m = 3 on is at most x³ / 3(1 − x).
+            Σ x^m / m from m = 3 on is at most x³ / 3(1 − x). The best c is 1, so no p_m is below 1. A bound of p_2 must
+            not be negative where it is squared.
     """
     x = _bound_threshold(coin, decay, error)
-    first, second = below
+    first, second = max(1.0, below[0]), max(1.0, below[1])
     sums = x * (first + x * (second / 2 + x * second * second / (3 * above[0])))
     if sums * (1 - 4 * error - _MARGIN) > most:
         return True

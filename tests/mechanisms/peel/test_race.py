@@ -158,6 +158,10 @@ def test_quick_decisions_are_those_of_balls():
         slow = accept_by_logs(least, most, coin.numerator, decay, 2.0**-44, decays, left, 2.0**-47)
         truth = accept_by_balls(height, coin, rate * loss, [cover(counts, rate)])
         assert two in (truth, None)
+        for slack in (0.5, 10.0, 50.0):
+            below, above = [(sums[0] + each / 50, sums[1] + each) for each in (-slack, slack)]
+            wide = accept_by_two_sums(least, most, coin.numerator, decay, 2.0**-44, below, above)
+            assert wide in (truth, None), slack
         assert quick in (truth, None)
         assert slow is truth
         undecided += quick is None
