@@ -31,6 +31,10 @@ _PRESENT = {
     Family.AWARE: "BETWEEN TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
 }
 """The conditions that Python can hold an item."""
+_PACK = 10_000
+_FEW_BYTES = 24 << 20
+"""Up to so many bytes of keys are sent to every executor, where Spark holds them in six to twelve times as many. Above,
+votes and keys are sorted and merged, which takes longer and less memory."""
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
@@ -134,16 +138,28 @@ def _keep_counts(counted: Any) -> tuple[Any, list[tuple[int, int]]]:
 
 def _make_keys(plain: Any, domain: Domain, columns: VoteColumns) -> Any:
     """The table of keys as a data frame, in the type of the votes."""
-    types, spark_type = import_optional("pyspark.sql.types"), plain.schema["item"].dataType
+    types = import_optional("pyspark.sql.types")
     kept = _find_arrow_type(plain)
     among = find_family(kept)
     check_comparable(among, domain, columns)
     keys = make_key_table(domain, kept, among)
-    if among in (Family.NAIVE, Family.AWARE):
-        # By itself, Spark would take naive times for times in the zone of the session.
-        fields = [types.StructField("key", spark_type), types.StructField("row", types.LongType())]
-        return plain.sparkSession.createDataFrame(keys, types.StructType(fields))
-    return plain.sparkSession.createDataFrame(keys)
+    # By itself, Spark would take naive times for times in the zone of the session.
+    pair = types.StructType().add("key", plain.schema["item"].dataType).add("row", types.LongType())
+    schema = types.StructType().add("pack", types.ArrayType(pair))
+    sent = plain.sparkSession.createDataFrame(_pack(keys), schema).selectExpr("inline(pack)")
+    # Spark does not know how many keys are in a pack, and would take any catalogue for a small one.
+    return sent.hint("broadcast" if keys.nbytes <= _FEW_BYTES else "merge")
+
+
+def _pack(keys: Any) -> Any:
+    """Pack keys into lists, one in each row and chunk.
+
+    Of a table in memory, Spark copies every row several times on the driver while it plans. A list is one row.
+    """
+    pa = import_optional("pyarrow")
+    parts = [keys.slice(start, _PACK) for start in range(0, max(len(keys), 1), _PACK)]
+    pairs = [part.to_struct_array().combine_chunks() for part in parts]
+    return pa.table({"pack": pa.chunked_array([pa.ListArray.from_arrays([0, len(each)], each) for each in pairs])})
 
 
 def _find_arrow_type(plain: Any) -> Any:

@@ -1,0 +1,66 @@
+"""How a catalogue comes to Spark, and that votes are counted alike however Spark joins them."""
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shortlist.votes import tally
+from shortlist.votes.columns import read_columns
+from shortlist.votes.engines import spark as engine
+from shortlist.votes.items.domain import number_items
+
+JOINS = {"BroadcastHashJoin": engine._FEW_BYTES, "SortMergeJoin": 0}
+
+
+@pytest.fixture(params=JOINS)
+def join(request, monkeypatch):
+    """The join that Spark is told to use. Packs are so small that each catalogue has several."""
+    monkeypatch.setattr(engine, "_FEW_BYTES", JOINS[request.param])
+    monkeypatch.setattr(engine, "_PACK", 2)
+    return request.param
+
+
+def test_spark_joins_as_it_is_told(spark, workspace, join):
+    """The number of bytes of the keys decides how votes meet them, and no estimate of Spark does."""
+    votes = spark.createDataFrame([(1, "a")], "user int, track string")
+    columns = read_columns(item="track", person="user", count=None, votes_per_person=None)
+    table = engine.SparkTable(workspace, votes, "the votes")
+    planned = table.plan_counts(number_items(pa.array(["a", "b", "c"])), columns)
+    plan = planned._jdf.queryExecution().sparkPlan().toString()
+    (found,) = (line for line in plan.splitlines() if "Join" in line and "key" in line)
+    assert join in found
+
+
+@pytest.mark.parametrize("cap", [None, 9])
+def test_keys_in_several_packs(spark, join, cap, all_items):
+    """Every row of the catalogue is found, in whichever pack its keys are."""
+    votes = [(user, f"{item}") for item in range(7) for user in range(item)] * 2
+    frame = spark.createDataFrame([*votes, (1, "no item"), (None, "1"), (1, None)], "user int, track string")
+    counted = tally(frame, person="user", item="track", domain=range(9), votes_per_person=cap)
+    assert all_items(counted) == [(6, 6), (5, 5), (4, 4), (3, 3), (2, 2), (1, 1), (0, 0), (0, 7), (0, 8)]
+
+
+def test_several_keys_of_one_row(spark, join, all_items):
+    """A person who writes an item in two ways is counted once, also if the ways are in different packs."""
+    ways = ["1", "1.0", "1.00", "1.000"]
+    frame = spark.createDataFrame([(user, way) for user in (1, 2) for way in ways], "user int, track string")
+    counted = tally(frame, person="user", item="track", domain=[Decimal("1.000"), Decimal("2.000")])
+    assert all_items(counted) == [(2, Decimal("1.000")), (0, Decimal("2.000"))]
+
+
+def test_no_keys(spark, join, all_items):
+    """If no value of the votes' type can mean an item, every item has no votes."""
+    frame = spark.createDataFrame([(1, 7), (2, 7)], "user int, track int")
+    assert all_items(tally(frame, person="user", item="track", domain=["x", "y"])) == [(0, "x"), (0, "y")]
+
+
+@pytest.mark.parametrize(("size", "packs"), [(0, 1), (1, 1), (10_000, 1), (10_001, 2), (25_000, 3)])
+def test_packs_hold_every_key(size, packs):
+    """Spark is given few rows, each in a chunk of its own, so that each can go to another task."""
+    keys = pa.table({"key": [f"item {row}" for row in range(size)], "row": np.arange(size)})
+    keys = keys.cast(pa.schema({"key": pa.string(), "row": pa.int64()}))
+    packed = engine._pack(keys).column("pack")
+    assert len(packed) == packed.num_chunks == packs
+    assert [pair for pack in packed.to_pylist() for pair in pack] == keys.to_pylist()
