@@ -137,6 +137,7 @@ def test_a_profile_that_stops_early_changes_no_chance(lead, gap):
         whole, part = (MarginJoint(k=2, epsilon=1).prepare(each) for each in (Profile.of(counts), Partial(counts)))
         exact = whole.enclose_chance(6)
         assert part.enclose_chance(0).contains(exact)
+        assert part.enclose_chance(0).rad() < 2.0**-30
         assert part.enclose_chance(6).overlaps(exact)
         assert part.enclose_chance(6).rad() < 1e-30
 

@@ -87,10 +87,11 @@ class BonusMixture(Prepared):
         profile = self._joint.all_sequences.profile if effort else self._joint.profile
         margin = find_margin(profile, self._k)
         if margin is None:
-            # h_(k+1) is not shown. The bonus is not less likely than with the smallest of all possible margins.
-            shown = profile.values[: self._k]
-            least = min([self._joint.reach + 1, *(shown[:-1] - shown[1:]).tolist()])
-            return self._find_chance(least, effort).union(arb(1))
+            # h_(k+1) is not shown, so h_(k) leads it by more than the reach. A smaller lead is the margin.
+            shown, reach = profile.values[: self._k], self._joint.reach
+            margin = min([reach + 1, *(shown[:-1] - shown[1:]).tolist()])
+            if margin > reach:  # the bonus is not less likely than with the smallest of all possible margins
+                return self._find_chance(margin, effort).union(arb(1))
         return self._find_chance(margin, effort)
 
     def _find_chance(self, margin: int, effort: int) -> arb:
