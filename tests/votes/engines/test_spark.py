@@ -56,6 +56,21 @@ def test_no_keys(spark, join, all_items):
     assert all_items(tally(frame, person="user", item="track", domain=["x", "y"])) == [(0, "x"), (0, "y")]
 
 
+def test_a_large_catalogue_goes_to_several_tasks(spark, join, all_items):
+    """Above a size of its own, Spark reads each chunk of a table in a task, and no task gets the whole catalogue."""
+    setting = "spark.sql.execution.arrow.localRelationThreshold"
+    before = spark.conf.get(setting)
+    try:
+        spark.conf.set(setting, "0")
+        table = pa.table({"key": ["a", "b", "c", "d", "e"], "row": np.arange(5)})
+        assert spark.createDataFrame(engine._pack(table)).rdd.getNumPartitions() == 3
+        frame = spark.createDataFrame([(1, "e"), (2, "e"), (2, "c")], "user int, track string")
+        counted = tally(frame, person="user", item="track", domain=["a", "b", "c", "d", "e"])
+    finally:
+        spark.conf.set(setting, before)
+    assert all_items(counted) == [(2, "e"), (1, "c"), (0, "a"), (0, "b"), (0, "d")]
+
+
 @pytest.mark.parametrize(("size", "packs"), [(0, 1), (1, 1), (10_000, 1), (10_001, 2), (25_000, 3)])
 def test_packs_hold_every_key(size, packs):
     """Spark is given few rows, each in a chunk of its own, so that each can go to another task."""
