@@ -24,13 +24,28 @@ def join(request, monkeypatch):
 
 def test_spark_joins_as_it_is_told(spark, workspace, join):
     """The number of bytes of the keys decides how votes meet them, and no estimate of Spark does."""
+    assert join in find_join(spark, workspace)
+
+
+def test_a_session_may_forbid_to_send_the_keys_to_every_executor(spark, workspace):
+    """With a negative threshold, Spark sorts and merges even a small catalogue."""
+    before = spark.conf.get(engine._THRESHOLD)
+    try:
+        spark.conf.set(engine._THRESHOLD, "-1")
+        assert "SortMergeJoin" in find_join(spark, workspace)
+    finally:
+        spark.conf.set(engine._THRESHOLD, before)
+
+
+def find_join(spark, workspace):
+    """Find the line of Spark's plan that joins votes and keys."""
     votes = spark.createDataFrame([(1, "a")], "user int, track string")
     columns = read_columns(item="track", person="user", count=None, votes_per_person=None)
     table = engine.SparkTable(workspace, votes, "the votes")
     planned = table.plan_counts(number_items(pa.array(["a", "b", "c"])), columns)
     plan = planned._jdf.queryExecution().sparkPlan().toString()
     (found,) = (line for line in plan.splitlines() if "Join" in line and "key" in line)
-    assert join in found
+    return found
 
 
 @pytest.mark.parametrize("cap", [None, 9])

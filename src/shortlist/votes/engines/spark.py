@@ -31,6 +31,8 @@ _PRESENT = {
     Family.AWARE: "BETWEEN TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
 }
 """The conditions that Python can hold an item."""
+_THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
+"""The setting of Spark that forbids to send tables to every executor, if it is negative."""
 _PACK = 10_000
 _FEW_BYTES = 24 << 20
 """Up to so many bytes of keys are sent to every executor, where Spark holds them in six to twelve times as many. Above,
@@ -148,7 +150,8 @@ def _make_keys(plain: Any, domain: Domain, columns: VoteColumns) -> Any:
     schema = types.StructType().add("pack", types.ArrayType(pair))
     sent = plain.sparkSession.createDataFrame(_pack(keys), schema).selectExpr("inline(pack)")
     # Spark does not know how many keys are in a pack, and would take any catalogue for a small one.
-    return sent.hint("broadcast" if keys.nbytes <= _FEW_BYTES else "merge")
+    allowed = not plain.sparkSession.conf.get(_THRESHOLD).startswith("-")
+    return sent.hint("broadcast" if allowed and keys.nbytes <= _FEW_BYTES else "merge")
 
 
 def _pack(keys: Any) -> Any:
