@@ -208,6 +208,24 @@ def test_few_of_very_many_ties_get_noise(epsilon):
         assert p_value(np.bincount(ranks // 250_000, minlength=4).tolist(), [0.25] * 4) > ALARM
 
 
+def test_no_tie_gets_noise_twice_if_bounds_of_its_chance_differ():
+    """With this scale, P(noise ≥ 1) is so close to 0.49 that a bound of it in a long array is above it."""
+    noise = DiscreteLaplace(Fraction(2**120, 53176210749282588201997838401300751))
+    counts = np.append(np.full(300, 2000), 1965 - 2 * np.arange(700))
+    sampler = NoisyDraws(Profile.of(counts), k=1, noise=noise)
+    assert sampler._ties == range(300)
+    assert not len(sampler.near_counts)
+
+
+def test_many_draws_need_no_far_item():
+    """If all items are near and too few reach the threshold, their noisy counts are the answer."""
+    sampler = NoisyDraws(Profile.of(np.full(60, 10)), k=2, noise=DiscreteGaussian(Fraction(1, 4)), spare=0)
+    assert len(sampler._wide.near_counts) == 60
+    drawn = sampler.draw_many(2000, SeededBits(5))
+    assert drawn.counts.dtype == np.int64
+    assert drawn.counts.min() < sampler._threshold
+
+
 def widened(noise, stretch):
     if isinstance(noise, DiscreteLaplace):
         return DiscreteLaplace(noise.b * stretch)

@@ -194,7 +194,8 @@ class LargestNoisyCounts(Prepared):
         last = max(above, int(falling.searchsorted(min(self._reach, _FARTHEST) - threshold, side="right")))
         # Ties at the threshold are far only if they get above it, as in `_find_gap`.
         chances = self._noise.tails(np.maximum(threshold - heights.values[above:last], 1))
-        close = int(np.count_nonzero(chances.align(0) * (1 + chances.error) > least))
+        # Ties are far, even if the bound of their chance is larger here by some roundings than it was for `_find_ties`.
+        close = 0 if self._ties else int(np.count_nonzero(chances.align(0) * (1 + chances.error) > least))
         # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
         omitted = 2.0 ** (1 - _OUT_OF_REACH_BITS)
         sizes = heights.sizes[above + close : last]

@@ -72,7 +72,8 @@ class _Rows(LargestNoisyCounts):
         chosen = np.take_along_axis(positions, order, axis=1), np.take_along_axis(values, order, axis=1)
         for row in short.tolist():
             filled = positions[row] >= len(near)
-            rest = self._draw_rest(positions[row, filled].tolist(), values[row, filled].tolist(), bits)
+            drawn = self._draw_rest(positions[row, filled].tolist(), values[row, filled].tolist(), bits)
+            rest = np.array(drawn, dtype=np.int64)  # empty lists, where every item is near, would become floats
             everything = np.append(positions[row, : len(near)], rest[0]), np.append(noisy[row], rest[1])
             order = self._order(everything[1][None], np.ones((1, len(everything[1])), dtype=bool), bits)
             chosen[0][row], chosen[1][row] = everything[0][order[0]], everything[1][order[0]]
