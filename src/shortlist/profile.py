@@ -45,13 +45,15 @@ class Profile:
         counts = np.asarray(counts)
         d = len(counts) if d is None else d
         lowest = int(counts.min())
-        if int(counts.max()) - lowest <= 4 * len(counts):
+        spread = int(counts.max()) - lowest
+        if spread <= 4 * len(counts):
             sizes = np.bincount(counts - lowest if lowest else counts)[::-1]
             offsets = np.flatnonzero(sizes)
             return cls(values=lowest + len(sizes) - 1 - offsets, sizes=sizes[offsets], d=d)
-        falling = np.sort(counts)[::-1]
+        # NumPy sorts numbers of 32 bits in about half the time.
+        falling = np.sort((counts - lowest).astype(np.uint32) if spread < 1 << 32 else counts - lowest)[::-1]
         starts = np.flatnonzero(np.concatenate([[True], falling[1:] != falling[:-1]]))
-        return cls(values=falling[starts], sizes=np.diff(starts, append=len(falling)), d=d)
+        return cls(values=lowest + falling[starts].astype(np.int64), sizes=np.diff(starts, append=len(falling)), d=d)
 
     @cached_property
     def ends(self) -> IntArray:

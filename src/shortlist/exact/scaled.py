@@ -128,7 +128,7 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
         # A table for large digits has no more bits than needed, so that its exponents fit into 64 bits.
         table = _tabulate_powers(rate, shift, _TABLE_BITS if shift < _LARGE else min(_TABLE_BITS, width - shift))
         digits = depths >> shift & (1 << _TABLE_BITS) - 1
-        mantissa, exponent = mantissa * table.mantissa[digits], exponent + table.exponent[digits]
+        mantissa, exponent = mantissa * table.mantissa.take(digits), exponent + table.exponent.take(digits)
         roundings += table.roundings + 1
     return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
 

@@ -13,6 +13,7 @@ from shortlist import PNFJoint, SeededBits, top_k
 from shortlist.audits.laws import decay, flip_round, permute_and_flip
 from shortlist.exact import thinning
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms.joint import pnf_joint
 from shortlist.profile import Profile
 
 
@@ -48,6 +49,18 @@ class TestPNFJoint(MechanismContract):
                 quotient *= arb_poly([1, -other.decay()]) ** (other.members - (other is crowd))
             law[crowd.first] = crowd.decay() * quotient.integral()(arb(1))
         return [law[loss] for loss in losses(histogram, mechanism.k)]
+
+
+class TestPNFJointByBalls(TestPNFJoint):
+    """Sums decide nothing, so balls decide what integers leave open."""
+
+    random_cases = (20, 4)
+    private_cases = (2, 3)
+
+    @pytest.fixture(autouse=True)
+    def without_sums(self, monkeypatch):
+        monkeypatch.setattr(pnf_joint, "accept_by_sums", lambda *given: None)
+        monkeypatch.setattr(pnf_joint.ThinnedMixture, "_power_sums", None)
 
 
 def test_flip_law_is_the_process_itself():

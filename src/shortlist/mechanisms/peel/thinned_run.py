@@ -134,7 +134,9 @@ class ThinnedRun:
             self._least_best = self._best * _NEAR
             weights = self._weights[place:]
             left = self._count_left()[top : top + len(weights)]
-            self._sum, self._squares = float(weights @ left), float(weights * weights @ left)
+            # A product of vectors by BLAS would start threads for a long array.
+            masses = weights * left
+            self._sum, self._squares = float(masses.sum()), float((masses * weights).sum())
             share = LevelWeights.error(len(weights) + 2 * self._peeling.k + 4)
             self._slack, self._square_slack = self._sum * share, self._squares * share
         error = self._error + _MARGIN
@@ -161,7 +163,7 @@ class ThinnedRun:
             decays = self._weights[self._top - self._served.start :] / best
             left = self._count_left()[self._top : self._top + len(decays)]
             squares = decays * decays
-            sums = [float(power @ left) for power in (decays, squares, squares * decays)]
+            sums = [float((power * left).sum()) for power in (decays, squares, squares * decays)]
             quick = accept_by_power_sums(least, most, coin, decay, error, sums)
             if quick is None:
                 quick = accept_by_logs(least, most, coin, decay, error, decays, left, OMITTED)

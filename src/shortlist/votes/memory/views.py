@@ -87,11 +87,11 @@ class Window:
     """The counts from a floor upwards, copied out of the array."""
 
     def __init__(self, counts: IntArray, floor: int, indices: IntArray | None = None) -> None:
-        """Copy the counts. `indices` tells where they are, if that is known."""
+        """Copy the counts. `indices` tells where they are, if they are not all counts."""
         self.floor = floor
         self._d = len(counts)
-        self._indices = np.flatnonzero(counts >= floor) if indices is None and floor > 0 else indices
-        self._values = (counts if self._indices is None else counts[self._indices]).astype(np.int64, copy=False)
+        self._indices = indices
+        self._values = (counts if indices is None else counts[indices]).astype(np.int64, copy=False)
         self._asked = False
         self._order: tuple[int, IntArray, IntArray] | None = None
 
