@@ -211,10 +211,9 @@ class PrivateChoice(Prepared):
 
     @cached_property
     def _scores(self) -> list[Score]:
-        return [
-            make_score(each, self._levels, self._prepare(name) if name in _PEELS else None)
-            for name, each in self._candidates.items()
-        ]
+        # A peel needs more levels than a list in most cases. If it is prepared first, levels are read only once.
+        peels = {name: self._prepare(name) for name in self._candidates if name in _PEELS}
+        return [make_score(each, self._levels, peels.get(name)) for name, each in self._candidates.items()]
 
     @cached_property
     def _rough(self) -> list[arb]:
