@@ -253,7 +253,7 @@ def _choose_time(shown: LevelWeights, k: int) -> tuple[int, float] | None:
 
 
 def _find_time(expected: FloatArray, before: IntArray, wanted: int) -> tuple[int, float | None]:
-    """Find the pivot, and the time when so many items are expected. They may be more than are ever expected."""
+    """Find the pivot, and the time at which so many items are expected. The time is None if they never are."""
     pivot = int(expected.searchsorted(wanted))
     if pivot == len(expected):
         return pivot - 1, None
