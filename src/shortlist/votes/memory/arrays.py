@@ -30,9 +30,10 @@ class ArrayTally:
     """Counts in an array; the items are their indices.
 
     A long array shows only the levels it is asked for. One pass takes the largest counts of some thousands of columns
-    of the array, and of bands. The k-th largest of the columns is a lower bound for the k-th largest count. So a second
-    pass over some of the bands finds all counts that can matter. If these are many, they are tallied chunk by chunk. A
-    long array of low counts is tallied block by block when it is read. Counts of any integer type are read where they are.
+    of the array, and of bands. The k-th largest of the columns is a lower bound for the k-th largest count. So a
+    second pass over some of the bands finds all counts that can matter. If these are many, they are tallied chunk by
+    chunk. A long array of low counts is tallied block by block when it is read. Counts of any integer type are read
+    where they are.
 
     >>> tally = ArrayTally(np.array([3, 9, 3, 0]))
     >>> tally.items(Picks(levels=np.array([9, 3]), ranks=np.array([0, 1])))
