@@ -12,11 +12,11 @@ from flint import arb, ctx, fmpq
 from laws import exponential, losses, sequences
 
 from shortlist import SeededBits, top_k
-from shortlist.audits.laws import find_rate
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms import MECHANISMS, Joint, build_mechanism
+from shortlist.mechanisms.stated import find_rate
 from shortlist.profile import Profile
 
 LARGEST = 2**63 - 1

@@ -57,7 +57,7 @@ def exceeded(mechanism, bound, counts, draws):
     """How many draws have an error above the bound."""
     profile = Profile.of(counts)
     prepared, bits = mechanism.prepare(profile), SeededBits(len(counts))
-    levels = prepared.draw_many(draws, bits).levels.reshape(draws, mechanism.k)
+    levels = np.array([picks.levels for picks in prepared.draw_many(draws, bits)])
     if not mechanism.unordered:
         return int(((profile.top(mechanism.k) - levels).max(axis=1) > bound).sum())
     # The best item that was left out: the first place where the sorted set differs from the top, or the next item.

@@ -13,13 +13,13 @@ from functools import cache
 from flint import arb
 
 from shortlist.audits.cases import Case
-from shortlist.audits.laws import Histogram
 from shortlist.audits.sampling import draw_outputs
-from shortlist.audits.stated import Law, Output, state_law
+from shortlist.audits.stated import Law, state_law
 from shortlist.audits.statistics import LEAST_EXPECTED, bound_p_value
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import Threshold
+from shortlist.mechanisms.stated import Histogram, Output
 
 ALARM = 1e-9
 """A p-value up to this rejects a law."""

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from shortlist.audits.cases import Case
 from shortlist.audits.frequencies import ALARM, choose_design
 from shortlist.audits.sampling import draw_outputs
-from shortlist.audits.stated import Law, Output
+from shortlist.audits.stated import Law
 from shortlist.audits.statistics import bound_p_value
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms.stated import Output
 
 _LIKELIEST = 3
 """This many of the likeliest outputs are told apart. All others count as one output."""

@@ -15,13 +15,13 @@ from fractions import Fraction
 from shortlist.audits.cases import Case
 from shortlist.audits.events import choose_event
 from shortlist.audits.frequencies import MOST_MORE
-from shortlist.audits.laws import Items
 from shortlist.audits.privacy_loss import Pair
 from shortlist.audits.sampling import draw_outputs
-from shortlist.audits.stated import Output, state_law
+from shortlist.audits.stated import state_law
 from shortlist.audits.statistics import bound_above, bound_below
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms.stated import Items, Output
 
 FAILURE = 1e-9
 """The probability that a bound is wrong."""

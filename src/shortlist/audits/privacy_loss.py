@@ -14,11 +14,11 @@ from flint import arb
 
 from shortlist.audits.cases import Case
 from shortlist.audits.events import choose_event
-from shortlist.audits.laws import Histogram, neighbours, small_histograms
 from shortlist.audits.stated import Law, state_law
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.mechanisms import Threshold
+from shortlist.mechanisms.stated import Histogram, neighbours, small_histograms
 from shortlist.privacy import Guarantee
 
 _PRECISION = 128

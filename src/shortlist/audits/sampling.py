@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shortlist.audits.laws import Histogram
-from shortlist.audits.stated import Output
 from shortlist.exact.bits import Bits, SystemBits
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.mechanism import Prepared
+from shortlist.mechanisms.stated import Histogram, Output
 from shortlist.profile import Picks
 from shortlist.votes.memory.arrays import ArrayTally
 
@@ -33,7 +32,7 @@ def _draw_batches(prepared: Prepared, trials: int, bits: Bits) -> Iterator[Picks
     done = turn = 0
     while done < trials:
         size = min(_BATCHES[turn % len(_BATCHES)], trials - done)
-        yield from prepared.draw_many(size, bits).split()
+        yield from prepared.draw_many(size, bits)
         done, turn = done + size, turn + 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from shortlist.planning.histograms import Histogram
 from shortlist.planning.measures import Spread, fill_places, measure
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact, write_rounded_up
-from shortlist.profile import ManyPicks
+from shortlist.profile import Picks
 
 SAMPLES = 20
 """How many of the drawn lists are kept as samples."""
@@ -89,20 +89,22 @@ def forecast(
     prepared = mechanism.prepare(histogram.profile)
     lists = prepared.draw_many(draws, SeededBits(seed))
     errors = measure(histogram.counts[: mechanism.k], lists)
-    chance = compute_exact_chance(mechanism, prepared)
+    chance = prepared.compute_exact_chance()
+    if chance is None:
+        chance = compute_exact_chance(mechanism, prepared)
     return Forecast(
         mechanism=mechanism,
         label=mechanism.name if label is None else label,
         exact=float(errors.exact.mean()) if chance is None else chance,
         exact_is_computed=chance is not None,
-        length=Spread.of(lists.lengths.astype(np.float64)),
+        length=Spread.of(np.array([len(each.levels) for each in lists], dtype=np.float64)),
         recall=Spread.of(errors.recall),
         largest=Spread.of(errors.largest),
         total=Spread.of(errors.total),
         bound=_bound_error(mechanism, histogram.d),
         affordable=_count_affordable(budget, mechanism.guarantee),
         draws=draws,
-        choices={} if lists.chosen is None else _count_choices(lists.chosen),
+        choices=_count_choices(each.chosen for each in lists if each.chosen is not None),
         samples=_find_samples(histogram, lists, mechanism.k),
     )
 
@@ -130,12 +132,11 @@ def _count_choices(chosen: Iterable[str]) -> dict[str, float]:
     return {name: times / counted.total() for name, times in counted.most_common()}
 
 
-def _find_samples(histogram: Histogram, lists: ManyPicks, k: int) -> IntArray:
+def _find_samples(histogram: Histogram, lists: Sequence[Picks], k: int) -> IntArray:
     """The positions of items in falling order of count, in which items with equal counts are ranked as they stand."""
-    lengths = lists.lengths[:SAMPLES]
-    shown = int(lengths.sum())
-    starts = np.searchsorted(-histogram.counts, -lists.levels[:shown])
-    return fill_places(starts + lists.ranks[:shown], lengths, k, empty=-1)
+    falling = -histogram.counts
+    shown = [np.searchsorted(falling, -each.levels) + each.ranks for each in lists[:SAMPLES]]
+    return fill_places(shown, k, empty=-1)
 
 
 SORTS: dict[str, Callable[[Forecast], Any]] = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.profile import ManyPicks
+from shortlist.profile import Picks
 
 QUANTILES = (0.05, 0.5, 0.95)
 
@@ -49,17 +50,17 @@ class Errors:
         return np.where(self.largest == 0, 1.0, 0.0)
 
 
-def measure(top: IntArray, lists: ManyPicks) -> Errors:
+def measure(top: IntArray, lists: Sequence[Picks]) -> Errors:
     """Compare lists of k items with the k largest counts. Lists without an order are put in the order of counts.
 
     Without a domain, a list may be shorter. A place without an item counts like an item without votes.
 
-    >>> lists = ManyPicks(levels=np.array([9, 2]), ranks=np.zeros(2, dtype=int), lengths=np.array([2]))
-    >>> measure(np.array([9, 7]), lists)
+    >>> picks = Picks(levels=np.array([9, 2]), ranks=np.zeros(2, dtype=int))
+    >>> measure(np.array([9, 7]), [picks])
     Errors(recall=array([0.5]), largest=array([5.]), total=array([5.]))
     """
-    levels = fill_places(lists.levels, lists.lengths, len(top), empty=0)
-    if lists.unordered:
+    levels = fill_places([each.levels for each in lists], len(top), empty=0)
+    if lists[0].unordered:
         levels = -np.sort(-levels, axis=1)
     differences = np.abs(levels - top).astype(np.float64)
     return Errors(
@@ -70,16 +71,15 @@ def measure(top: IntArray, lists: ManyPicks) -> Errors:
     )
 
 
-def fill_places(values: IntArray, lengths: IntArray, k: int, *, empty: int) -> IntArray:
+def fill_places(lists: Sequence[IntArray], k: int, *, empty: int) -> IntArray:
     """Lay out lists of up to k values in rows of k places.
 
-    >>> fill_places(np.array([5, 6, 7]), np.array([2, 0, 1]), 2, empty=-1)
+    >>> fill_places([np.array([5, 6]), np.array([], dtype=int), np.array([7])], 2, empty=-1)
     array([[ 5,  6],
            [-1, -1],
            [ 7, -1]])
     """
-    if (lengths == k).all():
-        return values.reshape(-1, k)
-    places = np.full((len(lengths), k), empty, dtype=np.int64)
-    places[np.arange(k) < lengths[:, None]] = values
+    places = np.full((len(lists), k), empty, dtype=np.int64)
+    lengths = np.array([len(each) for each in lists])
+    places[np.arange(k) < lengths[:, None]] = np.concatenate(lists)
     return places

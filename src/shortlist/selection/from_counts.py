@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+import numpy as np
+
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
@@ -212,11 +214,14 @@ class Selector(Generic[Items]):
         drawn_from = read_bits(bits)
         check_may_release(self.mechanism, drawn_from)
         many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
-        items: list[Any] = many.publish(self._tally.items(Picks(levels=many.levels, ranks=many.ranks)))
+        levels, ranks = (np.concatenate([getattr(each, name) for each in many]) for name in ("levels", "ranks"))
+        ends = np.cumsum([len(each.levels) for each in many])
+        rows = np.split(self._tally.items(Picks(levels=levels, ranks=ranks)), ends[:-1])
+        items: list[Any] = [picks.publish(each)[0] for picks, each in zip(many, rows, strict=True)]
         if self._labels is None:
             return items
         lists = [[self._labels[index] for index in each.tolist()] for each in items]
-        if many.unordered:
+        if many[0].unordered:
             lists = [[each[place] for place in order_labels(each)] for each in lists]
         return cast("list[Items]", lists)
 

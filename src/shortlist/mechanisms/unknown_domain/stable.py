@@ -159,7 +159,7 @@ class StableSets(Prepared):
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose a set of items n times."""
         if max(self._threshold, int(self.gaps.max()), self._sizes.stop) > _FARTHEST:
-            return Prepared.draw_many(self, n, bits)
+            return ManyPicks.join(Prepared.draw_many(self, n, bits))
         words = draw_words(n, bits)
         cells = self._table.locate_each(words)
         for i in np.flatnonzero(cells < 0).tolist():
