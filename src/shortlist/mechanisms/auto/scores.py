@@ -15,7 +15,7 @@ from flint import arb
 from shortlist.array_types import FloatArray
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
-from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.mechanisms.joint import ListScore
 from shortlist.mechanisms.mechanism import cut_off
 from shortlist.mechanisms.peel.peeling import PeelLevels
 from shortlist.profile import Levels
