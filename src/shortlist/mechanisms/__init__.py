@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from shortlist.mechanisms.joint.joint import Joint
     from shortlist.mechanisms.joint.margin_joint import MarginJoint
     from shortlist.mechanisms.joint.pnf_joint import PNFJoint
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-    from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+    from shortlist.mechanisms.peel import CDPPeel, PNFPeel
     from shortlist.mechanisms.research.gamma import Gamma
     from shortlist.mechanisms.research.laplace import Laplace
     from shortlist.mechanisms.subset.subset import Subset
-    from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain
-    from shortlist.mechanisms.unknown_domain.stable import Stable
-    from shortlist.mechanisms.unknown_domain.threshold import Threshold
+    from shortlist.mechanisms.unknown_domain import LimitedDomain, Stable, Threshold
 
 __all__ = [
     "DEFAULT_MECHANISM",

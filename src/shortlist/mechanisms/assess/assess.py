@@ -19,8 +19,8 @@ from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Score
-from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+from shortlist.mechanisms.peel import CDPPeel
+from shortlist.mechanisms.peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon

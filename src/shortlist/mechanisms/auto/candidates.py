@@ -13,11 +13,11 @@ from flint import arb
 from shortlist.exact.balls import ball
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+from shortlist.mechanisms.peel import PNFPeel
 
 if TYPE_CHECKING:  # most choices are between the two above, so the other candidates are imported where they are used
     from shortlist.mechanisms.auto.auto import Auto
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+    from shortlist.mechanisms.peel import CDPPeel
 
 HANDICAP = Fraction(1)
 """A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
@@ -80,7 +80,7 @@ def _choose_peel(pure: PNFPeel, delta: Fraction | None) -> PNFPeel | CDPPeel:
     """Choose the peel with the larger rate. This depends on public numbers only."""
     if delta is None:
         return pure
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+    from shortlist.mechanisms.peel import CDPPeel
 
     spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=delta, neighbours=pure.neighbours)
     return spread if spread.round_rate > _GAIN * pure.round_rate else pure
