@@ -238,7 +238,7 @@ def test_explains_itself_to_readers():
     counts = {"a": 900, "b": 400, "c": 1}
     text = prepare(counts, k=2, epsilon=1, delta="1e-6", mechanism="cdp-peel").release().explain()
     assert text.startswith("This list of 2 of 3 items, most popular first, was made with differential privacy.")
-    assert "factor of 2.72, except with probability 1e-6." in text
+    assert "factor of 2.72, plus 1e-6." in text
     assert "Accuracy: with probability 0.95, " in text
     insecure = prepare(counts, k=2, epsilon=1, neighbours="replace", ordered=False).release(SeededBits(1)).explain()
     assert insecure.startswith("NOT SECURE")

@@ -146,9 +146,9 @@ def prepare(
 ) -> Selector[Any]:
     """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
 
-    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for an estimate of
-    the error on these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the
-    items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
+    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for a bound on
+    the error that uses these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of
+    the items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
     warning. `unit` is the word for one person in the guarantee, say "household".
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)

@@ -67,7 +67,7 @@ def select(
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
     ledger mandatory.
 
-    `assess` is an epsilon on top, for an estimate of the error on these data and the bound that follows from it.
+    `assess` is an epsilon on top, for a bound on the error of the list that uses these data.
     `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The guarantee of the
     release is the sum. `people` is the number of people, where that is public: a bound above it is a warning.
 
