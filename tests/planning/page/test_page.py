@@ -9,8 +9,8 @@ import pytest
 from browser import open_page
 
 import shortlist
-from shortlist.planning import wishes
-from shortlist.planning.page import grid
+from shortlist.planning import advice
+from shortlist.planning import page as grid
 
 WIDTHS = (390, 800, 1400)
 
@@ -27,7 +27,7 @@ def page(tmp_path_factory):
         made.to_html(path, progress=steps.append)
         assert len(steps) == 12
         # A second page, without a catalogue and with a wish.
-        patch.setattr(wishes, "EPSILONS", tuple(Fraction(each) for each in ("0.5", "5")))
+        patch.setattr(advice, "EPSILONS", tuple(Fraction(each) for each in ("0.5", "5")))
         options = {"delta": "1e-6", "votes_per_person": 3, "ordered": False, "without_domain": True}
         made = shortlist.plan(counts, k=16, epsilon="0.5", draws=40, want="exact 0.5", **options)
         made.to_html(path.with_name("no_domain.html"))
