@@ -12,6 +12,7 @@ from reproduction.experiment.contenders import CONTENDERS
 from reproduction.experiment.results import Results
 from reproduction.report.figures.style import (
     AXES,
+    LOOKS,
     add_legend,
     choose_look,
     draw_line,
@@ -21,7 +22,6 @@ from reproduction.report.figures.style import (
 )
 from reproduction.report.figures.sweeps import count_rounds
 from reproduction.report.verdict.compare import compute_ratios
-from shortlist.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +109,7 @@ def draw_gaps(histograms: Sequence[Histogram]) -> Figure:
 def draw_gap(panel: Axes, histogram: Histogram) -> None:
     """Draw the differences between neighbours among the top scores, padded by 1."""
     gaps = histogram.gaps() + 1
-    panel.plot(np.arange(1, len(gaps) + 1), gaps, color=MECHANISMS["cdp-peel"].colour, linewidth=0.9)
+    panel.plot(np.arange(1, len(gaps) + 1), gaps, color=LOOKS["cdp-peel"][0], linewidth=0.9)
     panel.set_yscale("log")
     use_whole_decades(panel)
     panel.set_title(histogram.title, fontsize=10)

@@ -9,7 +9,6 @@ import numpy as np
 
 from reproduction.experiment.contenders import Contender, Maker
 from shortlist.errors import MissingExtraError
-from shortlist.mechanisms import MECHANISMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,19 +19,34 @@ _FONTS = ("DejaVu Sans", "Verdana", "Arial", "sans-serif")
 """Matplotlib lays out with the first. Where it is missing, a browser takes a later one: about as wide, or narrower."""
 
 
+LOOKS = {
+    "fastjoint": ("#009E73", "p"),
+    "joint": ("#E69F00", "*"),
+    "pnf-peel": ("#CC79A7", "o"),
+    "cdp-peel": ("#0072B2", "P"),
+    "laplace": ("#969696", "."),
+    "gamma": ("#636363", "."),
+    "pnf-joint": ("#D55E00", "D"),
+    "margin-joint": ("#56B4E9", "^"),
+    "subset": ("#999999", "v"),
+    "auto": ("#000000", "s"),
+}
+"""The colour and the marker of each law. The paper's four methods have its markers, and colours of Okabe and Ito."""
+
+
 def choose_look(contender: Contender) -> dict[str, Any]:
     """How a program's line looks, and what the legend calls it."""
-    mechanism = MECHANISMS[contender.mechanism]
+    colour, marker = LOOKS[contender.mechanism]
     ours = contender.maker is Maker.OURS
     solid = ours and contender.law == contender.mechanism
     return {
-        "color": mechanism.colour,
+        "color": colour,
         "label": contender.label,
         "linestyle": "-" if solid else "--" if ours else ":",
         "linewidth": 1.3,
-        "marker": mechanism.marker,
+        "marker": marker,
         "markersize": 4 if ours else 6.5,
-        "markerfacecolor": mechanism.colour if solid else "none",
+        "markerfacecolor": colour if solid else "none",
         "markeredgewidth": 1.1,
     }
 

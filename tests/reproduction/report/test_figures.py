@@ -10,7 +10,6 @@ from reproduction.experiment.contenders import CONTENDERS, TODAY
 from reproduction.report.figures import others, style, sweeps
 from reproduction.report.publish import draw_all
 from shortlist.errors import MissingExtraError
-from shortlist.mechanisms import MECHANISMS
 
 MEASURES = ["CPU time (s)", "ℓ∞ error + 1", "ℓ1 error + 1"]
 
@@ -131,8 +130,9 @@ def test_gaps_are_those_of_the_top_300(small):
 
 def test_every_law_has_a_colour_and_a_marker_of_its_own():
     """For readers who do not see all colours."""
-    drawn = {MECHANISMS[each.mechanism] for each in CONTENDERS.values() if each.has_time}
-    assert len({kind.colour for kind in drawn}) == len({kind.marker for kind in drawn}) == len(drawn)
+    drawn = {each.mechanism for each in CONTENDERS.values() if each.has_time}
+    looks = [style.LOOKS[law] for law in drawn]
+    assert len({colour for colour, _ in looks}) == len({marker for _, marker in looks}) == len(drawn)
 
 
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.mechanisms import MECHANISMS, Auto, Mechanism
+from shortlist.mechanisms import Auto, Mechanism
 from shortlist.planning.advice import write_share
 from shortlist.planning.commands import explain_limit, write_command
 from shortlist.planning.forecast import Forecast
@@ -29,6 +29,21 @@ _MOST_DRAWS = 200
 _SHOWN_PLACES = 10
 """How many places of a sample list the page shows, and how many wrong items beyond these."""
 _LONGEST_NAME = 40
+_COLOURS = {
+    "auto": "#000000",
+    "joint": "#E69F00",
+    "margin-joint": "#56B4E9",
+    "subset": "#999999",
+    "fastjoint": "#009E73",
+    "pnf-joint": "#D55E00",
+    "pnf-peel": "#CC79A7",
+    "cdp-peel": "#0072B2",
+    "noisy-counts": "#a6761d",
+    "limited-domain": "#1b9e77",
+    "threshold": "#7570b3",
+    "stable": "#e7298a",
+}
+"""The colour of the line of each mechanism. Those of lists with a domain are from the palette of Okabe and Ito."""
 
 
 def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
@@ -64,7 +79,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         "epsilons": [float(each) for each in epsilons],
         "sizes": sizes,
         "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
-        "mechanisms": [{"name": name, "colour": MECHANISMS[name].colour} for name in names],
+        "mechanisms": [{"name": name, "colour": _COLOURS.get(name, "#333333")} for name in names],
         "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(positions, d))],
         "cells": cells,
     }
