@@ -79,7 +79,7 @@ class Constraints:
             known = {field.name: field.default is MISSING for field in fields(kind)}
             given = {each: value for each, value in accepted.items() if each in known and value is not None}
             needed = {each for each, needs in known.items() if needs} - {"k", "epsilon"}
-            if kind.needs_domain == self.without_domain or kind.research or not needed <= given.keys():
+            if kind.needs_domain == self.without_domain or not needed <= given.keys():
                 continue
             mechanism = build_mechanism(name, k=k, epsilon=epsilon, neighbours=self.neighbours, **given)
             if not (self.ordered and mechanism.unordered):

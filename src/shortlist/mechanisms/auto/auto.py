@@ -58,8 +58,6 @@ class Auto(Mechanism):
     when: ClassVar[str] = "you do not know which: it is the default"
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
     rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
-    colour: ClassVar[str] = "#000000"
-    marker: ClassVar[str] = "s"
 
     delta: Fraction | None = None
     ordered: bool = True

@@ -51,7 +51,6 @@ class Stable(UnknownDomain):
     name: ClassVar[str] = "stable"
     summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
     when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
-    colour: ClassVar[str] = "#e7298a"
 
     at_least: int | None = None
 

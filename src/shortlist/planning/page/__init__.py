@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -9,7 +10,6 @@ from dataclasses import replace
 from fractions import Fraction
 from html import escape
 from importlib.resources import files
-from itertools import pairwise
 from string import Template
 from typing import Any
 
@@ -32,6 +32,11 @@ _MOST_DRAWS = 200
 _SHOWN_PLACES = 10
 """How many places of a sample list the page shows, and how many wrong items beyond these."""
 _LONGEST_NAME = 40
+_COLOURS = (
+    *("#000000", "#E69F00", "#56B4E9", "#999999", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#a6761d"),
+    *("#1b9e77", "#7570b3", "#e7298a"),
+)
+"""The colours of lines, in the order of the mechanisms. The first of them are the palette of Okabe and Ito."""
 
 
 def write_page(made: Plan, *, progress: Callable[[str], None] = lambda step: None) -> str:
@@ -57,6 +62,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
     sizes = sorted({max(1, k // 4), max(1, k // 2), k, min(2 * k, d)})
     planner = replace(made.planner, draws=min(made.planner.draws, _MOST_DRAWS), progress=lambda step: None)
     names = list(made.constraints.allow(k, made.best.epsilon))
+    colours = dict(zip(MECHANISMS, itertools.cycle(_COLOURS)))
     cells: list[list[dict[str, Any]]] = []
     for size in sizes:
         row: list[Plan] = []
@@ -83,7 +89,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         "epsilons": [float(each) for each in epsilons],
         "sizes": sizes,
         "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
-        "mechanisms": [{"name": name, "colour": MECHANISMS[name].colour} for name in names],
+        "mechanisms": [{"name": name, "colour": colours[name]} for name in names],
         "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(positions, d))],
         "cells": cells,
     }
@@ -180,7 +186,7 @@ def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism]
     if isinstance(mechanisms[0], Auto) or not votes:
         return None
     points = [(float(each), find_need(one, histogram)) for each, one in zip(epsilons, mechanisms, strict=True)]
-    for (left, before), (right, after) in pairwise(points):
+    for (left, before), (right, after) in itertools.pairwise(points):
         if before is not None and after is not None and before > votes >= after:
             share = math.log((before + 1) / (votes + 1)) / math.log((before + 1) / (after + 1))
             return round(math.exp(math.log(left) + share * math.log(right / left)), 4)
