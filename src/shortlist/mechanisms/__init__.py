@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from shortlist.mechanisms.joint.margin_joint import MarginJoint
     from shortlist.mechanisms.joint.pnf_joint import PNFJoint
     from shortlist.mechanisms.peel import CDPPeel, PNFPeel
-    from shortlist.mechanisms.research.gamma import Gamma
-    from shortlist.mechanisms.research.laplace import Laplace
     from shortlist.mechanisms.subset.subset import Subset
     from shortlist.mechanisms.unknown_domain import LimitedDomain, Stable, Threshold
 
@@ -30,9 +28,7 @@ __all__ = [
     "Auto",
     "CDPPeel",
     "FastJoint",
-    "Gamma",
     "Joint",
-    "Laplace",
     "LimitedDomain",
     "MarginJoint",
     "Mechanism",
@@ -151,7 +147,6 @@ _COLUMNS: dict[str, Callable[[type[Mechanism]], str]] = {
     "take it when": lambda kind: kind.when,
     "guarantee": lambda kind: kind.guarantee_in_words,
     "ρ (zCDP)": lambda kind: kind.rho_in_words,
-    "exact and secure": lambda kind: "no" if kind.research else "yes",
 }
 
 

@@ -85,9 +85,6 @@ class PNFPeel(Peel):
     summary: ClassVar[str] = "k rounds of permute-and-flip, one item each"
     when: ClassVar[str] = "counts lie close together and δ must be 0"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2k)"
-    colour: ClassVar[str] = "#CC79A7"
-    marker: ClassVar[str] = "o"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
@@ -130,9 +127,6 @@ class CDPPeel(Peel):
     when: ClassVar[str] = "counts lie close together and a small δ is acceptable"
     guarantee_in_words: ClassVar[str] = "(ε, δ)"
     rho_in_words: ClassVar[str] = "kε′²/8"
-    colour: ClassVar[str] = "#0072B2"
-    marker: ClassVar[str] = "P"
-    in_experiment: ClassVar[bool] = True
     # A delta this large, because a small one makes no difference for the few items that can be enumerated.
     audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": Fraction(1, 5)},)
 
@@ -429,7 +423,9 @@ class PeelLevels:
         """
         steps = self.lowest_top + 1
         reach = len(self.weigh_within_reach(self.lowest_top))
-        slack = 3 * (count_error(2 * self.roundings + reach + 6) + _OMITTED + steps * count_error(2 * self.roundings + 6))
+        slack = 3 * (
+            count_error(2 * self.roundings + reach + 6) + _OMITTED + steps * count_error(2 * self.roundings + 6)
+        )
         sizes = self.profile.sizes[:steps]
         upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self.k]
         taken = np.arange(self.k) - np.repeat(self.profile.ends[:steps] - sizes, sizes)[: self.k]

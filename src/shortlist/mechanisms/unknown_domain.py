@@ -136,7 +136,6 @@ class LimitedDomain(UnknownDomain):
     name: ClassVar[str] = "limited-domain"
     summary: ClassVar[str] = "k rounds of the exponential mechanism among the most-voted items, with a stop"
     when: ClassVar[str] = "there is no list of all items, and k is small"
-    colour: ClassVar[str] = "#1b9e77"
     # Two candidates, so that items of few people are at the cut-off.
     audited: ClassVar[tuple[dict[str, Any], ...]] = (
         {"delta": _AUDITED_DELTA, "k_bar": 2},
@@ -346,7 +345,6 @@ class Threshold(UnknownDomain):
     summary: ClassVar[str] = "the items whose counts reach a threshold after noise, with the noisy counts"
     when: ClassVar[str] = "there is no list of all items, people cast few votes each, and k is large"
     counted: ClassVar[bool] = True
-    colour: ClassVar[str] = "#7570b3"
     # With two votes, one person can bring two items, or one, and move the count of another.
     audited: ClassVar[tuple[dict[str, Any], ...]] = tuple(
         {"delta": _AUDITED_DELTA, "votes_per_person": cap, "noise": noise}
@@ -498,7 +496,6 @@ class Stable(UnknownDomain):
     name: ClassVar[str] = "stable"
     summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
     when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
-    colour: ClassVar[str] = "#e7298a"
     audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": _AUDITED_DELTA},)
 
     at_least: int | None = None

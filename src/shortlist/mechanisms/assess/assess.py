@@ -11,7 +11,7 @@ from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms.auto.auto import Auto
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore
+from shortlist.mechanisms.auto.scores import ListScore
 from shortlist.mechanisms.auto.set_scores import SetScore
 from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
@@ -19,8 +19,7 @@ from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Score
-from shortlist.mechanisms.peel import CDPPeel
-from shortlist.mechanisms.peel import PNFPeel
+from shortlist.mechanisms.peel import CDPPeel, PNFPeel, RoundScore
 from shortlist.mechanisms.subset.subset import Subset
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon
