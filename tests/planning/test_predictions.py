@@ -14,10 +14,8 @@ from scipy import stats
 from shortlist import SeededBits
 from shortlist.ledger import Budget
 from shortlist.mechanisms import build_mechanism
-from shortlist.planning.candidates import Constraints
-from shortlist.planning.forecast import forecast
-from shortlist.planning.histograms import invent_histogram, read_histogram
-from shortlist.planning.measures import QUANTILES, measure
+from shortlist.planning.forecast import QUANTILES, forecast, measure
+from shortlist.planning.inputs import Constraints, invent_histogram, read_histogram
 
 BUDGET = Budget.plan(epsilon=10, delta="1e-6")
 REAL_DRAWS, DRAWS = 500, 1000

@@ -15,14 +15,9 @@ if TYPE_CHECKING:
     from shortlist.mechanisms.auto.auto import Auto
     from shortlist.mechanisms.joint import FastJoint, Joint, MarginJoint, PNFJoint
     from shortlist.mechanisms.noisy_counts import NoisyCounts
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-    from shortlist.mechanisms.peel.pnf_peel import PNFPeel
-    from shortlist.mechanisms.research.gamma import Gamma
-    from shortlist.mechanisms.research.laplace import Laplace
+    from shortlist.mechanisms.peel import CDPPeel, PNFPeel
     from shortlist.mechanisms.subset import Subset
-    from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain
-    from shortlist.mechanisms.unknown_domain.stable import Stable
-    from shortlist.mechanisms.unknown_domain.threshold import Threshold
+    from shortlist.mechanisms.unknown_domain import LimitedDomain, Stable, Threshold
 
 __all__ = [
     "DEFAULT_MECHANISM",
@@ -30,9 +25,7 @@ __all__ = [
     "Auto",
     "CDPPeel",
     "FastJoint",
-    "Gamma",
     "Joint",
-    "Laplace",
     "LimitedDomain",
     "MarginJoint",
     "Mechanism",
@@ -151,7 +144,6 @@ _COLUMNS: dict[str, Callable[[type[Mechanism]], str]] = {
     "take it when": lambda kind: kind.when,
     "guarantee": lambda kind: kind.guarantee_in_words,
     "ρ (zCDP)": lambda kind: kind.rho_in_words,
-    "exact and secure": lambda kind: "no" if kind.research else "yes",
 }
 
 

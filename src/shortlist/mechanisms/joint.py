@@ -74,9 +74,6 @@ class Joint(Mechanism):
     summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
     when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#E69F00"
-    marker: ClassVar[str] = "*"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
@@ -122,9 +119,6 @@ class FastJoint(Joint):
     summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
     when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#009E73"
-    marker: ClassVar[str] = "p"
-    in_experiment: ClassVar[bool] = True
     audited = ({"beta": Fraction(1, 4)},)
 
     beta: Fraction = Fraction(1, 1024)
@@ -189,9 +183,6 @@ class MarginJoint(Joint):
     name: ClassVar[str] = "margin-joint"
     summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
     when: ClassVar[str] = "you would take joint: the true list is at least as likely"
-    colour: ClassVar[str] = "#56B4E9"
-    marker: ClassVar[str] = "^"
-    in_experiment: ClassVar[bool] = False
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
@@ -221,9 +212,6 @@ class PNFJoint(Mechanism):
     summary: ClassVar[str] = "permute-and-flip over all ordered lists"
     when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
-    colour: ClassVar[str] = "#D55E00"
-    marker: ClassVar[str] = "D"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
@@ -569,17 +557,18 @@ class Lists:
         """Return the losses after the steps. Losses from the horizon on are one step."""
         return np.where(steps < self.horizon, steps + 1, -1)
 
-    def number(self, r: int) -> int:
+    def number(self, *steps: int) -> int:
         """Return N_r exactly. It is 0 for a negative loss, and the number of all lists from the horizon on."""
+        r = min(steps[0], self.horizon)
         if r < 0:
             return 0
-        r = min(r, self.horizon)
         if r not in self._known:
             self._known[r] = _multiply((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]
 
-    def count_allowed(self, losses: IntArray) -> IntArray:
+    def count_allowed(self, *steps: IntArray) -> IntArray:
         """Return C_{r,j} for every j, a row for each loss r. From the horizon on, every item is allowed."""
+        (losses,) = steps
         everything = losses >= self.horizon
         allowed = self._look_up(slice(None), np.where(everything, 0, losses)).T.astype(np.int64)
         allowed[everything] = self.profile.d

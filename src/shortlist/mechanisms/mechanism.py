@@ -122,14 +122,6 @@ class Mechanism(ABC):
     rho_in_words: ClassVar[str]
     bound_in_words: ClassVar[str] = "each listed item has at most {bound} fewer than the true item at that place"
     """What `error_bound` bounds. `{bound}` stands for a number of votes, such as "1 vote"."""
-    colour: ClassVar[str]
-    """The colour of its line in figures. Those of the experiment are from the palette of Okabe and Ito."""
-    marker: ClassVar[str] = "."
-    """The marker of its line in figures. The paper's four methods have the markers of the paper."""
-    in_experiment: ClassVar[bool] = False
-    """Whether the experiment of the paper compares it with the published algorithms."""
-    research: ClassVar[bool] = False
-    """Whether the mechanism computes in floating point. Then it may not make a secure release."""
     needs_domain: ClassVar[bool] = True
     """Whether it needs a public list of all items. A mechanism that needs none may choose fewer than k items."""
 

@@ -14,14 +14,12 @@ HOMES = {
     "subset": "subset.Subset",
     "fastjoint": "joint.FastJoint",
     "pnf-joint": "joint.PNFJoint",
-    "pnf-peel": "peel.pnf_peel.PNFPeel",
-    "cdp-peel": "peel.cdp_peel.CDPPeel",
+    "pnf-peel": "peel.PNFPeel",
+    "cdp-peel": "peel.CDPPeel",
     "noisy-counts": "noisy_counts.NoisyCounts",
-    "limited-domain": "unknown_domain.limited_domain.LimitedDomain",
-    "threshold": "unknown_domain.threshold.Threshold",
-    "stable": "unknown_domain.stable.Stable",
-    "laplace": "research.laplace.Laplace",
-    "gamma": "research.gamma.Gamma",
+    "limited-domain": "unknown_domain.LimitedDomain",
+    "threshold": "unknown_domain.Threshold",
+    "stable": "unknown_domain.Stable",
 }
 """Where each mechanism is: its module and its class."""
 

@@ -31,9 +31,10 @@ from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.auto import auto, set_scores
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore
+from shortlist.mechanisms.auto.scores import ListScore
 from shortlist.mechanisms.auto.set_scores import SetScore
 from shortlist.mechanisms.joint import blocks, mixture
+from shortlist.mechanisms.peel import RoundScore
 from shortlist.mechanisms.subset import grid
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile

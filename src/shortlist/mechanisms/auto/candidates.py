@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from flint import arb
 
 from shortlist.exact.balls import ball
-from shortlist.mechanisms.joint.margin_joint import MarginJoint
+from shortlist.mechanisms.joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+from shortlist.mechanisms.peel import PNFPeel
 
 if TYPE_CHECKING:  # most choices are between the two above, so the other candidates are imported where they are used
     from shortlist.mechanisms.auto.auto import Auto
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+    from shortlist.mechanisms.peel import CDPPeel
 
 HANDICAP = Fraction(1)
 """A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
@@ -65,11 +65,11 @@ def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:
     pure = PNFPeel(k=auto.k, epsilon=rest, neighbours=relation)
     found: list[Mechanism] = [MarginJoint(k=auto.k, epsilon=rest, neighbours=relation), _choose_peel(pure, auto.delta)]
     if not auto.ordered:
-        from shortlist.mechanisms.subset.subset import Subset
+        from shortlist.mechanisms.subset import Subset
 
         found.append(Subset(k=auto.k, epsilon=rest, neighbours=relation, at_least=auto.at_least))
     if auto.votes_per_person is not None:
-        from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
+        from shortlist.mechanisms.noisy_counts import NoisyCounts
 
         cap = auto.votes_per_person
         found.append(NoisyCounts(k=auto.k, epsilon=rest, votes_per_person=cap, delta=auto.delta, neighbours=relation))
@@ -80,7 +80,7 @@ def _choose_peel(pure: PNFPeel, delta: Fraction | None) -> PNFPeel | CDPPeel:
     """Choose the peel with the larger rate. This depends on public numbers only."""
     if delta is None:
         return pure
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
+    from shortlist.mechanisms.peel import CDPPeel
 
     spread = CDPPeel(k=pure.k, epsilon=pure.epsilon, delta=delta, neighbours=pure.neighbours)
     return spread if spread.round_rate > _GAIN * pure.round_rate else pure
