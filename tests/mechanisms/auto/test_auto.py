@@ -24,6 +24,8 @@ from levels import UpperLevels
 from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance
 from noisy import outputs as outputs_with_counts
 from peels import exponential_round, flip_round, peel_law
+from shortlist.mechanisms.auto.scores import ListScore
+from shortlist.mechanisms.auto.set_scores import SetScore
 
 from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
 from shortlist.audits.auto_laws import acceptance_chances, stated_score
@@ -31,8 +33,6 @@ from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.auto import auto, set_scores
-from shortlist.mechanisms.auto.scores import ListScore
-from shortlist.mechanisms.auto.set_scores import SetScore
 from shortlist.mechanisms.joint import blocks, mixture
 from shortlist.mechanisms.peel import RoundScore
 from shortlist.mechanisms.subset import grid
