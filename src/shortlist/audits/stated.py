@@ -14,10 +14,10 @@ from typing import Any
 
 from flint import arb
 
-from shortlist.audits.auto_laws import choice_law
 from shortlist.audits.unknown_domain_laws import limited_domain_law, stable_law, threshold_law
 from shortlist.exact.balls import ball
 from shortlist.mechanisms import Auto, Mechanism
+from shortlist.mechanisms.auto import state_chances
 from shortlist.mechanisms.stated import (
     Histogram,
     Output,
@@ -61,7 +61,7 @@ def state_law(mechanism: Mechanism, histogram: Histogram, *, reach: int = _REACH
 
 def _state(mechanism: Mechanism, histogram: Histogram, reach: int) -> Stated:
     """Take the law that the mechanism states, or that of the list below."""
-    if type(mechanism).state_law is Mechanism.state_law and mechanism.name in LAWS:
+    if mechanism.name == "auto" or type(mechanism).state_law is Mechanism.state_law:
         return LAWS[mechanism.name](mechanism, histogram, reach)
     return mechanism.state_law(histogram, reach=reach)
 
@@ -115,7 +115,7 @@ def _noisy_counts(mechanism: Any, histogram: Histogram, reach: int) -> Stated:
 
 def _auto(mechanism: Mechanism, histogram: Histogram, reach: int) -> Stated:
     assert isinstance(mechanism, Auto)
-    chances = choice_law(mechanism, histogram)
+    chances = flip_round(state_chances(mechanism, histogram))
     for chance, (name, each) in zip(chances, mechanism.candidates.items(), strict=True):
         for output, p in _state(each, histogram, reach):
             yield Output(output.items, output.counts, name), chance * p

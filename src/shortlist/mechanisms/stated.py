@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 
 from flint import arb, arb_poly, fmpq
 
-from shortlist.exact.balls import enclose_exp_minus
+from shortlist.exact.balls import ball, enclose_exp_minus
 
 Histogram = tuple[int, ...]
 Items = tuple[int, ...]
@@ -133,6 +133,11 @@ def exponential_round(decays: Sequence[arb]) -> list[arb]:
     """The exponential mechanism."""
     total = sum(decays, arb(0))
     return [each / total for each in decays]
+
+
+def log_sum(numbers: Iterable[int], rate: Fraction) -> arb:
+    """(1/rate) ln Σ e^(−rate · number)."""
+    return sum((decay(rate, number) for number in numbers), arb(0)).log() / ball(rate)
 
 
 def decay(rate: Fraction, loss: int) -> arb:

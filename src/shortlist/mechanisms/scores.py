@@ -98,3 +98,27 @@ class RoundScore:
             total += int(profile.sizes[index])
             levels.append([total - taken for taken in range(min(int(profile.sizes[index]), len(self._top)))])
         return [each for level in reversed(levels) for each in level][: len(self._top)]
+
+
+def make_score(mechanism, levels, rate):  # type: ignore[no-untyped-def]
+    if (score := mechanism.make_score(levels, rate)) is not None:
+        return score
+    if mechanism.name == "subset":
+        from shortlist.mechanisms.set_scores import SetScore
+
+        return SetScore(levels, sizes=mechanism.sizes, rate=rate)
+    return (ListScore if mechanism.round_rate is None else RoundScore)(levels, k=mechanism.k, rate=rate)
+
+
+def find_tail(mechanism):  # type: ignore[no-untyped-def]
+    if (tail := mechanism.find_tail()) is not None:
+        return tail
+    if mechanism.name == "noisy-counts":
+        from shortlist.exact.noise import DiscreteLaplace
+
+        rate = mechanism.round_rate
+        laplace = isinstance(mechanism.noise, DiscreteLaplace)
+        return (rate * Fraction(3, 4), 6 * mechanism.k) if laplace else (2 * rate, 55 * mechanism.k)
+    if mechanism.name in ("joint", "margin-joint", "pnf-joint", "subset"):
+        return mechanism.rate, 1
+    return (mechanism.round_rate, mechanism.k) if mechanism.name in ("pnf-peel", "cdp-peel") else None
