@@ -22,9 +22,7 @@ from shortlist.errors import OutputError, ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.mechanisms import MECHANISMS, Joint, LimitedDomain, PNFPeel, Stable, Subset, Threshold
 from shortlist.mechanisms.mechanism import Prepared
-from shortlist.mechanisms.unknown_domain.stable import StableSets
-from shortlist.mechanisms.unknown_domain.stopped_peel import Stop, StoppedPeel
-from shortlist.mechanisms.unknown_domain.threshold import ItemsAboveThreshold
+from shortlist.mechanisms.unknown_domain import ItemsAboveThreshold, StableSets, Stop, StoppedPeel
 from shortlist.profile import EVERY_LEVEL, Profile
 
 

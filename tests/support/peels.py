@@ -11,11 +11,11 @@ from contract import Subject
 from divergences import ball
 from flint import arb
 from laws import Histogram, sequences
+from shortlist.mechanisms.peel.ranges import LevelRange
 
 from shortlist import SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel.peeling import PeelRun
-from shortlist.mechanisms.peel.ranges import LevelRange
+from shortlist.mechanisms.peel import PeelRun
 from shortlist.mechanisms.stated import decay, exponential_round, flip_round, peel_law
 from shortlist.profile import Profile
 

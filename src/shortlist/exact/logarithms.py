@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray
 
 LOG_ERROR = 2.0**-42
 """How far `compute_negative_logs` may be off, for numbers from 2^-200 to 1."""
 
-LOG_2 = math.log(2)  # checked to be the float nearest to ln 2 by a test with balls
+_LOG_2 = math.log(2)  # checked to be the float nearest to ln 2 by a test with balls
 _STEP = 2.0**-10
 
 
@@ -69,24 +68,5 @@ def compute_negative_logs(numbers: FloatArray) -> FloatArray:
     [0.693147, 2.302585]
     """
     mantissa, exponent = np.frexp(numbers)
-    logs: FloatArray = compute_hazards(1 - mantissa) - exponent * LOG_2
+    logs: FloatArray = compute_hazards(1 - mantissa) - exponent * _LOG_2
     return logs
-
-
-def compute_exponentials(words: NDArray[np.uint64]) -> FloatArray:
-    """Compute E = −ln U for numbers U, given by their leading 64 bits.
-
-    Claim   If U is in [u, u + 2^-64), a result E of 2^-40 or more is off by less than 2^-46 E + 2^-51 + 2^-64 / u, and
-            any other by less than 2^-45.
-    Proof   The middle of the interval is computed with two roundings, which changes its logarithm by less than 2^-51.
-            Between it and U, the logarithm changes by 2^-64 / u at most. The float is m · 2^e, and −ln(m · 2^e) is
-            −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact, the first part is off by 48 roundings, and the
-            second by two. Neither is negative if e ≤ 0, and the sum is rounded once. If e = 1, the float is 1, U is
-            above 1 − 2^-52, and the result is below 2^-46.
-
-    >>> compute_exponentials(np.array([2**63, 2**60], dtype=np.uint64)).round(6)
-    array([0.693147, 2.772589])
-    """
-    mantissa, exponent = np.frexp(words * 2.0**-64 + 2.0**-65)
-    waits: FloatArray = compute_hazards(1 - mantissa) - exponent * LOG_2
-    return waits

@@ -18,12 +18,12 @@ if TYPE_CHECKING:  # the classes of the list below, for checkers of types
     from shortlist.mechanisms.joint.joint import Joint as Joint
     from shortlist.mechanisms.joint.margin_joint import MarginJoint as MarginJoint
     from shortlist.mechanisms.joint.pnf_joint import PNFJoint as PNFJoint
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel as CDPPeel
-    from shortlist.mechanisms.peel.pnf_peel import PNFPeel as PNFPeel
+    from shortlist.mechanisms.peel import CDPPeel as CDPPeel
+    from shortlist.mechanisms.peel import PNFPeel as PNFPeel
     from shortlist.mechanisms.subset.subset import Subset as Subset
-    from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain as LimitedDomain
-    from shortlist.mechanisms.unknown_domain.stable import Stable as Stable
-    from shortlist.mechanisms.unknown_domain.threshold import Threshold as Threshold
+    from shortlist.mechanisms.unknown_domain import LimitedDomain as LimitedDomain
+    from shortlist.mechanisms.unknown_domain import Stable as Stable
+    from shortlist.mechanisms.unknown_domain import Threshold as Threshold
 
 HOMES = {
     "auto": "auto.Auto",
@@ -32,12 +32,12 @@ HOMES = {
     "subset": "subset.subset.Subset",
     "fastjoint": "joint.fastjoint.FastJoint",
     "pnf-joint": "joint.pnf_joint.PNFJoint",
-    "pnf-peel": "peel.pnf_peel.PNFPeel",
-    "cdp-peel": "peel.cdp_peel.CDPPeel",
+    "pnf-peel": "peel.PNFPeel",
+    "cdp-peel": "peel.CDPPeel",
     "noisy-counts": "counts.noisy_counts.NoisyCounts",
-    "limited-domain": "unknown_domain.limited_domain.LimitedDomain",
-    "threshold": "unknown_domain.threshold.Threshold",
-    "stable": "unknown_domain.stable.Stable",
+    "limited-domain": "unknown_domain.LimitedDomain",
+    "threshold": "unknown_domain.Threshold",
+    "stable": "unknown_domain.Stable",
 }
 """All mechanisms: the module and the class of each. A class is imported when it is asked for."""
 

@@ -18,7 +18,7 @@ from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, read_sizes
-from shortlist.mechanisms.peel.pnf_peel import PNFPeel
+from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -153,8 +153,6 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
     common: dict[str, Any] = {"k": auto.k, "epsilon": auto.epsilon - auto.choice_epsilon, "neighbours": auto.neighbours}
     peel: Mechanism = PNFPeel(**common)
     if auto.delta is not None:
-        from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-
         spread = CDPPeel(**common, delta=auto.delta)
         peel = spread if spread.round_rate > _GAIN * PNFPeel(**common).round_rate else peel
     found: list[Mechanism] = [MarginJoint(**common), peel]

@@ -5,16 +5,13 @@ A list is exact if the item at each place has the true count of that place. Item
 
 from __future__ import annotations
 
-import math
-
 from flint import arb
 
 from shortlist.exact.balls import use_precision
-from shortlist.mechanisms import CDPPeel, FastJoint, Joint, Mechanism, Subset
+from shortlist.mechanisms import FastJoint, Joint, Mechanism, Subset
 from shortlist.mechanisms.joint.margin_joint import BonusMixture
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.mechanism import Prepared
-from shortlist.mechanisms.peel.many import PeelDraws
 from shortlist.mechanisms.subset.draws import SetMixture
 
 _PRECISION = 128
@@ -26,7 +23,6 @@ def compute_exact_chance(mechanism: Mechanism, prepared: Prepared) -> float | No
     Joint, FastJoint          the number of lists with loss 0, over Σ e^(−rate · loss) over all lists.
     Margin-Joint              p + (1 − p) times that of Joint, with p the probability of the bonus.
     Subset                    the number of sets with the true counts, over the like sum over all sets.
-    CDP-Peel                  the product over rounds of the share of the best items in the weight of all that are left.
     """
     with use_precision(_PRECISION):
         if isinstance(mechanism, Joint | FastJoint) and isinstance(prepared, Mixture):
@@ -35,7 +31,4 @@ def compute_exact_chance(mechanism: Mechanism, prepared: Prepared) -> float | No
             return float(prepared.enclose_exact_chance().mid())
         if isinstance(mechanism, Subset) and isinstance(prepared, SetMixture) and mechanism.at_least is None:
             return float((arb(prepared.best_number) / prepared.total()).mid())
-    if isinstance(mechanism, CDPPeel) and isinstance(prepared, PeelDraws):
-        best, totals = prepared.list_best_rounds()
-        return math.prod(map(float, best / totals))
-    return None
+    return prepared.compute_exact_chance()

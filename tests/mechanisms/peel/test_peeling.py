@@ -11,8 +11,7 @@ from peels import single_levels
 
 from shortlist import CDPPeel, PNFPeel, SeededBits
 from shortlist.exact.choice import Table
-from shortlist.mechanisms.peel import peeling
-from shortlist.mechanisms.peel.peeling import PeelLevels, PeelRun
+from shortlist.mechanisms.peel import PeelLevels, PeelRun, peeling
 from shortlist.profile import Profile
 
 HISTOGRAMS = {
