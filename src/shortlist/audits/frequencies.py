@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
+import numpy as np
 from flint import arb
 
 from shortlist.audits.cases import Case
-from shortlist.audits.stated import Law, state_law
 from shortlist.audits.statistics import LEAST_EXPECTED, bound_p_value, draw_outputs
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms import Threshold
-from shortlist.mechanisms.stated import Histogram, Output
+from shortlist.mechanisms.stated import Histogram, Law, Output, collect_law
+from shortlist.profile import Profile
 
 ALARM = 1e-9
 """A p-value up to this rejects a law."""
@@ -119,10 +119,10 @@ def find_p_value(seen: Sequence[Output], law: Law) -> float:
 
 
 def _list_histograms(case: Case, relation: str) -> list[Histogram]:
-    """List histograms whose gaps suit epsilon. For `threshold`, counts are near the threshold: others show nothing."""
-    mechanism = case.build(1, relation)
-    if isinstance(mechanism, Threshold):
-        least = mechanism.threshold
+    """List histograms whose gaps suit epsilon. Noisy counts of observed items are near what a release needs."""
+    if case.noisy and not case.needs_domain:
+        least = case.build(1, relation).find_need(Profile.of(np.array([1])))
+        assert least is not None
         return [(least, least), (least + math.ceil(1 / case.epsilon), least, least)]
     shapes = _NOISE_SHAPES if case.noisy else _SHAPES
     scales = _SCALES if case.needs_domain else (*_SCALES, *_LARGE_SCALES)
@@ -134,7 +134,7 @@ def _list_histograms(case: Case, relation: str) -> list[Histogram]:
 def _make_design(case: Case, histogram: Histogram, k: int, relation: str, trials: int) -> Design:
     reach = round(8 * max(Fraction(1), 1 / case.epsilon)) if case.noisy else 0
     right, *wrong = (
-        state_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
+        collect_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
         for stretch in (Fraction(1), *STRETCHES)
     )
     rare = LEAST_EXPECTED / trials

@@ -21,13 +21,10 @@ from flint import arb
 
 from shortlist.audits.cases import Case
 from shortlist.audits.frequencies import MOST_MORE
-from shortlist.audits.stated import Law, state_law
 from shortlist.audits.statistics import bound_above, bound_below, choose_event, draw_outputs
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.noise import DiscreteLaplace
-from shortlist.mechanisms import Threshold
-from shortlist.mechanisms.stated import Histogram, Items, Output, neighbours, small_histograms
+from shortlist.mechanisms.stated import Histogram, Items, Law, Output, collect_law, neighbours, small_histograms
 from shortlist.privacy import Guarantee
 
 _PRECISION = 128
@@ -39,6 +36,8 @@ _POWERS = np.array([[float(order - 1)] for order in _ORDERS])
 _DIVISORS = [float(order * (order - 1)) for order in _ORDERS]
 _SURE = 1e-6
 """A float that is below its bound by this share needs no ball."""
+_LEFT_OUT = arb(1) / 4000
+"""The share of delta that noisy counts may have that are not enumerated."""
 _NEAR = 24
 """Up to this reach, pairs of noisy counts are few enough to be enumerated."""
 FAILURE = 1e-9
@@ -111,7 +110,7 @@ def _list_histograms(case: Case, relation: str, largest_d: int) -> Iterator[tupl
         largest_k = 2 if not case.needs_domain and _find_reach(case, relation) <= _NEAR else 1
         yield from ((each, largest_k) for each in small_histograms(min(largest_d, 2)))
         return
-    costly = case.noisy or case.kind.name == "auto" or not case.needs_domain
+    costly = case.noisy or len(case.build(1).candidates) > 1 or not case.needs_domain
     small = small_histograms(min(largest_d, 3 if costly else 4))
     if not case.needs_domain:
         # Items with equal counts are told apart by their order, where there is no domain.
@@ -197,21 +196,19 @@ class _Worst:
 
     def _state(self, histogram: Histogram, k: int, relation: str) -> Law:
         mechanism = self._case.build(k, relation)
-        return state_law(mechanism, histogram, reach=_find_reach(self._case, relation))
+        return collect_law(mechanism, histogram, reach=_find_reach(self._case, relation))
 
 
+@cache
 def _find_reach(case: Case, relation: str) -> int:
-    """How far noisy counts are enumerated. Without delta, ratios of Laplace noise repeat themselves."""
+    """How far noisy counts are enumerated: until little of delta is left. Without delta, ratios repeat themselves."""
     if not case.noisy or case.delta is None:
         return 1
-    mechanism = case.build(1, relation)
-    if isinstance(mechanism, Threshold):
-        noise = mechanism.law
-        return math.ceil(6 * noise.b if isinstance(noise, DiscreteLaplace) else 4 * math.sqrt(noise.variance))
-    assert mechanism.guarantee.rho is not None
-    assert case.cap is not None
-    moved = case.cap * mechanism.neighbours.sensitivity
-    return math.ceil(4 * math.sqrt(moved / (2 * mechanism.guarantee.rho)))
+    mechanism, reach = case.build(1, relation), 4
+    with use_precision(_PRECISION):
+        while sum((p for _, p in mechanism.state_law((3,), reach=reach)), arb(0)) < 1 - ball(case.delta) * _LEFT_OUT:
+            reach += max(1, reach // 4)
+    return reach
 
 
 @cache
@@ -284,7 +281,7 @@ def _state_both(case: Case, pair: Pair, stretch: Fraction) -> tuple[dict[Output,
     """The probability of each output here, and there."""
     mechanism = case.build(pair.k, pair.relation, stretch=stretch)
     with use_precision(_PRECISION):
-        here, there = (state_law(mechanism, each, reach=_REACH) for each in (pair.here, pair.there))
+        here, there = (collect_law(mechanism, each, reach=_REACH) for each in (pair.here, pair.there))
         return {each: float(p.mid()) for each, p in here.items()}, {each: float(p.mid()) for each, p in there.items()}
 
 

@@ -21,7 +21,7 @@ from shortlist.exact.bits import Bits
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
-from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Output
@@ -227,6 +227,13 @@ class Mechanism(ABC):
         The spread is that of the score at the rate a/2. None stands for no proof, so no list can be assessed.
         """
         return None
+
+    def find_need(self, profile: Profile) -> int | None:
+        """Find how many votes an item needs to be about as likely in the list as not; None if votes do not decide it.
+
+        With a domain it is the public bound on the error: an item with fewer votes may give way to one without any.
+        """
+        return self.error_bound(profile.d)
 
     @property
     def candidates(self) -> Mapping[str, Mechanism]:

@@ -198,6 +198,12 @@ class LimitedDomain(UnknownDomain):
         """How many votes more than the item at the cut-off an item must have to weigh as much as the stop."""
         return self.neighbours.sensitivity + ceil_log(self._stop_weight(), self.rate)
 
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs to weigh as much as the stop."""
+        assert self.k_bar is not None
+        at_cut = int(profile.top(self.k_bar + 1)[-1]) if profile.d > self.k_bar else 0
+        return at_cut + self.votes_needed
+
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law of all lists: items one by one, until a stop or k items."""
         from shortlist.mechanisms.stated import Output, decay, rank_items, sequences_up_to
@@ -384,6 +390,10 @@ class Threshold(UnknownDomain):
     def threshold(self) -> int:
         """The smallest noisy count that is released."""
         return self._find(self.noise)[1]
+
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs: the threshold."""
+        return self.threshold
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law of lists with noisy counts, up to `reach` beyond the threshold and the histogram."""
