@@ -55,7 +55,7 @@ def bound_logs(words: NDArray[np.uint64]) -> list[Bounds]:
     Proof   U is in [u, u + 2^-64). The middle of this interval is computed with two roundings, which change its
             logarithm by less than 2^-51. The logarithms of it and of U differ by at most 2^-64 / u.
     """
-    logs = compute_negative_logs(words * _UNIT + _UNIT / 2)
+    logs = compute_negative_logs(words.astype(np.float64) * _UNIT + _UNIT / 2)
     slack = 2 * LOG_ERROR + 1 / np.maximum(words, 2.0**-1000)
     return list(zip((logs - slack).tolist(), (logs + slack).tolist(), strict=True))
 

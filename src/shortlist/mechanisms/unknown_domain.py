@@ -1,8 +1,8 @@
 """Mechanisms without a public list of items: limited-domain, threshold and stable.
 
-They see the observed items only, and may choose fewer than k. An item that nobody voted for does not exist for them. One
-person can therefore add an item or take it away. Which items exist is data, and so is their number: no error and no
-parameter may depend on it.
+They see the observed items only, and may choose fewer than k. An item that nobody voted for does not exist for them.
+One person can therefore add an item or take it away. Which items exist is data, and so is their number: no error and
+no parameter may depend on it.
 """
 
 from __future__ import annotations
@@ -277,8 +277,10 @@ class StoppedPeel(Prepared):
     """
 
     def __init__(self, observed: Profile, *, k: int, k_bar: int, rate: Fraction, stop: Stop) -> None:
-        self._cut, candidates = cut_candidates(observed, k_bar)
-        self.candidates, self._stop_level, self._first_stop = add_stop(candidates, stop)
+        self.cut, candidates = cut_candidates(observed, k_bar)
+        """The count at the cut-off."""
+        self.copies = stop.copies
+        self.candidates, self.stop_level, self._first_stop = add_stop(candidates, stop)
         # After all candidates, only the stop is left.
         self.peeling = PeelLevels(self.candidates, k=min(k, candidates.d + 1), rate=rate)
 
@@ -288,11 +290,11 @@ class StoppedPeel(Prepared):
         for _ in range(self.peeling.k):
             run.take(*run.propose())
             level, rank = run.taken[-1]
-            if level == self._stop_level and rank >= self._first_stop:
+            if level == self.stop_level and rank >= self._first_stop:
                 run.taken.pop()
                 break
         picks = run.picks()
-        return Picks(levels=picks.levels + self._cut, ranks=picks.ranks)
+        return Picks(levels=picks.levels + self.cut, ranks=picks.ranks)
 
 
 def cut_candidates(observed: Profile, k_bar: int) -> tuple[int, Profile]:

@@ -5,8 +5,9 @@ y = e^(ε − loss so far), and let V_j(y) be the largest δ that j more rounds 
 
     V_0(y) = max(0, 1 − y),     V_j(y) = max over y e^(−ε′) ≤ u ≤ y of the chord of V_(j−1) from u to u e^ε′, at y,
 
-and k rounds are (ε, V_k(e^ε))-DP (Dong, Durfee and Rogers 2020; bounded_range.proof.md, Theorem 1). Every V_j is convex,
-and it falls in y. So chords between the points of a grid bound it from above, and a programme on the grid bounds V_k.
+and k rounds are (ε, V_k(e^ε))-DP (Dong, Durfee and Rogers 2020; bounded_range.proof.md, Theorem 1). Every V_j is
+convex, and it falls in y. So chords between the points of a grid bound it from above, and a programme on the grid
+bounds V_k.
 
 Every ε′ returned here is proven: it is rounded down, and the bound that it must satisfy was evaluated for it.
 """

@@ -197,7 +197,7 @@ def test_the_library_draws_by_these_definitions(case, relation):
     table = pa.table({"person": [person for person, _ in votes], "item": [item for _, item in votes]})
     tally = observe(table, person="person", item="item")
     picked, drawn = {}, Counter()
-    for picks in mechanism.prepare(tally).draw_many(4000, SeededBits(8)).split():
+    for picks in mechanism.prepare(tally).draw_many(4000, SeededBits(8)):
         place = tuple(picks.levels.tolist()), tuple(picks.ranks.tolist())
         if place not in picked:
             picked[place] = tuple(tally.names(tally.rows(picks)))

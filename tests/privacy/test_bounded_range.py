@@ -9,8 +9,7 @@ import pytest
 
 from shortlist import CDPPeel
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.peel.calibration import Calibration, calibrate, count_cells
-from shortlist.mechanisms.peel.composition import bound_delta
+from shortlist.privacy.bounded_range import Calibration, bound_delta, calibrate, count_cells
 
 MILLIONTH = Fraction(1, 10**6)
 
