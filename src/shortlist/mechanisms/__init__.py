@@ -13,28 +13,28 @@ from shortlist.privacy.numbers import quote
 
 if TYPE_CHECKING:  # the classes of the list below, for checkers of types
     from shortlist.mechanisms.auto import Auto as Auto
-    from shortlist.mechanisms.counts.noisy_counts import NoisyCounts as NoisyCounts
-    from shortlist.mechanisms.joint.fastjoint import FastJoint as FastJoint
-    from shortlist.mechanisms.joint.joint import Joint as Joint
-    from shortlist.mechanisms.joint.margin_joint import MarginJoint as MarginJoint
-    from shortlist.mechanisms.joint.pnf_joint import PNFJoint as PNFJoint
+    from shortlist.mechanisms.joint import FastJoint as FastJoint
+    from shortlist.mechanisms.joint import Joint as Joint
+    from shortlist.mechanisms.joint import MarginJoint as MarginJoint
+    from shortlist.mechanisms.joint import PNFJoint as PNFJoint
+    from shortlist.mechanisms.noisy_counts import NoisyCounts as NoisyCounts
     from shortlist.mechanisms.peel import CDPPeel as CDPPeel
     from shortlist.mechanisms.peel import PNFPeel as PNFPeel
-    from shortlist.mechanisms.subset.subset import Subset as Subset
+    from shortlist.mechanisms.subset import Subset as Subset
     from shortlist.mechanisms.unknown_domain import LimitedDomain as LimitedDomain
     from shortlist.mechanisms.unknown_domain import Stable as Stable
     from shortlist.mechanisms.unknown_domain import Threshold as Threshold
 
 HOMES = {
     "auto": "auto.Auto",
-    "joint": "joint.joint.Joint",
-    "margin-joint": "joint.margin_joint.MarginJoint",
-    "subset": "subset.subset.Subset",
-    "fastjoint": "joint.fastjoint.FastJoint",
-    "pnf-joint": "joint.pnf_joint.PNFJoint",
+    "joint": "joint.Joint",
+    "margin-joint": "joint.MarginJoint",
+    "subset": "subset.Subset",
+    "fastjoint": "joint.FastJoint",
+    "pnf-joint": "joint.PNFJoint",
     "pnf-peel": "peel.PNFPeel",
     "cdp-peel": "peel.CDPPeel",
-    "noisy-counts": "counts.noisy_counts.NoisyCounts",
+    "noisy-counts": "noisy_counts.NoisyCounts",
     "limited-domain": "unknown_domain.LimitedDomain",
     "threshold": "unknown_domain.Threshold",
     "stable": "unknown_domain.Stable",

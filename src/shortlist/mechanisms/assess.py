@@ -13,7 +13,6 @@ from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.mechanism import Mechanism
-from shortlist.mechanisms.scores import find_tail, make_score
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -59,7 +58,7 @@ class Assess:
 
     def draw(self, mechanism: Mechanism, levels: Levels, bits: Bits) -> int:
         """Draw the noisy spread of the mechanism that made a list."""
-        return find_spread(mechanism, levels) + self.noise.draw(1, bits)[0]
+        return find_spread(mechanism, levels) + int(self.noise.draw(1, bits)[0])
 
     def find_margin(self, failure: Fraction) -> int:
         """Bound the noise: it is farther from 0 with a probability of `failure` at most."""
@@ -88,7 +87,7 @@ def check_assessed(mechanism: Mechanism) -> None:
 
 
 def _has_proof(mechanism: Mechanism) -> bool:
-    return all(find_tail(each) is not None for each in mechanism.candidates.values())
+    return all(each.find_tail() is not None for each in mechanism.candidates.values())
 
 
 def find_spread(mechanism: Mechanism, levels: Levels) -> int:
@@ -101,7 +100,7 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
             Above the largest count nothing is left to decide.
     """
     largest = int(levels.above(mechanism.k, 0).values[0])
-    score, effort = make_score(mechanism, levels, _find_tail(mechanism)[0] / 2), 0
+    score, effort = mechanism.make_score(levels, _find_tail(mechanism)[0] / 2), 0
     assert score is not None  # what has a tail has a score
     while True:
         with use_precision(_PRECISION * (effort + 1)):
@@ -115,6 +114,6 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
 
 
 def _find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
-    tail = find_tail(mechanism)
+    tail = mechanism.find_tail()
     assert tail is not None  # `check_assessed` was called before
     return tail

@@ -16,7 +16,7 @@ from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.joint.margin_joint import MarginJoint
+from shortlist.mechanisms.joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
@@ -157,11 +157,11 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
         peel = spread if spread.round_rate > _GAIN * PNFPeel(**common).round_rate else peel
     found: list[Mechanism] = [MarginJoint(**common), peel]
     if not auto.ordered:
-        from shortlist.mechanisms.subset.subset import Subset
+        from shortlist.mechanisms.subset import Subset
 
         found.append(Subset(**common, at_least=auto.at_least))
     if auto.votes_per_person is not None:
-        from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
+        from shortlist.mechanisms.noisy_counts import NoisyCounts
 
         found.append(NoisyCounts(**common, votes_per_person=auto.votes_per_person, delta=auto.delta))
     return MappingProxyType({each.name: each for each in found})
@@ -224,9 +224,7 @@ class PrivateChoice(RowDraws):
 
 
 def _make_score(candidate: Mechanism, levels: Levels) -> Score:
-    from shortlist.mechanisms.scores import make_score
-
-    score = make_score(candidate, levels, candidate.rate if candidate.round_rate is None else candidate.round_rate)
+    score = candidate.make_score(levels, candidate.rate if candidate.round_rate is None else candidate.round_rate)
     assert score is not None  # every candidate has one
     return score
 
