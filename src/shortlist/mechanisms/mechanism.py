@@ -152,7 +152,7 @@ class Mechanism(ABC):
     @classmethod
     def build_example(cls, **parameters: Any) -> Mechanism:
         """Build the mechanism with examples for the parameters that it needs and that are not given."""
-        needed = [field.name for field in fields(cls) if field.default is MISSING]
+        needed = ["epsilon", *(field.name for field in fields(cls) if field.default is MISSING)]
         return cls(**{name: _EXAMPLES[name] for name in needed} | parameters)
 
     @property
