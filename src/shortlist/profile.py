@@ -92,7 +92,7 @@ class Profile:
 
     def find_levels(self, positions: IntArray) -> IntArray:
         """Find the level of each item, given its position in the falling order of counts."""
-        if len(positions) < _MANY or int(self.ends[-1]) > _LONGEST_TABLE:
+        if positions.size < _MANY or int(self.ends[-1]) > _LONGEST_TABLE:
             return np.searchsorted(self.ends, positions, side="right")
         return self._levels[positions]
 

@@ -622,7 +622,7 @@ class StableSets(Prepared):
         """Choose a set of items, or none."""
         cell = quantile(Uniform(bits), self._cells)
         place = draw_below(cell.sizes, bits)
-        noisy = cell.gap + self._law.draw(1, bits)[0]
+        noisy = cell.gap + int(self._law.draw(1, bits)[0])
         released = 0
         if cell.gap > 0 and noisy >= self._threshold:
             released = self._sizes.start + int(np.flatnonzero(self.gaps == cell.gap)[place])
