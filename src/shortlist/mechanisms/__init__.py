@@ -13,13 +13,10 @@ from shortlist.privacy.numbers import quote
 
 if TYPE_CHECKING:
     from shortlist.mechanisms.auto.auto import Auto
-    from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
-    from shortlist.mechanisms.joint.fastjoint import FastJoint
-    from shortlist.mechanisms.joint.joint import Joint
-    from shortlist.mechanisms.joint.margin_joint import MarginJoint
-    from shortlist.mechanisms.joint.pnf_joint import PNFJoint
+    from shortlist.mechanisms.joint import FastJoint, Joint, MarginJoint, PNFJoint
+    from shortlist.mechanisms.noisy_counts import NoisyCounts
     from shortlist.mechanisms.peel import CDPPeel, PNFPeel
-    from shortlist.mechanisms.subset.subset import Subset
+    from shortlist.mechanisms.subset import Subset
     from shortlist.mechanisms.unknown_domain import LimitedDomain, Stable, Threshold
 
 __all__ = [

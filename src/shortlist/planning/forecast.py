@@ -14,7 +14,6 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Amount, Budget
 from shortlist.mechanisms import Auto, Mechanism
-from shortlist.planning.exact_chances import compute_exact_chance
 from shortlist.planning.inputs import Histogram
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import quote, write_exact, write_rounded_up
@@ -111,8 +110,6 @@ def forecast(
     lists = prepared.draw_many(draws, SeededBits(seed))
     errors = measure(histogram.counts[: mechanism.k], lists)
     chance = prepared.compute_exact_chance()
-    if chance is None:
-        chance = compute_exact_chance(mechanism, prepared)
     return Forecast(
         mechanism=mechanism,
         label=mechanism.name if label is None else label,

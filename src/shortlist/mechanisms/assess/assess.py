@@ -11,16 +11,12 @@ from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms.auto.auto import Auto
-from shortlist.mechanisms.auto.scores import ListScore
-from shortlist.mechanisms.auto.set_scores import SetScore
 from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
-from shortlist.mechanisms.joint.joint import Joint
-from shortlist.mechanisms.joint.margin_joint import MarginJoint
-from shortlist.mechanisms.joint.pnf_joint import PNFJoint
+from shortlist.mechanisms.joint import Joint, MarginJoint, PNFJoint
 from shortlist.mechanisms.mechanism import Mechanism, Score
-from shortlist.mechanisms.peel import CDPPeel, PNFPeel, RoundScore
-from shortlist.mechanisms.subset.subset import Subset
+from shortlist.mechanisms.noisy_counts import NoisyCounts
+from shortlist.mechanisms.peel import CDPPeel, PNFPeel
+from shortlist.mechanisms.subset import Subset
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -67,7 +63,7 @@ class Assess:
 
     def draw(self, mechanism: Mechanism, levels: Levels, bits: Bits) -> int:
         """Draw the noisy spread of the mechanism that made a list."""
-        return find_spread(mechanism, levels) + self.noise.draw(1, bits)[0]
+        return find_spread(mechanism, levels) + int(self.noise.draw(1, bits)[0])
 
     def find_margin(self, failure: Fraction) -> int:
         """Bound the noise: it is farther from 0 with a probability of `failure` at most."""
@@ -125,18 +121,11 @@ def find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
     """
     if (tail := mechanism.find_tail()) is not None:
         return tail
-    if isinstance(mechanism, NoisyCounts):
-        rate = mechanism.round_rate
-        # E e^(a(Z − Z′)) is at most (16/7)² for a = 3/4b, and e⁴ for a = 2/σ.
-        laplace = isinstance(mechanism.noise, DiscreteLaplace)
-        return (rate * Fraction(3, 4), 6 * mechanism.k) if laplace else (2 * rate, 55 * mechanism.k)
     return (mechanism.rate, 1) if mechanism.round_rate is None else (mechanism.round_rate, mechanism.k)
 
 
 def _make_score(mechanism: Mechanism, levels: Levels) -> Score:
     rate = find_tail(mechanism)[0] / 2
-    if (score := mechanism.make_score(levels, rate)) is not None:
-        return score
-    if isinstance(mechanism, Subset):
-        return SetScore(levels, sizes=mechanism.sizes, rate=rate)
-    return (ListScore if mechanism.round_rate is None else RoundScore)(levels, k=mechanism.k, rate=rate)
+    score = mechanism.make_score(levels, rate)
+    assert score is not None
+    return score

@@ -15,13 +15,11 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import are_below, is_below
-from shortlist.exact.shuffles import draw_distinct_below, permute_each
+from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.auto.candidates import adjust_score, find_terms
-from shortlist.mechanisms.auto.scores import ListScore
-from shortlist.mechanisms.joint.margin_joint import BonusMixture, MarginJoint
+from shortlist.mechanisms.joint import ListScore, MarginDraws, MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, read_sizes
-from shortlist.mechanisms.peel import RoundScore
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -166,7 +164,7 @@ class PrivateChoice(Prepared):
     def choose_many(self, n: int, bits: Bits) -> list[str]:
         """Choose n candidates independently. Floats decide the coins that are not near a chance."""
         names = list(self._candidates)
-        orders = permute_each(n, len(names), bits)
+        orders = draw_distinct_below(np.full((n, len(names)), len(names)), bits)
         with use_precision(_PRECISION):
             chances = [self.enclose_chance(index, 0) for index in range(len(names))]
             below, above = (
@@ -189,7 +187,7 @@ class PrivateChoice(Prepared):
             candidate = self._candidates[name]
             if isinstance(candidate, MarginJoint) and isinstance(score := self._scores[0], ListScore):
                 # The score has prepared the law of Joint.
-                self._prepared[name] = BonusMixture(score.mixture, k=candidate.k, rate=candidate.rate)
+                self._prepared[name] = MarginDraws(score.mixture)
             else:
                 self._prepared[name] = candidate.prepare(self._levels)
         return self._prepared[name]
@@ -222,17 +220,9 @@ class PrivateChoice(Prepared):
 
 def make_score(candidate: Mechanism, levels: Levels) -> Score:
     """Make the score of a candidate."""
-    if (score := candidate.make_score(levels, candidate.round_rate or candidate.rate)) is not None:
-        return score
-    if (rate := candidate.round_rate) is not None:
-        return RoundScore(levels, k=candidate.k, rate=rate)
-    if candidate.unordered:
-        from shortlist.mechanisms.auto.set_scores import SetScore
-        from shortlist.mechanisms.subset.subset import Subset
-
-        assert isinstance(candidate, Subset)
-        return SetScore(levels, sizes=candidate.sizes, rate=candidate.rate)
-    return ListScore(levels, k=candidate.k, rate=candidate.rate)
+    score = candidate.make_score(levels, candidate.round_rate or candidate.rate)
+    assert score is not None
+    return score
 
 
 def _find_ends(number: arb) -> tuple[arb, arb]:

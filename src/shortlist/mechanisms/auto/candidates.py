@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flint import arb
 
 from shortlist.exact.balls import ball
-from shortlist.mechanisms.joint.margin_joint import MarginJoint
+from shortlist.mechanisms.joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism
 from shortlist.mechanisms.peel import PNFPeel
 
@@ -65,11 +65,11 @@ def _build_candidates(auto: Auto, rest: Fraction) -> Mapping[str, Mechanism]:
     pure = PNFPeel(k=auto.k, epsilon=rest, neighbours=relation)
     found: list[Mechanism] = [MarginJoint(k=auto.k, epsilon=rest, neighbours=relation), _choose_peel(pure, auto.delta)]
     if not auto.ordered:
-        from shortlist.mechanisms.subset.subset import Subset
+        from shortlist.mechanisms.subset import Subset
 
         found.append(Subset(k=auto.k, epsilon=rest, neighbours=relation, at_least=auto.at_least))
     if auto.votes_per_person is not None:
-        from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
+        from shortlist.mechanisms.noisy_counts import NoisyCounts
 
         cap = auto.votes_per_person
         found.append(NoisyCounts(k=auto.k, epsilon=rest, votes_per_person=cap, delta=auto.delta, neighbours=relation))
