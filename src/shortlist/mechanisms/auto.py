@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
-from types import MappingProxyType
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flint import arb
@@ -115,7 +114,7 @@ class Auto(Mechanism):
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return _build_candidates(self)
+        return dict(_build_candidates(self))
 
     @property
     def unordered(self) -> bool:
@@ -130,6 +129,10 @@ class Auto(Mechanism):
         rho = find_rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
+
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """Return the mechanism that was chosen."""
+        return self if chosen is None else self.candidates[chosen]
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
         """State the law by brute force: the choice, then the law of the candidate."""
@@ -164,7 +167,7 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
         from shortlist.mechanisms.noisy_counts import NoisyCounts
 
         found.append(NoisyCounts(**common, votes_per_person=auto.votes_per_person, delta=auto.delta))
-    return MappingProxyType({each.name: each for each in found})
+    return {each.name: each for each in found}
 
 
 class PrivateChoice(RowDraws):
@@ -179,8 +182,6 @@ class PrivateChoice(RowDraws):
         # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
         scores = {name: _make_score(self._candidates[name], levels) for name in reversed(list(self._candidates))}
         self.scores = [scores[name] for name in self._candidates]
-        with use_precision(_PRECISION):
-            self._rough = self._enclose_chances(0)
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
@@ -203,6 +204,11 @@ class PrivateChoice(RowDraws):
     def enclose_chance(self, index: int, effort: int) -> arb:
         """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which the coin of a candidate shows heads."""
         return (self._enclose_chances(effort) if effort else self._rough)[index]
+
+    @cached_property
+    def _rough(self) -> list[arb]:
+        with use_precision(_PRECISION):
+            return self._enclose_chances(0)
 
     def _enclose_chances(self, effort: int) -> list[arb]:
         scores = [
