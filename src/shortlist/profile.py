@@ -20,8 +20,6 @@ from shortlist.errors import DataError
 EVERY_LEVEL = 2**63 - 1
 """A depth below the k-th largest count that reaches every level."""
 
-_MANY = 1 << 12
-_LONGEST_TABLE = 1 << 22
 _CACHED = 1 << 14
 
 
@@ -42,18 +40,8 @@ class Profile:
     @classmethod
     def of(cls, counts: IntArray, *, d: int | None = None) -> Profile:
         """Group counts into levels. With `d`, they are the largest counts of `d` items."""
-        counts = np.asarray(counts)
-        d = len(counts) if d is None else d
-        lowest = int(counts.min())
-        spread = int(counts.max()) - lowest
-        if spread <= 4 * len(counts):
-            sizes = np.bincount(counts - lowest if lowest else counts)[::-1]
-            offsets = np.flatnonzero(sizes)
-            return cls(values=lowest + len(sizes) - 1 - offsets, sizes=sizes[offsets], d=d)
-        # NumPy sorts numbers of 32 bits in about half the time.
-        falling = np.sort((counts - lowest).astype(np.uint32) if spread < 1 << 32 else counts - lowest)[::-1]
-        starts = np.flatnonzero(np.concatenate([[True], falling[1:] != falling[:-1]]))
-        return cls(values=lowest + falling[starts].astype(np.int64), sizes=np.diff(starts, append=len(falling)), d=d)
+        values, sizes = np.unique(counts, return_counts=True)
+        return cls(values=values[::-1], sizes=sizes[::-1], d=len(counts) if d is None else d)
 
     @cached_property
     def ends(self) -> IntArray:
@@ -92,14 +80,7 @@ class Profile:
 
     def find_levels(self, positions: IntArray) -> IntArray:
         """Find the level of each item, given its position in the falling order of counts."""
-        if len(positions) < _MANY or int(self.ends[-1]) > _LONGEST_TABLE:
-            return np.searchsorted(self.ends, positions, side="right")
-        return self._levels[positions]
-
-    @cached_property
-    def _levels(self) -> IntArray:
-        """The level of each position, for many questions."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return np.searchsorted(self.ends, positions, side="right")
 
 
 class Levels(Protocol):

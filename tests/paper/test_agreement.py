@@ -15,7 +15,7 @@ from scipy.stats import chi2_contingency, mannwhitneyu
 
 from shortlist import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFPeel, SeededBits
 from shortlist.paper.published import PUBLISHED
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
 
 ALARM = 1e-9
 DELTA = 1e-6

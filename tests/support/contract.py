@@ -21,8 +21,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.choice import Table
 from shortlist.mechanisms import Mechanism, Prepared
 from shortlist.privacy import Guarantee
-from shortlist.profile import Picks, Profile
-from shortlist.votes.memory import arrays, views
+from shortlist.profile import Levels, Picks, Profile
 
 ALARM = 1e-9
 RELATIONS = ("add-remove", "replace")
@@ -153,8 +152,8 @@ class LawContract(Subject):
         assert (array == before).all()
 
     @pytest.mark.parametrize("k", [1, 2, 7])
-    def test_long_arrays_are_looked_at_in_parts(self, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Looking only at the levels that can matter gives the items that looking at all of them gives."""
+    def test_only_levels_that_are_asked_for_matter(self, k: int) -> None:
+        """Counts that show no level below the depth that is asked for give the picks that all levels give."""
         rng = np.random.default_rng(k)
         mechanism = self.make(k, self.epsilon)
         for counts in (
@@ -164,16 +163,30 @@ class LawContract(Subject):
             rng.poisson(2.0, 80),
             (10**8 / np.arange(1, 81)).astype(int),
         ):
-            whole = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
-            whole += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
-            with monkeypatch.context() as patch:
-                for name, value in (("_SHORT", 20), ("_LONG", 40)):
-                    patch.setattr(arrays, name, value)
-                patch.setattr(views, "_COLUMNS", 16)
-                patch.setattr(views, "_ROWS", 2)
-                parts = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
-                parts += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
-            assert parts == whole
+            whole = Profile.of(counts)
+            drawn = [draw_some(mechanism, levels) for levels in (whole, UpperLevels(whole))]
+            assert drawn[0] == drawn[1]
+
+
+class UpperLevels:
+    """Shows of a profile what is asked for, and nothing else."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self.d = profile.d
+
+    def above(self, k: int, depth: int) -> Profile:
+        """Return every level down to `depth` below the k-th largest count."""
+        values, sizes = self._profile.values, self._profile.sizes
+        shown = values >= int(self._profile.top(k)[-1]) - depth
+        return Profile(values=values[shown], sizes=sizes[shown], d=self.d)
+
+
+def draw_some(mechanism: Mechanism, levels: Levels) -> list[tuple[list[int], list[int]]]:
+    """Prepare a mechanism, and draw some lists with seeded bits, alone and together."""
+    drawn = [mechanism.prepare(levels).draw(SeededBits(seed)) for seed in range(5)]
+    drawn += mechanism.prepare(levels).draw_many(5, SeededBits(9)).split()
+    return [(picks.levels.tolist(), picks.ranks.tolist()) for picks in drawn]
 
 
 class PrivacyContract(Subject):

@@ -14,7 +14,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import Real, quote, read_positive, read_whole
 from shortlist.profile import Profile
-from shortlist.votes.memory.arrays import ArrayTally, read_counts
+from shortlist.votes.array_counts import ArrayTally, read_counts
 
 SHAPES = ("zipf",)
 """What invented counts may look like."""

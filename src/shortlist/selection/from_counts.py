@@ -19,7 +19,7 @@ from shortlist.release.extras import EXTRA_PARAMETERS
 from shortlist.release.permission import check_may_release
 from shortlist.selection.labels import Series, order_labels, read_labelled_counts
 from shortlist.selection.terms import Terms
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
 
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger import Ledger
