@@ -16,7 +16,7 @@ from shortlist.profile import EVERY_LEVEL, Picks, Profile
 
 _EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
 _KINDS = "{counts} must be a mapping, a Series, or a list or array of numbers"
-_COLUMNS = 1 << 11  # for k up to here, only the upper levels are looked at
+_COLUMNS = 1 << 11  # a longer array shows only its upper levels, for k up to here
 _SHORT = 1 << 14  # so many counts are sorted in a moment
 _CHUNK = 1 << 15  # below 2^16, the range of a tally
 _LEVELS = 1 << 12
@@ -57,7 +57,7 @@ class ArrayTally:
 
     def above(self, k: int, depth: int) -> Profile:
         """Show at least every level down to `depth` below the k-th largest count."""
-        bound = int(np.partition(self._columns, _COLUMNS - k)[-k]) if k <= _COLUMNS else 0
+        bound = int(np.partition(self._columns, _COLUMNS - k)[-k]) if k <= _COLUMNS < self.d else 0
         return self._look(max(0, bound - depth)).profile
 
     def items(self, picks: Picks) -> IntArray:
