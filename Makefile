@@ -17,7 +17,7 @@ demo: .venv/.demo-ready ## Release the top 10 of a vote log made on the spot
 test: .venv/.ready ## Run the tests and the examples in the documentation
 	@$(BIN)/pytest -q -n auto
 
-fast: .venv/.ready ## Run the tests that take no longer than a moment
+fast: .venv/.ready ## Run one case of each quick test
 	@$(BIN)/pytest -q -n auto -m fast
 
 check: .venv/.ready ## Lint, check the format and the types

@@ -28,6 +28,8 @@ from shortlist.mechanisms.unknown_domain.stopped_peel import Stop, StoppedPeel
 from shortlist.mechanisms.unknown_domain.threshold import ItemsAboveThreshold
 from shortlist.profile import EVERY_LEVEL, Profile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("case", list_cases(None, 1), ids=str)
 def test_every_mechanism_draws_what_it_states(case):

@@ -17,6 +17,8 @@ from shortlist.mechanisms import CDPPeel, Joint, PNFPeel, Subset
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import ManyPicks
 
+pytestmark = pytest.mark.slow
+
 
 def case(kind, **options):
     return Case(kind=kind, epsilon=Fraction(1), options=options)

@@ -17,6 +17,8 @@ from shortlist import CDPPeel, FastJoint, Gamma, Joint, Laplace, PNFPeel, Seeded
 from shortlist.paper.published import PUBLISHED
 from shortlist.votes.array_counts import ArrayTally
 
+pytestmark = pytest.mark.slow
+
 ALARM = 1e-9
 DELTA = 1e-6
 BETA = 2.0**-10

@@ -17,6 +17,8 @@ from shortlist.paper.experiment.results import read_results
 from shortlist.paper.experiment.store import count_trials, open_store
 from shortlist.paper.reproduce import QUICK
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--rounds", "1")
 
 

@@ -20,6 +20,8 @@ from shortlist.planning.histograms import invent_histogram, read_histogram
 from shortlist.planning.measures import QUANTILES, measure
 from shortlist.profile import ManyPicks
 
+pytestmark = pytest.mark.slow
+
 BUDGET = Budget.plan(epsilon=10, delta="1e-6")
 REAL_DRAWS, DRAWS = 500, 1000
 

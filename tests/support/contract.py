@@ -66,6 +66,7 @@ class Subject:
 class LawContract(Subject):
     """The mechanism has its stated law, by enumeration and in samples, and names items in all shapes of counts."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_law_is_the_stated_one_on_every_small_histogram(self, relation: str) -> None:
         """The mechanism's own weights imply the enumerated law, as certified balls."""
@@ -73,6 +74,7 @@ class LawContract(Subject):
             for k in range(1, len(histogram) + 1):
                 self.check_law(histogram, k, relation)
 
+    @pytest.mark.slow
     def test_law_is_the_stated_one_on_random_histograms(self) -> None:
         """So they do with ties, zeros and gaps wider than any threshold."""
         rng = np.random.default_rng(5)
@@ -85,15 +87,18 @@ class LawContract(Subject):
             stated = self.law(histogram, k, self.epsilon, relation)
             assert same(self.implied_law(mechanism, histogram), stated), (histogram, k)
 
+    @pytest.mark.slow
     def test_sampling_follows_the_law_and_no_other(self) -> None:
         """Sampled frequencies match the enumerated law, and miss it when epsilon is 30 % off."""
         self.check_sampling()
 
+    @pytest.mark.slow
     def test_many_draws_follow_the_law_and_no_other(self) -> None:
         """So do lists that are drawn many at once."""
         self.at_once = True
         self.check_sampling()
 
+    @pytest.mark.slow
     def test_many_draws_in_doubt_follow_the_law(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """So they do if floats are trusted so little that most decisions are made with balls."""
         trusting = Table.__init__
@@ -152,7 +157,7 @@ class LawContract(Subject):
         assert (array == before).all()
 
     @pytest.mark.parametrize("k", [1, 2, 7])
-    def test_only_levels_that_are_asked_for_matter(self, k: int) -> None:
+    def test_long_arrays_are_looked_at_in_parts(self, k: int) -> None:
         """Counts that show no level below the depth that is asked for give the picks that all levels give."""
         rng = np.random.default_rng(k)
         mechanism = self.make(k, self.epsilon)
@@ -192,6 +197,7 @@ def draw_some(mechanism: Mechanism, levels: Levels) -> list[tuple[list[int], lis
 class PrivacyContract(Subject):
     """All neighbours are as close as the guarantee says."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_no_neighbour_is_told_apart(self, relation: str) -> None:
         """On every small histogram and every neighbour, exact probabilities keep epsilon, delta and rho.
@@ -204,6 +210,7 @@ class PrivacyContract(Subject):
             for k in range(1, len(here) + 1):
                 self.check_pair(here, there, k, relation)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_no_neighbour_of_random_histograms_is_told_apart(self, relation: str) -> None:
         """So they do on larger histograms with wide gaps."""
@@ -227,6 +234,7 @@ class PrivacyContract(Subject):
 class MechanismContract(LawContract, PrivacyContract):
     """What every mechanism owes its caller. Where only internals or one parameter change, a part of it is enough."""
 
+    @pytest.mark.slow
     def test_one_person_who_voted_for_everything_is_served(self) -> None:
         """`select` releases k items of the domain under the mechanism's own guarantee, also if one person voted."""
         domain = ["a", "b", "c", "d", "e"]

@@ -12,6 +12,8 @@ from shortlist.paper.experiment.results import read_results
 from shortlist.paper.experiment.run import Run, Schedule, compute_errors
 from shortlist.paper.experiment.store import RunInfo, count_trials, lock_folder, open_store
 
+pytestmark = pytest.mark.slow
+
 GRID = Grid(datasets=("games",), vary=("beta",), trials=3, rounds=2)
 INFO = RunInfo(started="then", command="shortlist", code="one", release="", machine="2 cores", released="")
 ERROR_CELLS, TIME_CELLS = 23, 21

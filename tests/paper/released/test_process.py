@@ -13,6 +13,8 @@ from shortlist.paper.experiment.store import RunInfo, open_store
 from shortlist.paper.released import environment, programs
 from shortlist.paper.released.process import Released
 
+pytestmark = pytest.mark.slow
+
 AT = {"k": 3, "epsilon": 1.0, "beta": 0.01, "delta": 1e-6, "seed": 4}
 
 

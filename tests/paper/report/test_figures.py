@@ -12,6 +12,8 @@ from shortlist.paper.experiment.contenders import CONTENDERS, TODAY
 from shortlist.paper.report.figures import others, style, sweeps
 from shortlist.paper.report.publish import draw_all
 
+pytestmark = pytest.mark.slow
+
 MEASURES = ["CPU time (s)", "ℓ∞ error + 1", "ℓ1 error + 1"]
 
 
