@@ -1,4 +1,4 @@
-"""What can be bought on top of a list: noisy counts of its items, and an estimate of its error on these data."""
+"""What can be bought on top of a list: noisy counts of its items, and a bound on its error that uses these data."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+import numpy as np
+
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
@@ -16,7 +18,6 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
-from shortlist.release.permission import check_may_release
 from shortlist.selection.labels import Series, order_labels, read_labelled_counts
 from shortlist.selection.terms import Terms
 from shortlist.votes.array_counts import ArrayTally
@@ -98,7 +99,6 @@ def top_k(
             hint="use prepare(...).release()",
         )
     terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
-    check_may_release(terms.mechanism, drawn_from)
     array, labels = read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
@@ -144,9 +144,9 @@ def prepare(
 ) -> Selector[Any]:
     """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
 
-    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for an estimate of
-    the error on these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the
-    items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
+    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for a bound on
+    the error that uses these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of
+    the items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
     warning. `unit` is the word for one person in the guarantee, say "household".
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
@@ -193,7 +193,6 @@ class Selector(Generic[Items]):
         """
         refuse_uncharged("draw")
         drawn_from = read_bits(bits)
-        check_may_release(self.mechanism, drawn_from)
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
@@ -210,13 +209,15 @@ class Selector(Generic[Items]):
         """
         refuse_uncharged("draw_many")
         drawn_from = read_bits(bits)
-        check_may_release(self.mechanism, drawn_from)
         many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
-        items: list[Any] = many.publish(self._tally.items(Picks(levels=many.levels, ranks=many.ranks)))
+        levels, ranks = (np.concatenate([getattr(each, name) for each in many]) for name in ("levels", "ranks"))
+        ends = np.cumsum([len(each.levels) for each in many])
+        rows = np.split(self._tally.items(Picks(levels=levels, ranks=ranks)), ends[:-1])
+        items: list[Any] = [picks.publish(each)[0] for picks, each in zip(many, rows, strict=True)]
         if self._labels is None:
             return items
         lists = [[self._labels[index] for index in each.tolist()] for each in items]
-        if many.unordered:
+        if many[0].unordered:
             lists = [[each[place] for place in order_labels(each)] for each in lists]
         return cast("list[Items]", lists)
 
@@ -237,7 +238,6 @@ class Selector(Generic[Items]):
         from shortlist.release.usefulness import warn
 
         drawn_from, terms = read_bits(bits), self._terms
-        check_may_release(self.mechanism, drawn_from)
         account = self._open_account(ledger, note, drawn_from)
         account.charge(self._tally.d)
         picks = self._prepared.draw(drawn_from)

@@ -12,7 +12,6 @@ from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy.numbers import read_whole
 from shortlist.release.make import make_release
-from shortlist.release.permission import check_may_release
 from shortlist.release.release import Release
 from shortlist.release.statements import list_parameters
 from shortlist.release.usefulness import warn
@@ -67,7 +66,7 @@ def select(
     drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
     ledger mandatory.
 
-    `assess` is an epsilon on top, for an estimate of the error on these data and the bound that follows from it.
+    `assess` is an epsilon on top, for a bound on the error of the list that uses these data.
     `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The guarantee of the
     release is the sum. `people` is the number of people, where that is public: a bound above it is a warning.
 
@@ -103,7 +102,6 @@ def select(
     built, cap, extras = terms.mechanism, terms.votes_per_person, terms.extras
     guarantee = terms.state_guarantee()
     drawn_from = read_bits(bits)
-    check_may_release(built, drawn_from)
     public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
     columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
