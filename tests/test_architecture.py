@@ -12,7 +12,7 @@ import pytest
 import shortlist
 from shortlist import errors
 from shortlist.errors import ShortlistError
-from shortlist.mechanisms.registry import HOMES
+from shortlist.mechanisms import HOMES
 
 ROOT = Path(shortlist.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))

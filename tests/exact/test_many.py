@@ -8,17 +8,14 @@ import pytest
 from contract import ALARM
 from flint import arb, ctx
 from laws import p_value
+from shortlist.exact.coins import draw_geometric_array, flip_exp_array
 
 from shortlist import SeededBits
 from shortlist.exact import coins
 from shortlist.exact.choice import Table
-from shortlist.exact.coins import draw_geometric_array, flip_exp_array
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
-from shortlist.exact.many_thinning import POWERS, accept_each_by_integers, accept_each_by_sums
 from shortlist.exact.shuffles import _draw_places, _take, draw_distinct_below_each, permute_each
-from shortlist.exact.thinning import accept_by_balls, accept_by_integers
-from shortlist.exact.uniform import Uniform, draw_below_each_short, draw_words
-from shortlist.mechanisms.peel.ranges import cover_all_left
+from shortlist.exact.uniform import draw_below_each_short, draw_words
 
 
 def test_a_shuffle_in_rows_is_the_shuffle():
@@ -64,34 +61,6 @@ def test_logarithms_are_within_their_error():
         for number, log in zip(numbers.tolist(), compute_negative_logs(numbers).tolist(), strict=True):
             assert abs(-arb(number).log() - arb(log)) < LOG_ERROR
         assert abs(arb(2).log() - arb(math.log(2))) < arb(2) ** -54
-
-
-def test_quick_decisions_agree_with_balls():
-    """Integers and sums never contradict the certain decision, and leave few proposals open."""
-    rng, decided, asked = np.random.default_rng(2), 0, 0
-    for case in range(60):
-        values = np.sort(rng.choice(60, size=int(rng.integers(2, 12)), replace=False))[::-1]
-        sizes = rng.integers(1, 6, len(values))
-        rate = Fraction(int(rng.integers(1, 40)), 40)
-        decays = np.exp(-float(rate) * (values[0] - values))
-        sums = np.array([(sizes * decays**m).sum() for m in range(1, POWERS + 1)])
-        levels = rng.integers(1, len(values), 10)
-        heights, coins_drawn = draw_words(10, SeededBits(case)), draw_words(10, SeededBits(case + 10**6))
-        heights[0], coins_drawn[1] = np.uint64(1), np.uint64(2**64 - 1)
-        below, above = (np.tile(sums[:, None] * share, (1, 10)) for share in (1 - 1e-13, 1 + 1e-13))
-        sure, never = accept_each_by_sums(heights, coins_drawn, decays[levels], 1e-13, below, above)
-        magnitude = math.frexp(sums[0] * 0.999)[1] - 1
-        integers = accept_each_by_integers(heights, coins_drawn, np.full(10, magnitude))
-        for i, level in enumerate(levels.tolist()):
-            height, coin = (Uniform(SeededBits(9), int(words[i])) for words in (heights, coins_drawn))
-            assert not integers[i] or accept_by_integers(height, coin, magnitude)
-            loss = rate * int(values[0] - values[level])
-            right = accept_by_balls(height, coin, loss, [cover_all_left(values, sizes, rate)])
-            assert right or not (sure[i] or integers[i])
-            assert not (right and never[i])
-            decided += bool(sure[i] or never[i])
-            asked += 1
-    assert decided > 0.9 * asked
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(1, 40), Fraction(50)])

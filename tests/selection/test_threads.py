@@ -15,9 +15,8 @@ from chi_square import p_value
 from flint import arb
 
 from shortlist import prepare
-from shortlist.audits.stated import state_law
 from shortlist.exact.balls import enclose_exp_minus, use_precision
-from shortlist.mechanisms.stated import Histogram
+from shortlist.mechanisms.stated import Histogram, collect_law
 from shortlist.profile import Picks
 from shortlist.votes.array_counts import ArrayTally
 
@@ -30,7 +29,7 @@ def check_law(mechanism, drawn):
     """The lists of all workers together follow the stated law; which mechanism auto chose is not seen."""
     with use_precision(96):
         law = Counter()
-        for output, chance in state_law(mechanism, HISTOGRAM).items():
+        for output, chance in collect_law(mechanism, HISTOGRAM).items():
             law[output.items] += float(chance.mid())
     seen = Counter(drawn)
     assert sum(seen.values()) == WORKERS * DRAWS == sum(seen[each] for each in law)

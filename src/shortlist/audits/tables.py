@@ -66,10 +66,16 @@ Hold = Callable[["pyarrow.Table", Path], Any]
 """Put a table where an engine holds it; files go into a folder."""
 
 
-def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: int | None = None) -> Iterator[Finding]:
+def check_tables(
+    progress: Callable[[str], None] = lambda step: None,
+    *,
+    seed: int | None = None,
+    engines: Sequence[Engine] | None = None,
+    pairs: int = _PAIRS,
+) -> Iterator[Finding]:
     """Count random tables with and without one hostile person, on every engine that is installed."""
     used = int.from_bytes(SystemBits().draw(8)) if seed is None else seed
-    for engine in ENGINES:
+    for engine in ENGINES if engines is None else engines:
         subject, missing = f"votes in {engine.name}", find_missing(engine)
         if missing is not None:
             yield Finding(
@@ -79,7 +85,7 @@ def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: i
         progress(f"{subject}: counting with and without one hostile person")
         for check in (WITH_DOMAIN, WITHOUT_DOMAIN):
             try:
-                yield _check_engine(engine, subject, check, used)
+                yield _check_engine(engine, subject, check, used, pairs)
             except Exception as error:  # of an engine: its text may quote the tables
                 found = f"the engine failed ({type(error).__name__}; seed {used})"
                 yield Finding(subject=subject, check=check, result=Result.FAIL, found=found)
@@ -87,8 +93,8 @@ def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: i
     yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
 
 
-def _check_engine(engine: Engine, subject: str, check: str, seed: int) -> Finding:
-    bits, least = SeededBits(seed), 1 if engine.slow else _PAIRS
+def _check_engine(engine: Engine, subject: str, check: str, seed: int, most: int) -> Finding:
+    bits, least = SeededBits(seed), 1 if engine.slow else most
     listed = check == WITH_DOMAIN
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:

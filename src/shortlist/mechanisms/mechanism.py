@@ -21,7 +21,7 @@ from shortlist.exact.bits import Bits
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
-from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Output
@@ -92,7 +92,7 @@ def cut_off(score: arb, top: IntArray) -> arb:
     least, most = score.lower(), score.upper()
     # A ball that is not finite says nothing on that side. Scores are 0 or more.
     below = _cut_off(least, top) if least.is_finite() else arb(0)
-    above = _cut_off(most, top) if most.is_finite() else arb(int(top.sum(dtype=object))) / len(top)
+    above = _cut_off(most, top) if most.is_finite() else arb(sum(top.tolist())) / len(top)
     return below.union(above)
 
 
@@ -100,7 +100,8 @@ def _cut_off(point: arb, top: IntArray) -> arb:
     whole = point.floor().unique_fmpz()
     assert whole is not None  # a point has an exact floor
     larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
-    return (point * larger + int(top[larger:].sum(dtype=object))) / len(top)
+    cut = int(sum(top[larger:].tolist()))
+    return (point * larger + cut) / len(top)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +148,12 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         self._read(k=read_whole(self.k, name="k"), epsilon=read_epsilon(self.epsilon))
         self._read(neighbours=Neighbours.read(self.neighbours))
+
+    @classmethod
+    def build_example(cls, **parameters: Any) -> Mechanism:
+        """Build the mechanism with examples for the parameters that it needs and that are not given."""
+        needed = [field.name for field in fields(cls) if field.default is MISSING]
+        return cls(**{name: _EXAMPLES[name] for name in needed} | parameters)
 
     @property
     @abstractmethod
@@ -221,9 +228,21 @@ class Mechanism(ABC):
         """
         return None
 
+    def find_need(self, profile: Profile) -> int | None:
+        """Find how many votes an item needs to be about as likely in the list as not; None if votes do not decide it.
+
+        With a domain it is the public bound on the error: an item with fewer votes may give way to one without any.
+        """
+        return self.error_bound(profile.d)
+
+    @property
+    def candidates(self) -> Mapping[str, Mechanism]:
+        """The mechanisms that may make the list, by name: this one, unless it chooses among others."""
+        return {self.name: self}
+
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
-        return self
+        return self if chosen is None else self.candidates[chosen]
 
     @property
     def unordered(self) -> bool:
@@ -242,30 +261,28 @@ class Mechanism(ABC):
             object.__setattr__(self, name, value)
 
 
-_EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
-_HINTS = {
-    "delta": "{title} needs no {delta}: its guarantee is pure",
-    "ordered": "{mechanism='auto'} and {mechanism='subset'} can leave out the order",
-    "beta": "{beta} is for {mechanism='fastjoint'}",
-    "k_bar": "{k_bar} is for {mechanism='limited-domain'}",
-    "noise": "{noise} is for {mechanism='threshold'}",
-}
+_EXAMPLES: dict[str, Any] = {"k": 10, "epsilon": 1, "delta": "1e-6", "votes_per_person": 5}
 
 
-def check_names(
-    kind: type[Mechanism], given: Collection[str], *, further: Collection[str] = (), elsewhere: Collection[str] = ()
-) -> None:
+def check_names(kind: type[Mechanism], given: Collection[str], *, further: Collection[str] = ()) -> None:
     """Refuse names that no parameter of a mechanism has, and parameters that are missing.
 
     An unknown name may be a misspelt parameter of the function that was called (`further`), or a parameter of other
-    mechanisms (`elsewhere`).
+    mechanisms.
     """
     known = [field.name for field in fields(kind)]
-    shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
     for name in given:
         if name not in known:
-            there = name in elsewhere
-            raise describe_unknown(name, kind.name, shown, further=further, elsewhere=there, hint=_HINTS.get(name))
+            from shortlist.mechanisms import MECHANISMS  # imports all of them, so it is for errors only
+
+            others = [other for other, each in MECHANISMS.items() if any(field.name == name for field in fields(each))]
+            hint = f"{{{name}}} is for " + " or ".join(f"{{mechanism={other!r}}}" for other in others)
+            if name == "delta":
+                hint = "{title} needs no {delta}: its guarantee is pure"
+            shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
+            raise describe_unknown(
+                name, kind.name, shown, further=further, elsewhere=bool(others), hint=hint if others else None
+            )
     for name in (field.name for field in fields(kind) if field.default is MISSING):
         if name not in given:
             raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)

@@ -13,8 +13,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Amount, Budget
-from shortlist.mechanisms import Auto, Mechanism
-from shortlist.planning.exact_chances import compute_exact_chance
+from shortlist.mechanisms import Mechanism
 from shortlist.planning.inputs import Histogram
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import quote, write_exact, write_rounded_up
@@ -111,8 +110,6 @@ def forecast(
     lists = prepared.draw_many(draws, SeededBits(seed))
     errors = measure(histogram.counts[: mechanism.k], lists)
     chance = prepared.compute_exact_chance()
-    if chance is None:
-        chance = compute_exact_chance(mechanism, prepared)
     return Forecast(
         mechanism=mechanism,
         label=mechanism.name if label is None else label,
@@ -142,10 +139,8 @@ def _count_affordable(budget: Budget, guarantee: Guarantee) -> int:
 
 def _bound_error(mechanism: Mechanism, d: int) -> int | None:
     """The public bound. `auto` states that of the mechanism that it chooses, so here it is the largest of these."""
-    if isinstance(mechanism, Auto):
-        bounds = [each.error_bound(d) for each in mechanism.candidates.values()]
-        return max(bound for bound in bounds if bound is not None)
-    return mechanism.error_bound(d)
+    bounds = [each.error_bound(d) for each in mechanism.candidates.values()]
+    return max((bound for bound in bounds if bound is not None), default=None)
 
 
 def _count_choices(chosen: Iterable[str]) -> dict[str, float]:

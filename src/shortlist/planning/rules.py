@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from shortlist.mechanisms import Joint, LimitedDomain, Mechanism, Threshold
+from shortlist.mechanisms import Joint, Mechanism
 from shortlist.planning.inputs import Histogram
 from shortlist.privacy.numbers import write_exact
 
@@ -157,24 +157,10 @@ class Visibility:
 def find_visibility(histogram: Histogram, mechanisms: Iterable[Mechanism]) -> Visibility:
     """Apply the rule to counts, for mechanisms with the same k."""
     allowed = list(mechanisms)
-    needs = {each.name: need for each in allowed if (need := find_need(each, histogram)) is not None}
+    needs = {each.name: need for each in allowed if (need := each.find_need(histogram.profile)) is not None}
     return Visibility(
         k=allowed[0].k,
         needs=needs,
         votes=int(histogram.counts[allowed[0].k - 1]),
         enough=int(np.searchsorted(-histogram.counts, -min(needs.values()), side="right")),
     )
-
-
-def find_need(mechanism: Mechanism, histogram: Histogram) -> int | None:
-    """How many votes an item needs to be about as likely in the list as not; None where votes do not decide it.
-
-    With a domain it is the public bound on the error: an item with fewer votes may give way to one without any.
-    """
-    if isinstance(mechanism, Threshold):
-        return mechanism.threshold
-    if isinstance(mechanism, LimitedDomain):
-        assert mechanism.k_bar is not None
-        after = int(histogram.counts[mechanism.k_bar]) if histogram.d > mechanism.k_bar else 0
-        return after + mechanism.votes_needed
-    return mechanism.error_bound(histogram.d)

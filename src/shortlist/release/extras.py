@@ -14,8 +14,8 @@ from shortlist.privacy.numbers import read_epsilon
 from shortlist.profile import Levels, Picks
 
 if TYPE_CHECKING:  # most lists have no extras, so these modules are imported where they are used
-    from shortlist.mechanisms.assess.assess import Assess
-    from shortlist.mechanisms.counts.of_list import ListCounts
+    from shortlist.mechanisms.assess import Assess
+    from shortlist.mechanisms.noisy_counts import ListCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +43,14 @@ class Extras:
     ) -> Extras:
         """Read what is asked for, as users write it. Epsilons are divided by the sensitivity, like that of the list."""
         if assess is not None:
-            from shortlist.mechanisms.assess.assess import Assess, check_assessed
+            from shortlist.mechanisms.assess import Assess, check_assessed
 
             check_assessed(mechanism)
             assess = Assess(epsilon=read_epsilon(assess, name="assess") / sensitivity, neighbours=mechanism.neighbours)
         if counts_epsilon is None and counts_rho is None and counts_delta is None:
             return cls(assess=assess)
         from shortlist.mechanisms import NoisyCounts, Threshold
-        from shortlist.mechanisms.counts.of_list import ListCounts
+        from shortlist.mechanisms.noisy_counts import ListCounts
 
         if isinstance(mechanism, NoisyCounts | Threshold):
             raise ParameterError(
@@ -100,7 +100,7 @@ class Extras:
     def draw(self, mechanism: Mechanism, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, int | None]:
         """Draw noisy counts for picks, and the noisy spread of the mechanism that chose them."""
         if self.counts is not None:
-            from shortlist.mechanisms.counts.calibrated import clip_counts
+            from shortlist.mechanisms.noisy_counts import clip_counts
 
             picks = replace(picks, counts=clip_counts(self.counts.add_noise(picks.levels.tolist(), bits)))
         spread = None if self.assess is None else self.assess.draw(mechanism.resolve(picks.chosen), levels, bits)

@@ -60,7 +60,6 @@ class TestPNFJointByBalls(TestPNFJoint):
     @pytest.fixture(autouse=True)
     def without_sums(self, monkeypatch):
         monkeypatch.setattr(pnf_joint, "accept_by_sums", lambda *given: None)
-        monkeypatch.setattr(pnf_joint.ThinnedMixture, "_power_sums", None)
 
 
 def test_flip_law_is_the_process_itself():
@@ -74,31 +73,6 @@ def test_flip_law_is_the_process_itself():
                 law[item] = law[item] + reached * decays[item]
                 reached *= 1 - decays[item]
         assert all(ours.overlaps(theirs) for ours, theirs in zip(flip_round(decays), law, strict=True))
-
-
-def test_surely_kept_is_never_wrong(monkeypatch):
-    """Deciding every proposal with balls gives the lists that integers give, for the same bits."""
-    counts = np.arange(120) % 9
-    answers = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
-    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.accept_by_integers", lambda *arguments: False)
-    again = [top_k(counts, k=5, epsilon=1, mechanism="pnf-joint", bits=SeededBits(s)).tolist() for s in range(40)]
-    assert again == answers
-
-
-@pytest.mark.parametrize("epsilon", ["0.5", "1", "1.5"])
-def test_sums_decide_what_balls_decide(epsilon, monkeypatch):
-    """Many draws with all doubtful proposals left to balls give the same lists, for the same bits."""
-    prepared = PNFJoint(k=3, epsilon=epsilon).prepare(Profile.of(6 * np.arange(20)))
-    lists = prepared.draw_many(300, SeededBits(7)).levels.tolist()
-    asked = []
-
-    def doubt(heights, *others):
-        asked.append(len(heights))
-        return np.zeros(len(heights), dtype=bool), np.zeros(len(heights), dtype=bool)
-
-    monkeypatch.setattr("shortlist.mechanisms.joint.pnf_joint.accept_each_by_sums", doubt)
-    assert prepared.draw_many(300, SeededBits(7)).levels.tolist() == lists
-    assert sum(asked) > 10
 
 
 @pytest.mark.parametrize(("k", "epsilon", "nats"), [(1, "1", 1), (3, "1", 2), (3, "0.001", 2), (10, "0.1", 5)])
@@ -133,35 +107,6 @@ def test_balls_look_at_few_losses():
         prepared._joint.all_sequences._known.clear()
         thinning.accept_by_balls(Uniform(bits), Uniform(bits), Fraction(1, 2), prepared.crowds)
         assert len(prepared._joint.all_sequences._known) < 300
-
-
-def test_sums_of_powers_hold_the_exact_sums():
-    """Bounds of Σ c^m over all sequences, compared with the crowds of single losses."""
-    for histogram in [*random_histograms(30, 6, seed=8), (900, 700, 400, 30, 2)]:
-        prepared = PNFJoint(k=2, epsilon="0.8").prepare(Profile.of(np.array(histogram)))
-        with ctx.workprec(200):
-            for m, (below, above) in enumerate(zip(*prepared._power_sums, strict=True), start=1):
-                total = sum((crowd.members * crowd.decay() ** m for crowd in singles(prepared.crowds)), arb(0))
-                assert arb(below) < total * (1 + arb(2) ** -60)
-                assert total * (1 - arb(2) ** -60) < arb(above)
-                assert above < below * (1 + 1e-9)
-
-
-def test_surely_kept_bounds_both_numbers():
-    """A height near 0 or a coin near 1 is never waved through."""
-
-    class Fixed:
-        def __init__(self, byte):
-            self.byte = byte
-
-        def draw(self, count):
-            return self.byte * count
-
-    low, high, middle = (Uniform(Fixed(byte)) for byte in (b"\x00", b"\xff", b"\x80"))
-    assert not thinning.accept_by_integers(low, middle, 10**6)
-    assert not thinning.accept_by_integers(middle, high, 10**6)
-    assert thinning.accept_by_integers(middle, middle, 3)
-    assert not thinning.accept_by_integers(middle, middle, 2)
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "1.38629436", "1.3862943611", "2.7725887", "20"])
