@@ -18,7 +18,7 @@ import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from types import CodeType, FrameType
+from types import FrameType
 
 CORE = ("mechanisms", "exact", "profile.py", "privacy", "audits", "planning")
 CALLS = 31
@@ -103,17 +103,18 @@ def trace_calls() -> None:
             call()
         entered = [trace(call, package) for _ in range(CALLS)]
         functions = median(len(each) for each in entered)
-        files = median(len({code.co_filename for code in each}) for each in entered)
+        files = median(len({file for file, _ in each}) for each in entered)
         print(f"{name:<70}{functions:>15}{files:>9}")
 
 
-def trace(call: Callable[[], object], package: str) -> set[CodeType]:
-    """Run a call, and note the code of every function of the package that it enters."""
-    entered: set[CodeType] = set()
+def trace(call: Callable[[], object], package: str) -> set[tuple[str, str]]:
+    """Run a call, and note the file and the name of every function of the package that it enters."""
+    entered: set[tuple[str, str]] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(package):
-            entered.add(frame.f_code)
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package):
+            entered.add((code.co_filename, code.co_qualname))
 
     sys.setprofile(note)
     try:

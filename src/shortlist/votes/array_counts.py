@@ -40,6 +40,8 @@ class ArrayTally:
 
     def __init__(self, counts: IntArray) -> None:
         self._counts = counts
+        self.d = len(counts)
+        """How many items there are."""
         # Seen as unsigned, a negative count is larger than every valid one: one pass tells the largest and the sign.
         unsigned = counts.view(f"u{counts.itemsize}")
         whole = self.d - self.d % _COLUMNS
@@ -49,11 +51,6 @@ class ArrayTally:
         if self._largest > np.iinfo(counts.dtype).max:
             raise DataError(_EXPECTED, "some are negative")
         self._view: _Sorted | _Tallied | None = None
-
-    @property
-    def d(self) -> int:
-        """How many items there are."""
-        return len(self._counts)
 
     def above(self, k: int, depth: int) -> Profile:
         """Show at least every level down to `depth` below the k-th largest count."""
@@ -68,12 +65,10 @@ class ArrayTally:
         """Return a view of all counts from a floor upwards. It stays until a lower floor is asked for."""
         view = self._view  # another thread may replace it meanwhile
         if view is None or view.floor > floor:
-            self._view = view = self._make_view(floor)
+            few = self._find(floor, most=max(_SHORT, self.d // 64))
+            view = _Tallied(self._counts, floor, self._largest) if few is None else _Sorted(self._counts, floor, few)
+            self._view = view
         return view
-
-    def _make_view(self, floor: int) -> _Sorted | _Tallied:
-        few = self._find(floor, most=max(_SHORT, self.d // 64))
-        return _Tallied(self._counts, floor, self._largest) if few is None else _Sorted(self._counts, floor, few)
 
     def _find(self, floor: int, most: int) -> IntArray | None:
         """Find the indices of all counts from a floor upwards; None if they are too many."""
@@ -167,7 +162,8 @@ class _Tallied:
 
 def _cut(counts: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Cut counts into chunks, each with the index of its first count."""
-    return ((start, counts[start : start + _CHUNK]) for start in range(0, len(counts), _CHUNK))
+    for start in range(0, len(counts), _CHUNK):
+        yield start, counts[start : start + _CHUNK]
 
 
 def _count_levels(counts: IntArray, width: int) -> IntArray:
