@@ -33,7 +33,7 @@ bench: .venv/.ready ## Measure speed and growth, beside other libraries, and wri
 	@.ci/setup bench
 	@$(BIN)/python benchmarks/report.py
 
-mutations: .venv/.ready ## Break decisive lines one at a time, and see that a test fails each time
+mutations: .venv/.ready ## Break decisive expressions one at a time, and see that a test fails each time
 	@$(BIN)/python tests/support/mutations.py
 
 clean: ## Remove the environment and the caches

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from mutations import MUTATIONS, find_test, mutate
 
 import shortlist
 from shortlist import errors
@@ -288,3 +289,11 @@ def names_of_tests() -> set[str]:
     """Collect the names of all functions and classes in tests, methods of contracts included."""
     texts = (path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py"))
     return {name for text in texts for name in re.findall(r"^\s*(?:def|class) (\w+)", text, re.MULTILINE)}
+
+
+def test_mutations_apply():
+    """Each place that `tests/support/mutations.py` changes is there, and the test that must notice exists."""
+    for mutation in MUTATIONS:
+        path, text = mutate(mutation)
+        assert text != ast.unparse(ast.parse((TESTS.parent / path).read_text(encoding="utf-8"))) + "\n", mutation
+        assert find_test(mutation.test)
