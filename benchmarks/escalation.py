@@ -17,7 +17,7 @@ from selection import synthetic
 from shortlist import Joint, SystemBits
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.joint import mixture
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
 
 
 def main(draws: int) -> None:

@@ -29,7 +29,7 @@ from aims import state_aim
 from histograms import MECHANISMS, Counts, make_counts, real, real_and_zipf
 from shortlist import Joint, SystemBits, top_k
 from shortlist.mechanisms import build_mechanism
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
 
 
 def main() -> None:

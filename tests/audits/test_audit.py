@@ -25,6 +25,8 @@ from shortlist.mechanisms.stated import collect_law
 from shortlist.mechanisms.unknown_domain import ItemsAboveThreshold, StableSets, Stop, StoppedPeel
 from shortlist.profile import EVERY_LEVEL, Profile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("case", list_cases(None, 1), ids=str)
 def test_every_mechanism_draws_what_it_states(case):

@@ -13,6 +13,8 @@ from shortlist.votes.engines import registry
 from shortlist.votes.engines.arrow import ArrowTable
 from shortlist.votes.items.domain import number_items
 
+pytestmark = pytest.mark.slow
+
 
 class Rewritten(ArrowTable):
     """An engine that counts another table than the one that it was given."""

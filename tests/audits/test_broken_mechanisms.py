@@ -15,6 +15,8 @@ from shortlist.audits.report import Result
 from shortlist.mechanisms import CDPPeel, Joint, PNFPeel, Subset
 from shortlist.mechanisms.mechanism import Prepared
 
+pytestmark = pytest.mark.slow
+
 
 def case(kind, **options):
     return Case(kind=kind, epsilon=Fraction(1), options=options)

@@ -13,6 +13,8 @@ from shortlist.audits.report import Finding, Result
 from shortlist.cli.app import app
 from shortlist.mechanisms import MECHANISMS, Subset
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostFactor(Subset):

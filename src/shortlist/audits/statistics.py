@@ -19,7 +19,7 @@ from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.stated import Histogram, Output
 from shortlist.profile import Picks
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
 
 _BATCHES = (1, 2, 3, 10, 100, 1000)
 """How many lists each call of `draw_many` draws, in turn."""

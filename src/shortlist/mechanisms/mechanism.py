@@ -43,7 +43,7 @@ class Prepared(ABC):
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
 
-    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
 
         By default, one draw follows the other.
@@ -66,7 +66,7 @@ class RowDraws(Prepared):
         return self.draw_many(1, bits)[0]
 
     @abstractmethod
-    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently."""
 
 
