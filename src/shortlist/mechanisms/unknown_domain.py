@@ -26,8 +26,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
