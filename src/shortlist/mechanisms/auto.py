@@ -217,7 +217,7 @@ class PrivateChoice(RowDraws):
             return self.enclose_chances(0)
 
     def enclose_chances(self, effort: int) -> dict[str, arb]:
-        """Enclose the chances of all candidates. Public numbers change some scores, and no person moves these by more."""
+        """Enclose the chances of all candidates. Public numbers change some scores, which no person moves by more."""
         scores, chances = {}, {}
         for name, each in self._candidates.items():
             score = self.scores[name].enclose(effort)
