@@ -194,10 +194,9 @@ class SuccessiveDraws(Prepared):
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of the exact list: the product over rounds of the share of the best items."""
-        profile, k, last = self.peeling.profile, self.peeling.k, self.peeling.lowest_top
-        ends = np.repeat(profile.ends[: last + 1], profile.sizes[: last + 1])[:k]
+        levels, taken = self.peeling.list_best_rounds()
         below, above = self.peeling.enclose_totals()
-        return math.prod(map(float, (ends - np.arange(k)) / ((below + above) / 2)))
+        return math.prod(map(float, (self.peeling.profile.sizes[levels] - taken) / ((below + above) / 2)))
 
 
 class FlipDraws(Prepared):
@@ -421,12 +420,17 @@ class PeelLevels:
         """
         steps, reach = self.lowest_top + 1, len(self.compute_decays(self.lowest_top))
         slack = 3 * (count_error((self.roundings + 5) * (steps + 1) + reach) + _OMITTED)
-        sizes = self.profile.sizes[:steps]
-        upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self.k]
-        taken = np.arange(self.k) - np.repeat(self.profile.ends[:steps] - sizes, sizes)[: self.k]
+        levels, taken = self.list_best_rounds()
+        upper: FloatArray = np.array(self.totals)[levels]
         # The best item left counts 1 by itself.
         lower: FloatArray = np.maximum(1.0, upper * (1 - slack) - taken)
         return lower, (upper - taken) * (1 + _ROUNDED)
+
+    def list_best_rounds(self) -> tuple[IntArray, IntArray]:
+        """For each round, if every round takes a best item: the best level, and how many of its items are taken."""
+        sizes = self.profile.sizes[: self.lowest_top + 1]
+        levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
+        return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
 
     @property
     def roundings(self) -> int:
