@@ -42,9 +42,13 @@ _OUT_OF_REACH_BITS = 48
 _OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
 """Larger than the weight of all items out of reach together, if the best one left weighs 1."""
 _LIKELY = 0.5
+"""A best level with this share of the weight is tried without a table: 15 times as fast where counts lie apart."""
 _CERTAIN = 2.0**-48
 _BATCH = 16
-"""How many proposals are drawn together, in units of the number of items that weigh as much as the best one left."""
+"""How many proposals are drawn together, in units of the weight of all items left over that of the best one.
+
+Batches that are long enough for all rounds take 3 times as long at k = 1,000, because most of them is skipped.
+"""
 _ROUNDED = 2.0**-50
 """More than a few roundings, as a share of a number."""
 
@@ -376,6 +380,8 @@ class PeelLevels:
         self._offsets = np.zeros(len(values), dtype=np.int64)
         np.cumsum(gaps, out=self._offsets[1:])
         self._powers = powers(rate, self._offsets)
+        self.roundings = 2 * self._powers.roundings + 1
+        """The number of roundings in the quotient of two weights."""
 
     @cached_property
     def complete(self) -> PeelLevels:
@@ -431,11 +437,6 @@ class PeelLevels:
         sizes = self.profile.sizes[: self.lowest_top + 1]
         levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
         return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
-
-    @property
-    def roundings(self) -> int:
-        """The number of roundings in the quotient of two weights."""
-        return 2 * self._powers.roundings + 1
 
 
 def count_error(roundings: int) -> float:
