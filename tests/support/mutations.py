@@ -34,9 +34,9 @@ AT_ONCE = 2
 class Mutation:
     """A change of one place in a function or a class, and the test that must notice.
 
-    `target` is a name such as `Neighbours.sensitivity`, `change` is a kind of `CHANGES`, or `write NEW for OLD` for words
-    of a text. If there are several places for it in the target, `at` says which, counted from 0. `test` is the name of a
-    test, or of its class and itself. Where a name is not unique, a part of the path stands before it, with a colon.
+    `target` is a name such as `Neighbours.sensitivity`. `change` is a kind of `CHANGES`, or `write NEW for OLD` for
+    words of a text. If there are several places in the target, `at` says which, counted from 0. `test` is the name of a test,
+    or of its class and itself. Where a name is not unique, a part of the path and a colon stand before it.
     """
 
     target: str
