@@ -29,7 +29,6 @@ import numpy as np
 
 from shortlist import Auto, SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.auto import _make_score as make_score
 from shortlist.profile import Profile
 
 SHARES = ("1/40", "1/20", "1/10")
@@ -89,7 +88,7 @@ def judge(counts, k, epsilon, options, draws):  # type: ignore[no-untyped-def]
         auto = Auto(k=k, epsilon=epsilon, **options)
         candidates = spend(auto, share)
         samples = [draw(each, profile, draws, unordered) for each in candidates]
-        scores = [float(make_score(each, profile).enclose(0).mid()) for each in candidates]
+        scores = [float(each.make_score(profile, each.round_rate or each.rate).enclose(0).mid()) for each in candidates]
         for handicap, discount in itertools.product(HANDICAPS, DISCOUNTS):
             raised = [
                 score * discount + handicap / float(each.rate) if "peel" in each.name else score

@@ -75,8 +75,8 @@ class TestAuto(MechanismContract):
     def implied_law(self, mechanism, histogram):
         """The chances that the mechanism itself uses; the laws of the candidates are checked where they are made."""
         prepared = mechanism.prepare(Profile.of(np.array(histogram)))
-        prepared.scores = [Once(score) for score in prepared.scores]
-        chances = [prepared.enclose_chance(index, effort=8) for index in range(len(mechanism.candidates))]
+        prepared.scores = {name: Once(score) for name, score in prepared.scores.items()}
+        chances = [*prepared.enclose_chances(8).values()]
         return [p for _, p in sorted(combine(mechanism, histogram, chances).items(), key=lambda each: each[0])]
 
     def sampled_p_values(self, histogram, k):
@@ -195,24 +195,24 @@ class Doubtful:
 @pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "gaps", "giant", "zero", "ties"])
 def test_balls_accept_what_floats_accept(counts):
     """Whether a coin shows heads is a fact: without floats, the same coins accept the same candidates."""
-    prepared = Auto(k=5, epsilon=20, ordered=False).prepare(Profile.of(counts))
-
-    def flip(enclose_chance):
-        return [
-            is_below(Uniform(SeededBits(seed)), lambda effort, place=seed % 3: enclose_chance(place, effort))
-            for seed in range(18)
+    mechanism = Auto(k=5, epsilon=20, ordered=False)
+    trusting, doubting = (mechanism.prepare(Profile.of(counts)) for _ in range(2))
+    doubting.scores = {name: Doubtful(score) for name, score in doubting.scores.items()}
+    names = list(mechanism.candidates)
+    for seed in range(18):
+        answers = [
+            is_below(Uniform(SeededBits(seed)), partial(each.enclose_chance, names[seed % 3]))
+            for each in (trusting, doubting)
         ]
-
-    wanted = flip(prepared.enclose_chance)
-    prepared.scores = [Doubtful(score) for score in prepared.scores]
-    assert flip(lambda place, effort: prepared._enclose_chances(effort)[place]) == wanted
+        assert answers[0] == answers[1]
 
 
 def test_floats_decide_almost_every_choice():
     """In normal use no choice of thousands needs more effort."""
     prepared = Auto(k=20, epsilon=1, ordered=False).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
-    prepared.scores = []  # what more effort would ask
     bits = SeededBits(8)
+    prepared.choose(bits)
+    prepared.scores = {}  # what more effort would ask
     assert {prepared.choose(bits) for _ in range(1000)} == {"margin-joint", "pnf-peel", "subset"}
 
 
@@ -251,7 +251,7 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
         stated = state_chances(mechanism, histogram)
-        assert all(abs(prepared.enclose_chance(i, 4) - each) < 1e-12 for i, each in enumerate(stated))
+        assert all(abs(a - b) < 1e-12 for a, b in zip(prepared.enclose_chances(4).values(), stated, strict=True))
         law = [float(p.mid()) for p in flip_round(stated)]
     bits = SeededBits(4)
     drawn = Counter(prepared.choose(bits) for _ in range(4000))
@@ -287,7 +287,7 @@ def test_no_neighbour_that_respects_the_cap_is_told_apart(relation, delta, kind)
 def law_with_counts(mechanism, histogram):
     """P(choice and list), or P(choice, list and noisy counts) for noisy-counts, with the chances that are used."""
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
-    chances = [prepared.enclose_chance(index, effort=4) for index in range(len(mechanism.candidates))]
+    chances = [*prepared.enclose_chances(4).values()]
     return {
         replace(output, chosen=name): choice * p
         for choice, (name, each) in zip(flip_round(chances), mechanism.candidates.items(), strict=True)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -230,15 +231,6 @@ def find_missing(engine: Engine) -> str | None:
     return next((name for name in needed if not _is_installed(name)), None)
 
 
-def _hold_arrow(table: pyarrow.Table, folder: Path) -> Any:
-    return table
-
-
-def _hold_pandas(table: pyarrow.Table, folder: Path) -> Any:
-    """Put whole numbers beside a gap as they are. By default, a conversion to pandas makes floats of all of them."""
-    return table.to_pandas(integer_object_nulls=True)
-
-
 def _hold_polars(table: pyarrow.Table, folder: Path) -> Any:
     import polars
 
@@ -257,19 +249,11 @@ def _hold_duckdb(table: pyarrow.Table, folder: Path) -> Any:
     return connection.table("votes")
 
 
-def _hold_parquet(table: pyarrow.Table, folder: Path) -> Any:
-    from pyarrow import parquet
+def _hold_file(table: pyarrow.Table, folder: Path, kind: str) -> Path:
+    from pyarrow import csv, parquet
 
-    path = folder / f"{len(table)}.parquet"
-    parquet.write_table(table, path)
-    return path
-
-
-def _hold_csv(table: pyarrow.Table, folder: Path) -> Any:
-    from pyarrow import csv
-
-    path = folder / f"{len(table)}.csv"
-    csv.write_csv(table, path)
+    path = folder / f"{len(table)}.{kind}"
+    (parquet.write_table if kind == "parquet" else csv.write_csv)(table, path)
     return path
 
 
@@ -303,12 +287,17 @@ def _hold_spark(table: pyarrow.Table, folder: Path) -> Any:
 
 
 ENGINES = (
-    Engine(name="PyArrow", hold=_hold_arrow),
-    Engine(name="pandas", packages=("pandas",), hold=_hold_pandas),
+    Engine(name="PyArrow", hold=lambda table, folder: table),
+    # By default, a conversion to pandas makes floats of whole numbers beside a gap.
+    Engine(
+        name="pandas",
+        packages=("pandas",),
+        hold=lambda table, folder: table.to_pandas(integer_object_nulls=True),
+    ),
     Engine(name="Polars", packages=("polars",), hold=_hold_polars),
     Engine(name="DuckDB", hold=_hold_duckdb),
-    Engine(name="Parquet files", hold=_hold_parquet),
-    Engine(name="CSV files", hold=_hold_csv),
+    Engine(name="Parquet files", hold=partial(_hold_file, kind="parquet")),
+    Engine(name="CSV files", hold=partial(_hold_file, kind="csv")),
     Engine(name="SQLite", hold=_hold_sqlite),
     Engine(name="Ibis", packages=("ibis",), hold=_hold_ibis),
     Engine(name="Spark", packages=("pyspark", "java"), hold=_hold_spark, slow=True),

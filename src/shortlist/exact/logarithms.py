@@ -33,7 +33,7 @@ def draw_exponentials(words: NDArray[np.uint64]) -> tuple[FloatArray, FloatArray
     """
     with np.errstate(divide="ignore"):
         errors: FloatArray = 2 * LOG_ERROR + 1 / words
-    return compute_negative_logs(words * 2.0**-64 + 2.0**-65), errors
+    return compute_negative_logs(words.astype(np.float64) * 2.0**-64 + 2.0**-65), errors
 
 
 def compute_negative_logs(numbers: FloatArray) -> FloatArray:

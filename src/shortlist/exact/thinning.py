@@ -36,7 +36,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
-from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
+from shortlist.exact.logarithms import draw_exponentials
 from shortlist.exact.uniform import Uniform
 
 Bounds = tuple[float, float]
@@ -50,14 +50,9 @@ _MARGIN = 2.0**-40
 
 
 def bound_logs(words: NDArray[np.uint64]) -> list[Bounds]:
-    """Bound −ln U for each U, given by its leading 64 bits. If all of them are 0, the bounds say nothing.
-
-    Proof   U is in [u, u + 2^-64). The middle of this interval is computed with two roundings, which change its
-            logarithm by less than 2^-51. The logarithms of it and of U differ by at most 2^-64 / u.
-    """
-    logs = compute_negative_logs(words.astype(np.float64) * _UNIT + _UNIT / 2)
-    slack = 2 * LOG_ERROR + 1 / np.maximum(words, 2.0**-1000)
-    return list(zip((logs - slack).tolist(), (logs + slack).tolist(), strict=True))
+    """Bound −ln U for each U, given by its leading 64 bits. If all of them are 0, the bounds say nothing."""
+    logs, errors = draw_exponentials(words)
+    return list(zip((logs - errors).tolist(), (logs + errors).tolist(), strict=True))
 
 
 def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[[int], Bounds]) -> bool | None:

@@ -11,8 +11,7 @@ from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms import MECHANISMS
-from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.mechanisms.mechanism import Mechanism, ceil_log
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon
 from shortlist.privacy.zcdp import find_rho_of_pure

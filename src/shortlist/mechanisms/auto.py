@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
-from types import MappingProxyType
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flint import arb
@@ -115,7 +114,7 @@ class Auto(Mechanism):
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return _build_candidates(self)
+        return dict(_build_candidates(self))
 
     @property
     def unordered(self) -> bool:
@@ -130,6 +129,10 @@ class Auto(Mechanism):
         rho = find_rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
+
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """Return the mechanism that was chosen."""
+        return self if chosen is None else self.candidates[chosen]
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
         """State the law by brute force: the choice, then the law of the candidate."""
@@ -164,7 +167,7 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
         from shortlist.mechanisms.noisy_counts import NoisyCounts
 
         found.append(NoisyCounts(**common, votes_per_person=auto.votes_per_person, delta=auto.delta))
-    return MappingProxyType({each.name: each for each in found})
+    return {each.name: each for each in found}
 
 
 class PrivateChoice(RowDraws):
@@ -172,66 +175,60 @@ class PrivateChoice(RowDraws):
 
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
-        self._auto = auto
+        self._unordered = auto.unordered
         self._candidates = auto.candidates
         self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
         self._prepared: dict[str, Prepared] = {}
+        self.scores: dict[str, Score] = {}
         # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
-        scores = {name: _make_score(self._candidates[name], levels) for name in reversed(list(self._candidates))}
-        self.scores = [scores[name] for name in self._candidates]
-        with use_precision(_PRECISION):
-            self._rough = self._enclose_chances(0)
+        for name, each in reversed(list(self._candidates.items())):
+            score = each.make_score(levels, each.rate if each.round_rate is None else each.round_rate)
+            assert score is not None  # every candidate has one
+            self.scores[name] = score
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
         names = [self.choose(bits) for _ in range(n)]
-        drawn = {name: iter(self._prepare(name).draw_many(names.count(name), bits)) for name in dict.fromkeys(names)}
-        return [replace(next(drawn[name]), chosen=name, unordered=self._auto.unordered) for name in names]
+        drawn = {}
+        for name in dict.fromkeys(names):
+            if name not in self._prepared:
+                self._prepared[name] = self._candidates[name].prepare(self._levels)
+            drawn[name] = iter(self._prepared[name].draw_many(names.count(name), bits))
+        return [replace(next(drawn[name]), chosen=name, unordered=self._unordered) for name in names]
 
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: flip the coin of each, and choose uniformly among the heads.
 
         The coin of the best candidate always shows heads.
         """
-        heads = [
-            name
-            for index, name in enumerate(self._candidates)
-            if is_below(Uniform(bits), partial(self.enclose_chance, index))
-        ]
+        heads = []
+        for name in self._candidates:
+            if is_below(Uniform(bits), partial(self.enclose_chance, name)):
+                heads.append(name)
         return heads[draw_below(len(heads), bits)] if len(heads) > 1 else heads[0]
 
-    def enclose_chance(self, index: int, effort: int) -> arb:
+    def enclose_chance(self, name: str, effort: int) -> arb:
         """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which the coin of a candidate shows heads."""
-        return (self._enclose_chances(effort) if effort else self._rough)[index]
+        return (self.enclose_chances(effort) if effort else self._rough)[name]
 
-    def _enclose_chances(self, effort: int) -> list[arb]:
-        scores = [
-            _adjust(score.enclose(effort), each)
-            for score, each in zip(self.scores, self._candidates.values(), strict=True)
-        ]
-        chances = []
-        for place, score in enumerate(scores):
+    @cached_property
+    def _rough(self) -> dict[str, arb]:
+        with use_precision(_PRECISION):
+            return self.enclose_chances(0)
+
+    def enclose_chances(self, effort: int) -> dict[str, arb]:
+        """Enclose the chances of all candidates. Public numbers change some scores, which no person moves by more."""
+        scores, chances = {}, {}
+        for name, each in self._candidates.items():
+            score = self.scores[name].enclose(effort)
+            changed = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
+            scores[name] = score if each.round_rate is None else changed
+        for name, score in scores.items():
             excess = arb(0)
-            for other in (*scores[:place], *scores[place + 1 :]):
-                excess = excess.max(score - other)
-            chances.append((-ball(self._rate) * excess).exp())
+            for other in scores:
+                excess = excess if other == name else excess.max(score - scores[other])
+            chances[name] = (-ball(self._rate) * excess).exp()
         return chances
-
-    def _prepare(self, name: str) -> Prepared:
-        if name not in self._prepared:
-            self._prepared[name] = self._candidates[name].prepare(self._levels)
-        return self._prepared[name]
-
-
-def _make_score(candidate: Mechanism, levels: Levels) -> Score:
-    score = candidate.make_score(levels, candidate.rate if candidate.round_rate is None else candidate.round_rate)
-    assert score is not None  # every candidate has one
-    return score
-
-
-def _adjust(score: arb, candidate: Mechanism) -> arb:
-    """Change a score by public numbers, such that one person still moves it by Δ at most."""
-    return score if candidate.round_rate is None else score * ball(DISCOUNT) + ball(HANDICAP / candidate.rate)
 
 
 def state_chances(auto: Auto, histogram: Histogram) -> list[arb]:

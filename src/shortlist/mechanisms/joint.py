@@ -34,6 +34,7 @@ from shortlist.exact.scaled import Scaled, concatenate, powers, product
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.block_mixture import (
+    STEEP_BITS,
     BlockCell,
     BlockMixture,
     Blocks,
@@ -44,8 +45,7 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.bounds import bound_loss, ceil_log
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, cut_off
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log, cut_off
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_rational
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -74,9 +74,6 @@ class Joint(Mechanism):
     summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
     when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#E69F00"
-    marker: ClassVar[str] = "*"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
@@ -122,9 +119,6 @@ class FastJoint(Joint):
     summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
     when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#009E73"
-    marker: ClassVar[str] = "p"
-    in_experiment: ClassVar[bool] = True
     audited = ({"beta": Fraction(1, 4)},)
 
     beta: Fraction = Fraction(1, 1024)
@@ -189,9 +183,6 @@ class MarginJoint(Joint):
     name: ClassVar[str] = "margin-joint"
     summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
     when: ClassVar[str] = "you would take joint: the true list is at least as likely"
-    colour: ClassVar[str] = "#56B4E9"
-    marker: ClassVar[str] = "^"
-    in_experiment: ClassVar[bool] = False
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
@@ -221,9 +212,6 @@ class PNFJoint(Mechanism):
     summary: ClassVar[str] = "permute-and-flip over all ordered lists"
     when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
-    colour: ClassVar[str] = "#D55E00"
-    marker: ClassVar[str] = "D"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:
@@ -269,6 +257,8 @@ class ListScore:
         return self.mixture.total(effort).log() / ball(self._rate)
 
 
+_MANY_PLACES = 20_000
+"""From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items."""
 _COARSE = 48
 """How many blocks a first pass looks at, to find the losses that carry the weight."""
 
@@ -300,13 +290,14 @@ class JointDraws(BlockMixture):
             [lambda losses: count_bits(rate, losses)],
             lambda losses: lists.compute_numbers(losses).exponent,
             parts=_COARSE,
-            enough=max(2 * _COARSE, (1 << 13) // k),
+            enough=max(2 * _COARSE, _CACHED // k),
         )
         (first, after), left_out = core.ranges[0], core.left_out
         lists.narrow(after)
         firsts, lasts, parts, least = [], [], [], []
         if first < after:
-            edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks)
+            steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
+            edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks, steep=steep)
             spans = weigh_spans(rate, edges[:-1], edges[1:])
             firsts, lasts, parts = [edges[:-1]], [edges[1:] - 1], [numbers * spans]
             if len(edges) - 1 < after - first:
@@ -559,7 +550,7 @@ class Lists:
         """How many factors certainly multiply to less than 2^1000."""
         # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
         self._table: FloatArray | None = None
-        self._tabulate(min(reach, widest), min(_LONGEST_TABLE, k << 10))
+        self._tabulate(min(reach, widest), min(_LONGEST_TABLE, k << 7))
 
     def find_starts(self, axis: int, steps: IntArray) -> IntArray:
         """Return the steps: each step is one loss."""
@@ -569,17 +560,18 @@ class Lists:
         """Return the losses after the steps. Losses from the horizon on are one step."""
         return np.where(steps < self.horizon, steps + 1, -1)
 
-    def number(self, r: int) -> int:
+    def number(self, *steps: int) -> int:
         """Return N_r exactly. It is 0 for a negative loss, and the number of all lists from the horizon on."""
+        r = min(steps[0], self.horizon)
         if r < 0:
             return 0
-        r = min(r, self.horizon)
         if r not in self._known:
             self._known[r] = _multiply((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]
 
-    def count_allowed(self, losses: IntArray) -> IntArray:
+    def count_allowed(self, *steps: IntArray) -> IntArray:
         """Return C_{r,j} for every j, a row for each loss r. From the horizon on, every item is allowed."""
+        (losses,) = steps
         everything = losses >= self.horizon
         allowed = self._look_up(slice(None), np.where(everything, 0, losses)).T.astype(np.int64)
         allowed[everything] = self.profile.d
@@ -597,7 +589,13 @@ class Lists:
         free = free if len(free) else np.zeros(1, dtype=np.int64)  # all factors are 1, and one gives the shape
         rows = max(1, _CACHED // len(losses))
         parts = (free[start : start + rows] for start in range(0, len(free), rows))
-        return product((self._look_up(part, losses) - self._earlier[part, None] for part in parts), safe=self._safe)
+        return product((self._compute_factors(part, losses) for part in parts), safe=self._safe)
+
+    def _compute_factors(self, places: IntArray, losses: IntArray) -> FloatArray:
+        """Compute C_{r,j} − (j − 1), a row for each of these places j and a column for each loss r."""
+        factors = self._look_up(places, losses)
+        factors -= self._earlier[places, None]
+        return factors
 
     def compute_number_of_all(self) -> Scaled:
         """Compute the number of all lists in the same way, as an array of one."""

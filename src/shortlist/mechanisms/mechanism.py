@@ -13,10 +13,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpq
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
@@ -43,7 +44,7 @@ class Prepared(ABC):
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
 
-    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
 
         By default, one draw follows the other.
@@ -66,7 +67,7 @@ class RowDraws(Prepared):
         return self.draw_many(1, bits)[0]
 
     @abstractmethod
-    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently."""
 
 
@@ -91,17 +92,15 @@ def cut_off(score: arb, top: IntArray) -> arb:
     """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
     least, most = score.lower(), score.upper()
     # A ball that is not finite says nothing on that side. Scores are 0 or more.
-    below = _cut_off(least, top) if least.is_finite() else arb(0)
-    above = _cut_off(most, top) if most.is_finite() else arb(sum(top.tolist())) / len(top)
-    return below.union(above)
+    return _cut_point(least, top, at_worst=0).union(_cut_point(most, top, at_worst=sum(top.tolist())))
 
 
-def _cut_off(point: arb, top: IntArray) -> arb:
+def _cut_point(point: arb, top: IntArray, *, at_worst: int) -> arb:
     whole = point.floor().unique_fmpz()
-    assert whole is not None  # a point has an exact floor
+    if whole is None:
+        return arb(at_worst) / len(top)
     larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
-    cut = int(sum(top[larger:].tolist()))
-    return (point * larger + cut) / len(top)
+    return (point * larger + arb(sum(top[larger:].tolist()))) / len(top)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +151,7 @@ class Mechanism(ABC):
     @classmethod
     def build_example(cls, **parameters: Any) -> Mechanism:
         """Build the mechanism with examples for the parameters that it needs and that are not given."""
-        needed = [field.name for field in fields(cls) if field.default is MISSING]
+        needed = ["epsilon", *(field.name for field in fields(cls) if field.default is MISSING)]
         return cls(**{name: _EXAMPLES[name] for name in needed} | parameters)
 
     @property
@@ -242,7 +241,7 @@ class Mechanism(ABC):
 
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
-        return self if chosen is None else self.candidates[chosen]
+        return self
 
     @property
     def unordered(self) -> bool:
@@ -286,6 +285,38 @@ def check_names(kind: type[Mechanism], given: Collection[str], *, further: Colle
     for name in (field.name for field in fields(kind) if field.default is MISSING):
         if name not in given:
             raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
+
+
+def ceil_log(number: Fraction, rate: Fraction) -> int:
+    """Compute ⌈ln(number) / rate⌉ exactly, for a number of at least 1.
+
+    The logarithm of a rational other than 1 is irrational, so rising precision decides the integer.
+
+    >>> ceil_log(Fraction(20), Fraction(1, 2))
+    6
+    """
+    if number == 1:
+        return 0
+    precision = 64
+    while True:
+        with use_precision(precision):
+            logarithm = arb(fmpq(number.numerator, number.denominator)).log()
+            whole = (logarithm * fmpq(rate.denominator, rate.numerator)).ceil().unique_fmpz()
+        if whole is not None:
+            return int(whole)
+        precision *= 2
+
+
+def bound_loss(candidates: int, rate: Fraction, failure: Fraction) -> int:
+    """Find the smallest B with candidates · e^(−rate · (B + 1)) ≤ failure.
+
+    The loss is a whole number. It is t or more with a probability of at most candidates · e^(−rate · t). So it is above
+    B with a probability of at most `failure`.
+
+    >>> bound_loss(1000, Fraction(1, 2), Fraction(1, 20))
+    19
+    """
+    return max(0, ceil_log(candidates / failure, rate) - 1)
 
 
 def read_sizes(k: object, at_least: object) -> tuple[object, object]:

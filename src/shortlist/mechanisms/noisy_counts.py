@@ -1,8 +1,8 @@
 """Noisy counts: noise on counts that one person can move.
 
-`NoisyCounts` adds noise to all counts, and releases the k largest. It suits people who cast few votes each. `ListCounts`
-adds noise to the counts of a list that any mechanism chose. `NoisyDraws` finds the k largest noisy counts from the
-profile, with noise for about k items only.
+`NoisyCounts` adds noise to all counts, and releases the k largest. It suits people who cast few votes each.
+`ListCounts` adds noise to the counts of a list that any mechanism chose. `NoisyDraws` finds the k largest noisy counts
+from the profile, with noise for about k items only.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ class NoisyCounts(Mechanism):
     when: ClassVar[str] = "people cast few votes each, k is large, or you want counts"
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ)"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2m), or ρ"
-    colour: ClassVar[str] = "#a6761d"
 
     audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"votes_per_person": 1},
@@ -141,9 +140,10 @@ class NoisyCounts(Mechanism):
             sequences,
         )
 
-        moved, promise = self.votes_per_person * self.neighbours.sensitivity, self.guarantee
-        pure = promise.delta == 0 or promise.rho is None
-        noise = laplace_law(moved / self.epsilon) if pure else gaussian_law(moved / (2 * promise.rho))
+        moved, rho = self.votes_per_person * self.neighbours.sensitivity, self.guarantee.rho
+        noise = laplace_law(moved / self.epsilon)
+        if self.guarantee.delta and rho is not None:
+            noise = gaussian_law(moved / (2 * rho))
         values = range(min(histogram) - reach, max(histogram) + reach + 1)
         for items in sequences(len(histogram), self.k):
             for noisy in falling_counts(self.k, values):
@@ -314,7 +314,8 @@ def clip_counts(noisy: Sequence[int]) -> IntArray:
     >>> clip_counts([7, -(2**70)])
     array([                   7, -9223372036854775807])
     """
-    return np.clip(np.array(noisy, dtype=object), -_LARGEST, _LARGEST).astype(np.int64)
+    clipped: IntArray = np.clip(np.array(noisy, dtype=object), -_LARGEST, _LARGEST).astype(np.int64)
+    return clipped
 
 
 def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> ReleasedCounts:
@@ -382,9 +383,8 @@ class NoisyDraws(RowDraws):
 
     def _draw_rows(self, n: int, bits: Bits) -> list[Picks]:
         noisy = self._near + self._noise.draw(n * len(self._near), bits).reshape(n, len(self._near))
-        if self.threshold is None:
-            reached = np.ones(noisy.shape, dtype=bool)
-        else:
+        reached = np.ones(noisy.shape, dtype=bool)
+        if self.threshold is not None:
             reached = (noisy >= self.threshold).astype(bool)
         rows, places = np.nonzero(reached)
         parts = [(rows, places, noisy[reached])]
@@ -402,7 +402,8 @@ class NoisyDraws(RowDraws):
 
     def _state_counts(self, heights: IntArray) -> IntArray:
         """Turn noisy heights into noisy counts, cut off where 64 bits end (see `clip_counts`)."""
-        return np.maximum(np.minimum(heights, _LARGEST - self._kth) + self._kth, -_LARGEST).astype(np.int64)
+        counts: IntArray = np.maximum(np.minimum(heights, _LARGEST - self._kth) + self._kth, -_LARGEST)
+        return counts.astype(np.int64)
 
     def _draw_far(self, n: int, threshold: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Draw the far items whose noisy counts reach the threshold: rows, positions and noisy heights, by rows."""
@@ -503,7 +504,8 @@ def _order(rows: IntArray, values: IntArray, n: int, k: int, bits: Bits) -> IntA
         if not (ordered[1:] == ordered[:-1]).any():
             break
     starts = np.searchsorted(rows[order], np.arange(n))
-    return order[starts[:, None] + np.arange(k)]
+    chosen: IntArray = order[starts[:, None] + np.arange(k)]
+    return chosen
 
 
 @lru_cache(maxsize=256)

@@ -120,15 +120,13 @@ def set_losses(histogram: Histogram, sizes: Iterable[int]) -> list[int]:
 
 def exponential(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law ∝ e^(−rate · score)."""
-    weights = {score: enclose_exp_minus(rate * score) for score in set(scores)}
-    total = sum((weights[score] for score in scores), arb(0))
-    chances = {score: weight / total for score, weight in weights.items()}
-    return [chances[score] for score in scores]
+    weights = {score: decay(rate, score) for score in set(scores)}
+    return exponential_round([weights[score] for score in scores])
 
 
 def permute_and_flip(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law of permute-and-flip, where each is accepted with probability e^(−rate · (score − smallest score))."""
-    decays = {score: enclose_exp_minus(rate * (score - min(scores))) for score in set(scores)}
+    decays = {score: decay(rate, score - min(scores)) for score in set(scores)}
     return flip_round([decays[score] for score in scores])
 
 

@@ -33,8 +33,7 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, cut_off, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, cut_off, read_sizes
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
@@ -67,8 +66,6 @@ class Subset(Mechanism):
     when: ClassVar[str] = "the order of the items does not matter: fewer votes are needed then"
     rho_in_words: ClassVar[str] = "ε²/8"
     bound_in_words: ClassVar[str] = "an item left out has at most {bound} more than any listed item"
-    colour: ClassVar[str] = "#999999"
-    marker: ClassVar[str] = "v"
 
     at_least: int | None = None
 
@@ -201,26 +198,27 @@ class SetDraws(BlockMixture):
 
     def find_complete(self, family: Family) -> Family:
         """Find the same family with all levels."""
-        return self._complete[type(family), family.n]  # type: ignore[attr-defined]
+        assert isinstance(family, Leading | Sets)
+        return self._complete[type(family), family.n]
 
     def list_rest(self) -> list[BlockCell]:
         """Cover the pairs of losses around those in the table, and the families that are not in it."""
-        tabulated = {(type(each.family), each.family.n): each for each in self._blocks}  # type: ignore[attr-defined]
+        tabulated = {id(self.find_complete(each.family)): each for each in self._blocks}
         rest = []
-        for key, family in self._complete.items():
+        for family in self._complete.values():
             whole = tuple((0, length - 1) for length in family.lengths)
-            inner = whole
-            if key in tabulated:
-                part = tabulated[key]
-                inner = tuple((int(a[0]), int(b[-1])) for a, b in zip(part.firsts, part.lasts, strict=True))
-            for ranges in _list_around(whole, inner) if key in tabulated else [whole]:
-                rest.append(BlockCell(rate=self._rate, family=family, ranges=ranges))
+            covers = [whole]
+            if part := tabulated.get(id(family)):
+                axes = zip(part.firsts, part.lasts, strict=True)
+                covers = _list_around(whole, tuple((int(firsts[0]), int(lasts[-1])) for firsts, lasts in axes))
+            rest += [BlockCell(rate=self._rate, family=family, ranges=ranges) for ranges in covers]
         return rest
 
     @cached_property
     def _complete(self) -> dict[tuple[type, int], Leading | Sets]:
         leading, others = self._make_families(self._read_profile(EVERY_LEVEL))
-        return {(type(each), each.n): each for each in (*leading, *others)}
+        families: list[Leading | Sets] = [*leading, *others]
+        return {(type(each), each.n): each for each in families}
 
     def _make_families(self, profile: Profile) -> tuple[list[Leading], list[Sets]]:
         """Make the families of all sizes. Losses are counted from the smallest one of any set, or from 0."""
@@ -429,7 +427,10 @@ def _find_core(family: Sets, rate: Fraction, reach: int, *, several: bool) -> Co
     upper, lower = family.steps
     return find_core(
         [each.count_within(reach) for each in family.steps],
-        [lambda steps, each=each: count_bits(rate, each.find_starts(steps)) for each in family.steps],
+        [
+            lambda steps: count_bits(rate, upper.find_starts(steps)),
+            lambda steps: count_bits(rate, lower.find_starts(steps)),
+        ],
         lambda rows, columns: count_bits_of_sets(upper.find_sizes(rows)[:, None], lower.find_sizes(columns)),
         parts=_COARSE,
         enough=0 if several else _FEW_PAIRS,
@@ -442,10 +443,16 @@ def _divide(family: Sets, rate: Fraction, core: list[tuple[int, int]], most_pair
     (top, bottom), (left, right) = core
     most = most_pairs if (bottom - top) * (right - left) <= most_pairs else math.isqrt(most_pairs)
     rows, _ = divide(
-        top, bottom, lambda steps: _count_line(upper.find_sizes(steps), lower.find_sizes([right - 1])), most=most
+        top,
+        bottom,
+        lambda steps: _count_line(upper.find_sizes(steps), lower.find_sizes(np.array([right - 1]))),
+        most=most,
     )
     columns, _ = divide(
-        left, right, lambda steps: _count_line(lower.find_sizes(steps), upper.find_sizes([bottom - 1])), most=most
+        left,
+        right,
+        lambda steps: _count_line(lower.find_sizes(steps), upper.find_sizes(np.array([bottom - 1]))),
+        most=most,
     )
     spans = [
         weigh_spans(rate, family.find_starts(axis, edges[:-1]), family.find_ends(axis, edges[1:] - 1))

@@ -26,8 +26,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
@@ -622,7 +621,7 @@ class StableSets(Prepared):
         """Choose a set of items, or none."""
         cell = quantile(Uniform(bits), self._cells)
         place = draw_below(cell.sizes, bits)
-        noisy = cell.gap + self._law.draw(1, bits)[0]
+        noisy = cell.gap + int(self._law.draw(1, bits)[0])
         released = 0
         if cell.gap > 0 and noisy >= self._threshold:
             released = self._sizes.start + int(np.flatnonzero(self.gaps == cell.gap)[place])

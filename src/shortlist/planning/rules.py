@@ -73,22 +73,17 @@ class Collapse:
 
 def find_collapse(histogram: Histogram, joint: Joint) -> Collapse:
     """Apply the rule to counts, for the k, epsilon and neighbours of a mechanism."""
-    votes = int(histogram.counts[joint.k - 1])
+    votes, needed = int(histogram.counts[joint.k - 1]), joint.error_bound(histogram.d)
+    assert needed is not None
     return Collapse(
         k=joint.k,
         epsilon=joint.epsilon,
         lists_exponent=int(math.log10(math.e) * _log_lists(histogram.d, joint.k)),
-        needed_votes=_need(histogram.d, joint),
+        needed_votes=needed,
         votes=votes,
         enough_epsilon=_find_epsilon(histogram.d, joint, votes),
         enough_k=_find_k(histogram, joint),
     )
-
-
-def _need(d: int, joint: Joint) -> int:
-    needed = joint.error_bound(d)
-    assert needed is not None
-    return needed
 
 
 def _log_lists(d: int, k: int) -> float:
