@@ -34,9 +34,9 @@ AT_ONCE = 2
 class Mutation:
     """A change of one place in a function or a class, and the test that must notice.
 
-    `target` is a name such as `Neighbours.sensitivity`, `change` is a kind of `CHANGES`, or `write NEW for OLD` for words
-    of a text. If there are several places for it in the target, `at` says which, counted from 0. `test` is the name of a
-    test, or of its class and itself. Where a name is not unique, a part of the path stands before it, with a colon.
+    `target` is a name such as `Neighbours.sensitivity`. `change` is a kind of `CHANGES`, or `write NEW for OLD` for
+    words of a text. If there are several places in the target, `at` says which, counted from 0. `test` is the name of
+    a test, or of its class and itself. Where a name is not unique, a part of the path and a colon stand before it.
     """
 
     target: str
@@ -55,7 +55,7 @@ MUTATIONS = (
     Mutation("choose_noise", "drop left", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]", at=0),
     Mutation("choose_noise", "quadruple", "test_gaussian_lists_and_counts_are_within_rho[add-remove]", at=1),
     Mutation("NoisyCounts.moved", "drop right", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]"),
-    Mutation("ListCounts.moved", "drop right", "counts:test_no_neighbour_is_told_apart[pure-3-1-replace]"),
+    Mutation("ListCounts.moved", "drop right", "test_no_neighbour_of_a_released_list_is_told_apart[pure-3-1-replace]"),
     # What a guarantee states.
     Mutation("CDPPeel.guarantee", "double", "TestCDPPeel::test_no_neighbour_is_told_apart[replace]", at=1),
     Mutation("Joint.guarantee", "double", "TestJoint::test_no_neighbour_is_told_apart[add-remove]", at=1),
@@ -72,7 +72,7 @@ MUTATIONS = (
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
     ),
-    Mutation("Lists.compute_numbers", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
+    Mutation("Lists._compute_factors", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other"),
     Mutation(
         "MarginDraws._find_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=3
     ),

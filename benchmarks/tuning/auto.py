@@ -1,7 +1,7 @@
 """Which share of epsilon should `auto` spend on its choice, and how should it weigh the scores of peels?
 
-    python benchmarks/tune_auto.py              about ten minutes
-    python benchmarks/tune_auto.py --draws 11   faster
+    python benchmarks/tuning/auto.py              about ten minutes
+    python benchmarks/tuning/auto.py --draws 11   faster
 
 Only generated histograms are used, so that real data can test the result. Each is a shape with a scale and a number of
 items; the k-th count is 20 or more. For each setting of the share, the handicap and the discount (see
