@@ -36,7 +36,7 @@ from shortlist.exact.scaled import Scaled, concatenate, power, powers
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.mechanism import RowDraws
-from shortlist.profile import EVERY_LEVEL, Picks, cut_batches
+from shortlist.profile import EVERY_LEVEL, Picks
 
 LEFT_OUT_BITS = 50
 """A block of less than 2^-50 of the whole weight is left out of the table. Balls find it then."""
@@ -45,6 +45,9 @@ REACH_BITS = 64
 STEEP_BITS = 3
 """Inside a block of several losses, N_r grows by less than 2^4. So a candidate is kept with a probability of at least
 1/16 for each loss. Where the weight is greatest, N_r grows as fast as q^r falls, which keeps about 0.4."""
+
+_BATCH = 1 << 14
+"""How many items are drawn at once, so that n draws need no memory for all of them."""
 
 
 class Family(Protocol):
@@ -166,7 +169,9 @@ class BlockMixture(RowDraws):
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times."""
-        return [picks for size in cut_batches(n, self._k) for picks in self._draw_batch(size, bits)]
+        most = max(1, _BATCH // self._k)
+        sizes = (min(most, n - done) for done in range(0, n, most))
+        return [picks for size in sizes for picks in self._draw_batch(size, bits)]
 
     def _draw_batch(self, n: int, bits: Bits) -> list[Picks]:
         """Draw rows until each has a candidate.

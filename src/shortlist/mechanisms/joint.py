@@ -45,8 +45,7 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.bounds import bound_loss, ceil_log
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, cut_off
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log, cut_off
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_rational
 from shortlist.privacy.zcdp import find_rho_of_pure

@@ -34,8 +34,7 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, cut_off, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, cut_off, read_sizes
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile

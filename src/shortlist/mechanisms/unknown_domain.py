@@ -26,8 +26,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
@@ -197,6 +196,12 @@ class LimitedDomain(UnknownDomain):
         """How many votes more than the item at the cut-off an item must have to weigh as much as the stop."""
         return self.neighbours.sensitivity + ceil_log(self._stop_weight(), self.rate)
 
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs to weigh as much as the stop."""
+        assert self.k_bar is not None
+        at_cut = int(profile.top(self.k_bar + 1)[-1]) if profile.d > self.k_bar else 0
+        return at_cut + self.votes_needed
+
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law of all lists: items one by one, until a stop or k items."""
         from shortlist.mechanisms.stated import Output, decay, rank_items, sequences_up_to
@@ -208,11 +213,13 @@ class LimitedDomain(UnknownDomain):
         weights = {item: decay(rate, -histogram[item]) for item in candidates}
         halt = arb(1) if stop is None else stop.copies * decay(rate, -(cut + stop.height))
         for chosen in sequences_up_to(candidates, self.k):
-            chance, left = arb(1), halt + sum(weights.values(), arb(0))
+            chance, left = arb(1), set(candidates)
             for item in chosen:
-                chance *= weights[item] / left
-                left -= weights[item]
-            yield Output(chosen), chance if len(chosen) == self.k else chance * halt / left
+                chance *= weights[item] / sum((weights[other] for other in left), halt)
+                left.remove(item)
+            if len(chosen) < self.k:
+                chance *= halt / sum((weights[other] for other in left), halt)
+            yield Output(chosen), chance
 
     def _stop_weight(self) -> Fraction:
         """c/δ₁: how much more the stop weighs than an item that one person can show."""
@@ -385,6 +392,10 @@ class Threshold(UnknownDomain):
     def threshold(self) -> int:
         """The smallest noisy count that is released."""
         return self._find(self.noise)[1]
+
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs: the threshold."""
+        return self.threshold
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law of lists with noisy counts, up to `reach` beyond the threshold and the histogram."""

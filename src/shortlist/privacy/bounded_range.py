@@ -5,7 +5,7 @@ y = e^(ε − loss so far), and let V_j(y) be the largest δ that j more rounds 
 
     V_0(y) = max(0, 1 − y),     V_j(y) = max over y e^(−ε′) ≤ u ≤ y of the chord of V_(j−1) from u to u e^ε′, at y,
 
-and k rounds are (ε, V_k(e^ε))-DP (Dong, Durfee and Rogers 2020; bounded_range.proof.md, Theorem 1). Every V_j is
+and k rounds are (ε, V_k(e^ε))-DP (Dong, Durfee and Rogers 2020; bounded_range.proof.md, Theorem 2). Every V_j is
 convex, and it falls in y. So chords between the points of a grid bound it from above, and a programme on the grid
 bounds V_k.
 
@@ -187,7 +187,7 @@ def _weigh_control(step: Fraction, cells: int, offset: int) -> tuple[float, floa
     """Return the weights of four points in the control value of all chords between two neighbouring ones.
 
     The chords start between u_0, which is offset + 1 points left of ln y, and u_1, the next point. The weights belong
-    to u_0, u_1, u_0 e^ε′ and u_1 e^ε′ (bounded_range.proof.md, Theorem 1, Step 4).
+    to u_0, u_1, u_0 e^ε′ and u_1 e^ε′ (bounded_range.proof.md, Theorem 2, Step 4).
     """
     nearer, farther = ball(step) * offset, ball(step) * (offset + 1)
     total = ((-nearer).exp() + (-farther).exp()) * (ball(step) * cells).expm1()
