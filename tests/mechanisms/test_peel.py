@@ -139,7 +139,7 @@ def test_ties_are_in_uniform_order(law):
 @pytest.mark.parametrize("doubt", [0.01, 1.0])
 def test_doubt_changes_no_list(law, counts, doubt):
     """Which level a number hits and whether a proposal is accepted are facts: balls find what floats find."""
-    k, rate = min(8, len(counts) - 2), Fraction(1, 4)
+    k, rate = min(20, len(counts) - 2), Fraction(1, 4)
     lists = [draw_lists(law, Profile.of(counts), 12, k=k, rate=rate, doubt=each) for each in (0.0, doubt)]
     assert lists[0] == lists[1]
 
