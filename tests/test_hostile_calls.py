@@ -15,6 +15,7 @@ from shortlist.errors import DataError, OutputError, ParameterError
 from shortlist.exact.bits import SeededBits
 
 
+@pytest.mark.slow
 def test_hostile_calls_end_well(tmp_path):
     """Thousands of calls of every kind, in this process, and a few processes."""
     attack = Attack(folder=tmp_path / "files", seed=4)

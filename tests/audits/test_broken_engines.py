@@ -13,6 +13,8 @@ from shortlist.votes.engines import registry
 from shortlist.votes.engines.arrow import ArrowTable
 from shortlist.votes.items.domain import number_items
 
+pytestmark = pytest.mark.slow
+
 
 class Rewritten(ArrowTable):
     """An engine that counts another table than the one that it was given."""
@@ -110,7 +112,7 @@ BOTH = {tables.WITH_DOMAIN, tables.WITHOUT_DOMAIN}
 )
 def test_a_broken_engine_fails(broken, failing, monkeypatch):
     """Each error is caught with a domain and without one, where it exists; the right engine passes the same tables."""
-    monkeypatch.setattr(tables, "ENGINES", [each for each in tables.ENGINES if each.name == "PyArrow"])
     monkeypatch.setattr(registry, "ArrowTable", broken)
-    results = {each.check: each.result for each in tables.check_tables(seed=3) if each.result is not Result.NOT_RUN}
+    found = tables.check_tables(seed=3, engines=tables.ENGINES[:1])
+    results = {each.check: each.result for each in found if each.result is not Result.NOT_RUN}
     assert results == {check: Result.FAIL if check in failing else Result.PASS for check in sorted(BOTH)}

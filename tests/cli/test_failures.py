@@ -22,6 +22,8 @@ from shortlist.release.release import Release
 
 from .conftest import Call, Run, Select
 
+pytestmark = pytest.mark.slow
+
 # A job in the background of a shell ignores interrupts, and so do its children, unless they say otherwise.
 LISTENING = """
 import signal

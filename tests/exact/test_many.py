@@ -8,11 +8,11 @@ import pytest
 from contract import ALARM
 from flint import arb, ctx
 from laws import p_value
+from shortlist.exact.coins import draw_geometric_array, flip_exp_array
 
 from shortlist import SeededBits
 from shortlist.exact import coins
 from shortlist.exact.choice import Table
-from shortlist.exact.coins import draw_geometric_array, flip_exp_array
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.shuffles import _draw_places, _take, draw_distinct_below_each, permute_each
 from shortlist.exact.uniform import draw_below_each_short, draw_words

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 from laws import p_value
+from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip_exp_each
 
 from shortlist import SeededBits
 from shortlist.exact import choice, coins
-from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip_exp_each
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform
 

@@ -15,6 +15,8 @@ from shortlist import Joint, Release
 from shortlist.errors import BudgetError, LedgerError
 from shortlist.ledger import Ledger
 
+pytestmark = pytest.mark.slow
+
 THIRD = Joint(k=10, epsilon="1/3")
 
 SPEND = """

@@ -19,7 +19,7 @@ from shortlist import (
     Subset,
 )
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.bounds import bound_loss, ceil_log
+from shortlist.mechanisms.mechanism import bound_loss, ceil_log
 from shortlist.profile import Profile
 
 ALARM = 1e-9

@@ -14,8 +14,8 @@ import pytest
 from shortlist import Joint, Ledger, Release, SeededBits, UsefulnessWarning, compose, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, ParameterError
 from shortlist.mechanisms import MECHANISMS
-from shortlist.mechanisms.assess.assess import Assess
-from shortlist.mechanisms.counts.of_list import ListCounts
+from shortlist.mechanisms.assess import Assess
+from shortlist.mechanisms.noisy_counts import ListCounts
 
 COUNTS = {"a": 900, "b": 500, "c": 20, "d": 3, "e": 0}
 VOTES = pa.table({"user": [*range(900), *range(500)], "track": ["a"] * 900 + ["b"] * 500})

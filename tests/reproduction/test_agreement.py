@@ -15,7 +15,9 @@ from scipy.stats import chi2_contingency, mannwhitneyu
 
 from reproduction.published import PUBLISHED
 from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
+
+pytestmark = pytest.mark.slow
 
 ALARM = 1e-9
 DELTA = 1e-6

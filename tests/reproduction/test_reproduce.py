@@ -18,6 +18,8 @@ from reproduction.experiment.results import read_results
 from reproduction.experiment.store import count_trials, open_store
 from reproduction.reproduce import QUICK
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--rounds", "1")
 

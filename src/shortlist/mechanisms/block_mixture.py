@@ -36,15 +36,18 @@ from shortlist.exact.scaled import Scaled, concatenate, power, powers
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.mechanism import RowDraws
-from shortlist.profile import EVERY_LEVEL, Picks, cut_batches
+from shortlist.profile import EVERY_LEVEL, Picks
 
 LEFT_OUT_BITS = 50
 """A block of less than 2^-50 of the whole weight is left out of the table. Balls find it then."""
 REACH_BITS = 64
 """Losses beyond the reach have less than 2^-64 of the weight of the best candidate, all together."""
-_STEEP_BITS = 3
+STEEP_BITS = 3
 """Inside a block of several losses, N_r grows by less than 2^4. So a candidate is kept with a probability of at least
 1/16 for each loss. Where the weight is greatest, N_r grows as fast as q^r falls, which keeps about 0.4."""
+
+_BATCH = 1 << 14
+"""How many items are drawn at once, so that n draws need no memory for all of them."""
 
 
 class Family(Protocol):
@@ -166,7 +169,9 @@ class BlockMixture(RowDraws):
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times."""
-        return [picks for size in cut_batches(n, self._k) for picks in self._draw_batch(size, bits)]
+        most = max(1, _BATCH // self._k)
+        sizes = (min(most, n - done) for done in range(0, n, most))
+        return [picks for size in sizes for picks in self._draw_batch(size, bits)]
 
     def _draw_batch(self, n: int, bits: Bits) -> list[Picks]:
         """Draw rows until each has a candidate.
@@ -449,7 +454,9 @@ def _add_each(terms: Sequence[FloatArray]) -> FloatArray:
     return total
 
 
-def divide(first: int, after: int, count: Callable[[IntArray], Scaled], *, most: int) -> tuple[IntArray, Scaled]:
+def divide(
+    first: int, after: int, count: Callable[[IntArray], Scaled], *, most: int, steep: int = STEEP_BITS
+) -> tuple[IntArray, Scaled]:
     """Cut steps into at most about `most` blocks, and into more where the number of candidates grows fast in a block.
 
     `count` gives this number for rising steps. Return where the blocks begin with the end of the last one, and the
@@ -463,10 +470,10 @@ def divide(first: int, after: int, count: Callable[[IntArray], Scaled], *, most:
     while True:
         widths = np.diff(lasts, prepend=first - 1)
         growth = np.diff(numbers.exponent, prepend=start.exponent)
-        steep = (growth > _STEEP_BITS) & (widths > 1)
-        if not steep.any():
+        wide = (growth > steep) & (widths > 1)
+        if not wide.any():
             return np.append(first, lasts + 1), numbers
-        middles = lasts[steep] - widths[steep] // 2
+        middles = lasts[wide] - widths[wide] // 2
         order = np.argsort(np.append(lasts, middles))
         numbers = concatenate([numbers, count(middles)]).take(order)
         lasts = np.append(lasts, middles)[order]

@@ -34,6 +34,7 @@ from shortlist.exact.scaled import Scaled, concatenate, powers, product
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.block_mixture import (
+    STEEP_BITS,
     BlockCell,
     BlockMixture,
     Blocks,
@@ -44,8 +45,7 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.bounds import bound_loss, ceil_log
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, cut_off
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log, cut_off
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_rational
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -257,6 +257,8 @@ class ListScore:
         return self.mixture.total(effort).log() / ball(self._rate)
 
 
+_MANY_PLACES = 20_000
+"""From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items."""
 _COARSE = 48
 """How many blocks a first pass looks at, to find the losses that carry the weight."""
 
@@ -288,13 +290,14 @@ class JointDraws(BlockMixture):
             [lambda losses: count_bits(rate, losses)],
             lambda losses: lists.compute_numbers(losses).exponent,
             parts=_COARSE,
-            enough=max(2 * _COARSE, (1 << 13) // k),
+            enough=max(2 * _COARSE, _CACHED // k),
         )
         (first, after), left_out = core.ranges[0], core.left_out
         lists.narrow(after)
         firsts, lasts, parts, least = [], [], [], []
         if first < after:
-            edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks)
+            steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
+            edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks, steep=steep)
             spans = weigh_spans(rate, edges[:-1], edges[1:])
             firsts, lasts, parts = [edges[:-1]], [edges[1:] - 1], [numbers * spans]
             if len(edges) - 1 < after - first:
@@ -547,7 +550,7 @@ class Lists:
         """How many factors certainly multiply to less than 2^1000."""
         # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
         self._table: FloatArray | None = None
-        self._tabulate(min(reach, widest), min(_LONGEST_TABLE, k << 10))
+        self._tabulate(min(reach, widest), min(_LONGEST_TABLE, k << 7))
 
     def find_starts(self, axis: int, steps: IntArray) -> IntArray:
         """Return the steps: each step is one loss."""
@@ -586,7 +589,13 @@ class Lists:
         free = free if len(free) else np.zeros(1, dtype=np.int64)  # all factors are 1, and one gives the shape
         rows = max(1, _CACHED // len(losses))
         parts = (free[start : start + rows] for start in range(0, len(free), rows))
-        return product((self._look_up(part, losses) - self._earlier[part, None] for part in parts), safe=self._safe)
+        return product((self._compute_factors(part, losses) for part in parts), safe=self._safe)
+
+    def _compute_factors(self, places: IntArray, losses: IntArray) -> FloatArray:
+        """Compute C_{r,j} − (j − 1), a row for each of these places j and a column for each loss r."""
+        factors = self._look_up(places, losses)
+        factors -= self._earlier[places, None]
+        return factors
 
     def compute_number_of_all(self) -> Scaled:
         """Compute the number of all lists in the same way, as an array of one."""

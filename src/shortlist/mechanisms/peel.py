@@ -27,8 +27,7 @@ from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.scaled import powers
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
-from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism, Prepared
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, bound_loss
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
 from shortlist.privacy.numbers import Real, quote, read_probability

@@ -18,7 +18,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, use_precision
+from shortlist.exact.balls import ball, round_to_float, use_precision
 from shortlist.exact.scaled import Scaled, power
 from shortlist.mechanisms.block_mixture import (
     LEFT_OUT_BITS,
@@ -29,12 +29,12 @@ from shortlist.mechanisms.block_mixture import (
     Family,
     count_bits,
     divide,
+    enclose_span,
     find_core,
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.bounds import bound_loss
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, cut_off, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, cut_off, read_sizes
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
@@ -171,8 +171,11 @@ class SetDraws(BlockMixture):
         self._limit = None if self.profile.is_complete else self._reach
         leading, others = self._make_families(self.profile)
         self.leading, self.others = leading, others
-        blocks = _weigh_leading(rate, [each for each in leading if each.start <= self._reach])
-        within = [each for each in others if each.offset <= self._reach]
+        # A reach that is cut off at the largest count holds the sum of two losses as well.
+        farthest = math.inf if self._reach == EVERY_LEVEL else self._reach
+        blocks = _weigh_leading(rate, [each for each in leading if each.start <= farthest])
+        within = [each for each in others if each.offset <= farthest]
+        complete = len(blocks) == len(leading) and len(within) == len(others)
         cores = [_find_core(each, rate, self._reach, several=len(others) > 1) for each in within]
         offsets = [float(count_bits(rate, each.offset)) for each in within]
         # The best set weighs 1.
@@ -184,7 +187,7 @@ class SetDraws(BlockMixture):
                 left_out.append(np.array([core.at_most - cost]))
             else:
                 blocks.append(_divide(family, rate, core.ranges, most_pairs))
-        if len(within) < len(others) or not all(each.is_within(self._reach) for each in within):
+        if not complete or not all(each.is_within(self._reach) for each in within):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
             left_out.append(np.array([all_bits + 2 - float(count_bits(rate, self._reach))]))
         super().__init__(blocks, np.concatenate(left_out), rate=rate, k=sizes[-1], doubt=doubt)
@@ -269,8 +272,8 @@ class Leading:
         return np.full(len(steps), self.start)
 
     def find_ends(self, axis: int, steps: IntArray) -> IntArray:
-        """Return the end of the losses."""
-        return np.full(len(steps), self.end)
+        """Return the end of the losses, as a Python integer: it may be beyond 64 bits."""
+        return np.full(len(steps), self.end, dtype=object)
 
     def number(self, *steps: int) -> int:
         """Return 1."""
@@ -412,15 +415,13 @@ def _list_around(
 
 def _weigh_leading(rate: Fraction, families: list[Leading]) -> list[Blocks]:
     """Make a block for each leading set."""
-    if not families:
-        return []
-    families = sorted(families, key=lambda each: each.start)
-    starts, ends = np.array([(each.start, each.end) for each in families]).T
-    weights, step = weigh_spans(rate, starts, ends), [np.zeros(1, dtype=np.int64)]
-    return [
-        Blocks(family=family, firsts=step, lasts=step, weights=weights.take(slice(i, i + 1)))
-        for i, family in enumerate(families)
-    ]
+    step, blocks = [np.zeros(1, dtype=np.int64)], []
+    for family in families:
+        end = None if family.end < 0 else family.end
+        mantissa, exponent = round_to_float(lambda start=family.start, end=end: enclose_span(rate, start, end))  # type: ignore[misc]
+        weight = Scaled(mantissa=np.array([mantissa]), exponent=np.array([exponent]), roundings=2)
+        blocks.append(Blocks(family=family, firsts=step, lasts=step, weights=weight))
+    return blocks
 
 
 def _find_core(family: Sets, rate: Fraction, reach: int, *, several: bool) -> Core:

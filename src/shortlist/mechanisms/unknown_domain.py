@@ -26,8 +26,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import quantile
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
@@ -196,6 +195,12 @@ class LimitedDomain(UnknownDomain):
     def votes_needed(self) -> int:
         """How many votes more than the item at the cut-off an item must have to weigh as much as the stop."""
         return self.neighbours.sensitivity + ceil_log(self._stop_weight(), self.rate)
+
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs to weigh as much as the stop."""
+        assert self.k_bar is not None
+        at_cut = int(profile.top(self.k_bar + 1)[-1]) if profile.d > self.k_bar else 0
+        return at_cut + self.votes_needed
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law of all lists: items one by one, until a stop or k items."""
@@ -387,6 +392,10 @@ class Threshold(UnknownDomain):
     def threshold(self) -> int:
         """The smallest noisy count that is released."""
         return self._find(self.noise)[1]
+
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs: the threshold."""
+        return self.threshold
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
         """State the law of lists with noisy counts, up to `reach` beyond the threshold and the histogram."""

@@ -14,7 +14,7 @@ from shortlist.privacy.numbers import read_epsilon
 from shortlist.profile import Levels, Picks
 
 if TYPE_CHECKING:  # most lists have no extras, so these modules are imported where they are used
-    from shortlist.mechanisms.assess.assess import Assess
+    from shortlist.mechanisms.assess import Assess
     from shortlist.mechanisms.noisy_counts import ListCounts
 
 
@@ -43,7 +43,7 @@ class Extras:
     ) -> Extras:
         """Read what is asked for, as users write it. Epsilons are divided by the sensitivity, like that of the list."""
         if assess is not None:
-            from shortlist.mechanisms.assess.assess import Assess, check_assessed
+            from shortlist.mechanisms.assess import Assess, check_assessed
 
             check_assessed(mechanism)
             assess = Assess(epsilon=read_epsilon(assess, name="assess") / sensitivity, neighbours=mechanism.neighbours)

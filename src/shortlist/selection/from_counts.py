@@ -20,7 +20,7 @@ from shortlist.profile import Picks
 from shortlist.release.extras import EXTRA_PARAMETERS
 from shortlist.selection.labels import Series, order_labels, read_labelled_counts
 from shortlist.selection.terms import Terms
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
 
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger import Ledger

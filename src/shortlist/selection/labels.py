@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.mechanisms import Mechanism
-from shortlist.votes.memory.arrays import read_counts
+from shortlist.votes.array_counts import read_counts
 
 
 class Series(Protocol):

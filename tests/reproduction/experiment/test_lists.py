@@ -12,6 +12,8 @@ from reproduction.experiment.lists import compute_tail, draw_lists
 from reproduction.experiment.run import compute_errors
 from reproduction.published import PUBLISHED
 
+pytestmark = pytest.mark.slow
+
 LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel", "laplace", "gamma")
 COUNTS = np.sort(np.random.default_rng(8).integers(0, 60, 40))[::-1].copy()
 TOY = Histogram(dataset=DATASETS["games"], counts=COUNTS, origin=None)

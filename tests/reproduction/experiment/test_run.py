@@ -12,6 +12,8 @@ from reproduction.experiment.run import Run, Schedule, compute_errors
 from reproduction.experiment.store import RunInfo, count_trials, lock_folder, open_store
 from shortlist.errors import OutputError
 
+pytestmark = pytest.mark.slow
+
 GRID = Grid(datasets=("games",), vary=("beta",), trials=3, rounds=2)
 INFO = RunInfo(started="then", command="shortlist", code="one", release="", machine="2 cores", released="")
 ERROR_CELLS, TIME_CELLS = 23, 21

@@ -13,6 +13,8 @@ from reproduction.released import environment, programs
 from reproduction.released.process import Released
 from shortlist.errors import DataError
 
+pytestmark = pytest.mark.slow
+
 AT = {"k": 3, "epsilon": 1.0, "beta": 0.01, "delta": 1e-6, "seed": 4}
 
 

@@ -11,6 +11,8 @@ from reproduction.report.figures import others, style, sweeps
 from reproduction.report.publish import draw_all
 from shortlist.errors import MissingExtraError
 
+pytestmark = pytest.mark.slow
+
 MEASURES = ["CPU time (s)", "ℓ∞ error + 1", "ℓ1 error + 1"]
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError
 from shortlist.profile import Picks, Profile
+from shortlist.votes.array_counts import ArrayTally
 from shortlist.votes.engines.counting import check_counts
 from shortlist.votes.items.domain import Domain
 from shortlist.votes.items.item_keys import read_item, write_item
-from shortlist.votes.memory.arrays import ArrayTally
 from shortlist.votes.workspace.failures import strip_context
 
 Find = Callable[[IntArray, IntArray], Iterable[tuple[int, int, Any]]]

@@ -4,6 +4,8 @@ import pytest
 
 from reproduction.report.verdict import CLAIMS, SIDES, Holding, count_verdicts, judge_claims
 
+pytestmark = pytest.mark.slow
+
 REAL = ("games", "books", "news")
 ANEW = "written anew here"
 NAMES = {

@@ -25,7 +25,7 @@ from shortlist import (
     Subset,
 )
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.assess.assess import Assess, check_assessed, find_spread, find_tail
+from shortlist.mechanisms.assess import Assess, check_assessed, find_spread
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
 
@@ -52,7 +52,7 @@ def log_sum(numbers, rate):
 
 def stated_spread(mechanism, histogram):
     """The spread by brute force, rounded down and cut off."""
-    rate, k, top = find_tail(mechanism)[0] / 2, mechanism.k, sorted(histogram, reverse=True)
+    rate, k, top = mechanism.find_tail()[0] / 2, mechanism.k, sorted(histogram, reverse=True)
     if isinstance(mechanism, Subset):
         places = [log_sum([max(loss, 0) for loss in set_losses(histogram, mechanism.sizes)], rate)]
     elif isinstance(mechanism, Joint | PNFJoint):

@@ -13,50 +13,60 @@ import pytest
 
 from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
 from shortlist.profile import EVERY_LEVEL, Profile
-from shortlist.votes.memory import arrays, blocks, chunks, views
-from shortlist.votes.memory.arrays import ArrayTally, read_counts
+from shortlist.votes import array_counts
+from shortlist.votes.array_counts import ArrayTally, read_counts
+
+FAMILIES = {
+    "low": lambda rng, d: rng.poisson(2, d),
+    "Zipf": lambda rng, d: rng.zipf(1.6, d).clip(max=10**6),
+    "wide": lambda rng, d: rng.integers(0, 10**9, d),
+    "hundreds": lambda rng, d: rng.integers(0, 900, d),
+    "above a floor": lambda rng, d: 10**9 - rng.poisson(1000, d),
+    "equal": lambda rng, d: np.full(d, 7),
+    "one": lambda rng, d: np.append(np.zeros(d - 1), 10**15),
+    "huge": lambda rng, d: rng.integers(0, EVERY_LEVEL, d, endpoint=True),
+    "rising": lambda rng, d: np.arange(d) // 3,
+    "falling": lambda rng, d: d - np.arange(d) // 3,
+}
 
 
-@pytest.mark.parametrize(("short", "columns", "chunk", "small"), [(8, 8, 16, 5), (8, 3, 6, 100), (1000, 8, 16, 4)])
-@pytest.mark.parametrize("few", [0, 512], ids=["sort", "search"])
-@pytest.mark.parametrize(("low", "rare"), [(2, 64), (16, 64), (4, 1)])
-def test_shows_the_levels_it_is_asked_for(short, columns, chunk, small, few, low, rare, monkeypatch):
-    """Whatever the lengths at which the ways of looking change, levels and items are those of the sorted array."""
-    monkeypatch.setattr(arrays, "_SHORT", short)
-    monkeypatch.setattr(arrays, "_LONG", 2 * short)
-    monkeypatch.setattr(views, "_COLUMNS", columns)
-    monkeypatch.setattr(views, "_ROWS", 2)
-    monkeypatch.setattr(views, "_BANDS_AT_ONCE", 2)
-    monkeypatch.setattr(chunks, "_CHUNK", chunk)
-    monkeypatch.setattr(chunks, "_SHORT", 2)
-    monkeypatch.setattr(chunks, "WIDEST", small)
-    monkeypatch.setattr(arrays, "WIDEST", small)
-    monkeypatch.setattr(arrays, "_MANY", short)
-    monkeypatch.setattr(blocks, "_BLOCK", 8)
-    monkeypatch.setattr(blocks, "_PART", 2)
-    monkeypatch.setattr(blocks, "_LEVELS", 3)
-    monkeypatch.setattr(blocks, "_LOW", low)
-    monkeypatch.setattr(blocks, "_RARE", rare)
-    monkeypatch.setattr(blocks, "_SEARCHED", 4)
-    monkeypatch.setattr(chunks, "_FEW_LEVELS", few)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_shows_the_levels_it_is_asked_for(name):
+    """Levels and items are those of the sorted array, whatever its length, its type and its order."""
     rng = np.random.default_rng(0)
-    for _ in range(400):
+    for d in (1, 2, 7, 50, 2047, 2048, 2049, 16_384, 16_385, 50_000, 131_071):
+        counts = FAMILIES[name](rng, d).astype(np.int64)
+        for kind in ("int64", "uint32", "int16", "uint8"):
+            if counts.max() <= np.iinfo(kind).max:
+                for k, depth in itertools.product({1, min(d, 9), min(d, 3000)}, (0, 5, 4000, EVERY_LEVEL)):
+                    check(counts.astype(kind), k, depth, rng)
+        check(np.repeat(counts, 2)[::2], min(d, 100), 100, rng)
+
+
+def check(counts, k, depth, rng):
+    """Compare the levels, and k items at random places or at the top, with those of the sorted array."""
+    tally, order = ArrayTally(counts), np.argsort(counts.max() - counts.astype(np.int64), kind="stable")
+    whole, shown = Profile.of(counts.astype(np.int64)), tally.above(k, depth)
+    levels = len(shown.values)
+    assert shown.d == len(counts)
+    assert (shown.values == whole.values[:levels]).all()
+    assert (shown.sizes == whole.sizes[:levels]).all()
+    assert levels == len(whole.values) or int(whole.values[levels]) < int(whole.top(k)[-1]) - depth
+    for positions in (np.arange(k), rng.permutation(len(counts))[:k], rng.integers(0, len(counts), 3)):
+        assert (tally.items(whole.picks(positions)) == order[positions]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_view_shows_the_same(seed, monkeypatch):
+    """With other lengths at which one view follows another, levels and items are those of the sorted array."""
+    rng = np.random.default_rng(seed)
+    for _ in range(1500):
+        for constant in ("_COLUMNS", "_SHORT", "_CHUNK", "_LEVELS", "_FEW_LEVELS"):
+            monkeypatch.setattr(array_counts, constant, int(rng.integers(1, 16)))
         d = int(rng.integers(1, 80))
-        kind = rng.choice(["int64", "int32", "uint16", "uint32"])
-        counts = rng.integers(0, rng.choice([1, 3, 8, 50, 1000]), d).astype(kind)
-        k = int(rng.integers(1, d + 1))
-        depth = int(rng.choice([0, 1, 5, 100, EVERY_LEVEL]))
-        tally, whole = ArrayTally(counts), Profile.of(counts.astype(np.int64))
-        shown = tally.above(k, depth)
-        assert (shown.values == whole.values[: len(shown.values)]).all()
-        assert (shown.sizes == whole.sizes[: len(shown.values)]).all()
-        assert shown.values[-1] <= max(whole.top(k)[-1] - depth, whole.values[-1]) or (
-            whole.values[len(shown.values)] < whole.top(k)[-1] - depth
-        )
-        positions = rng.permutation(d)[:k]
-        assert (
-            tally.items(whole.picks(positions)) == np.argsort(-counts.astype(np.int64), kind="stable")[positions]
-        ).all()
+        counts = rng.integers(0, rng.choice([1, 3, 8, 50, 1000, 10**6, 2**62]), d)
+        kind = rng.choice([each for each in ("int8", "uint16", "int32", "int64") if counts.max() <= np.iinfo(each).max])
+        check(counts.astype(kind), int(rng.integers(1, d + 1)), int(rng.choice([0, 1, 5, 100, EVERY_LEVEL])), rng)
 
 
 @pytest.mark.parametrize(
@@ -295,13 +305,3 @@ def test_prepared_once_drawn_many_times():
     counts[:] = 0
     assert [selector.draw(SeededBits(seed)).tolist() for seed in range(30)] == fresh
     assert prepare({"a": 900, "b": 1}, k=1, epsilon=1).draw() == ["a"]
-
-
-def test_a_long_array_gives_what_a_short_one_gives(monkeypatch):
-    """The ways of looking at long arrays lead to the lists that sorting leads to, for the same bits."""
-    rng = np.random.default_rng(2)
-    for counts in (rng.poisson(3, 300_000), rng.zipf(1.6, 300_000), rng.integers(0, 10**6, 300_000)):
-        long = [top_k(counts, k=20, epsilon=1, bits=SeededBits(seed)).tolist() for seed in range(3)]
-        with monkeypatch.context() as patch:
-            patch.setattr(arrays, "_SHORT", 10**6)
-            assert [top_k(counts, k=20, epsilon=1, bits=SeededBits(seed)).tolist() for seed in range(3)] == long

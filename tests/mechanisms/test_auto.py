@@ -1,6 +1,7 @@
 """Auto: the choice, and then the chosen mechanism, as one mechanism whose choice is visible."""
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 
@@ -9,67 +10,41 @@ import pytest
 from contract import RELATIONS, MechanismContract, item_names
 from divergences import ball, hockey_stick, renyi
 from flint import arb, ctx, fmpq
-from laws import (
-    exponential,
-    margin_losses,
-    neighbour_pairs,
-    p_value,
-    random_histograms,
-    sequences,
-    set_losses,
-    small_histograms,
-    subsets,
-)
+from laws import neighbour_pairs, p_value, random_histograms, small_histograms
 from levels import UpperLevels
-from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance
-from noisy import outputs as outputs_with_counts
-from peels import exponential_round, flip_round, peel_law
+from noisy import capped_neighbours
 
 from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
-from shortlist.audits.auto_laws import acceptance_chances, stated_score
 from shortlist.errors import ParameterError
-from shortlist.exact.noise import DiscreteLaplace
+from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform
-from shortlist.mechanisms.auto import auto, set_scores
-from shortlist.mechanisms.auto.scores import ListScore
-from shortlist.mechanisms.auto.set_scores import SetScore
-from shortlist.mechanisms.joint import blocks, mixture
-from shortlist.mechanisms.peel import RoundScore
-from shortlist.mechanisms.subset import grid
+from shortlist.mechanisms.auto import state_chances, state_score
+from shortlist.mechanisms.stated import flip_round
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
 
 
-def candidate_law(mechanism, histogram):
-    """The stated law of a candidate, over `laws.sequences` or `laws.subsets`."""
-    return law_at_precision(mechanism, histogram, ctx.prec)
+class HalfAuto(Auto):
+    """With half of epsilon for the choice, the choice itself differs visibly between neighbours."""
+
+    __slots__ = ()
+
+    share = Fraction(1, 2)
 
 
 @lru_cache(maxsize=20_000)
-def law_at_precision(mechanism, histogram, precision):
-    """The stated and the implied law of `auto` both need it."""
-    k = mechanism.k
-    if mechanism.name == "margin-joint":
-        return exponential(margin_losses(histogram, k), mechanism.rate)
-    if mechanism.name == "subset":
-        return exponential(set_losses(histogram, mechanism.sizes), mechanism.rate)
-    round_law = exponential_round if mechanism.name == "cdp-peel" else flip_round
-    return peel_law(histogram, k, mechanism.round_rate, round_law)
+def state_candidate(mechanism, histogram, precision, reach=6):
+    """The stated law of a candidate. The stated and the implied law of `auto` both need it."""
+    return list(mechanism.state_law(histogram, reach=reach))
 
 
-def outputs(mechanism, d):
-    """What can be seen: the name of the choice, and the list or the set."""
-    return [
-        (name, each)
-        for name, candidate in mechanism.candidates.items()
-        for each in (subsets(d, candidate.sizes) if name == "subset" else sequences(d, mechanism.k))
-    ]
-
-
-def combined(mechanism, histogram, chances):
-    """The law of choice and output, given the chances with which permute-and-flip accepts the candidates."""
-    laws = [candidate_law(each, histogram) for each in mechanism.candidates.values()]
-    return [choice * p for choice, law in zip(flip_round(chances), laws, strict=True) for p in law]
+def combine(mechanism, histogram, chances):
+    """The law of choice and output, given the chances with which the coins of the candidates show heads."""
+    return {
+        (name, output.items): choice * p
+        for choice, (name, each) in zip(flip_round(chances), mechanism.candidates.items(), strict=True)
+        for output, p in state_candidate(each, histogram, ctx.prec)
+    }
 
 
 class Once:
@@ -94,41 +69,36 @@ class TestAuto(MechanismContract):
         return k
 
     def law(self, histogram, k, epsilon, relation="add-remove"):
-        mechanism = self.make(k, epsilon, relation)
-        return combined(mechanism, histogram, acceptance_chances(mechanism, histogram))
+        stated = self.make(k, epsilon, relation).state_law(histogram)
+        return [p for _, p in sorted(((output.chosen, output.items), p) for output, p in stated)]
 
     def implied_law(self, mechanism, histogram):
         """The chances that the mechanism itself uses; the laws of the candidates are checked where they are made."""
         prepared = mechanism.prepare(Profile.of(np.array(histogram)))
-        prepared._scores = [Once(score) for score in prepared._scores]
-        chances = [prepared.enclose_chance(index, effort=8) for index in range(len(mechanism.candidates))]
-        return combined(mechanism, histogram, chances)
+        prepared.scores = {name: Once(score) for name, score in prepared.scores.items()}
+        chances = [*prepared.enclose_chances(8).values()]
+        return [p for _, p in sorted(combine(mechanism, histogram, chances).items(), key=lambda each: each[0])]
 
     def sampled_p_values(self, histogram, k):
-        mechanism = self.make(k, self.epsilon)
-        prepared = mechanism.prepare(Profile.of(np.array(histogram)))
-        names = item_names(histogram)
+        prepared = self.make(k, self.epsilon).prepare(Profile.of(np.array(histogram)))
+        items = {name: item for item, name in enumerate(item_names(histogram))}
         drawn = Counter()
         for picks in self.sample(prepared):
-            items = tuple(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
-            drawn[picks.chosen, frozenset(items) if picks.chosen == "subset" else items] += 1
-        observed = []
-        for name, each in outputs(mechanism, len(histogram)):
-            items = tuple(names[item] for item in each)
-            observed.append(drawn[name, frozenset(items) if name == "subset" else items])
-        assert sum(observed) == self.draws
+            chosen = [items[name] for name in zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)]
+            drawn[picks.chosen, tuple(sorted(chosen) if picks.chosen == "subset" else chosen)] += 1
         return tuple(
-            p_value(observed, [float(p.mid()) for p in self.law(histogram, k, self.epsilon * factor)])
-            for factor in (Fraction(1), Fraction(7, 10), Fraction(13, 10))
+            self.find_p_value(drawn, histogram, k, factor) for factor in (1, Fraction(7, 10), Fraction(13, 10))
         )
+
+    def find_p_value(self, drawn, histogram, k, factor):
+        law = {(o.chosen, o.items): p for o, p in self.make(k, self.epsilon * factor).state_law(histogram)}
+        assert drawn.keys() <= law.keys()
+        return p_value([drawn[each] for each in law], [float(p.mid()) for p in law.values()])
 
 
 class TestAutoThatSpendsHalfOnTheChoice(TestAuto):
-    """With half of epsilon for the choice, the choice itself differs visibly between neighbours."""
-
-    @pytest.fixture(autouse=True)
-    def half(self, monkeypatch):
-        monkeypatch.setattr(auto, "SHARE", Fraction(1, 2))
+    def make(self, k, epsilon, relation="add-remove"):
+        return HalfAuto(k=k, epsilon=epsilon, neighbours=relation)
 
 
 class TestAutoWithDelta(TestAuto):
@@ -154,7 +124,7 @@ class TestAutoWithARangeOfSizes(TestAuto):
 @pytest.mark.parametrize("delta", [None, Fraction(1, 5)])
 def test_scores_move_by_the_sensitivity_at_most(relation, delta):
     """The step of the proof that the choice stands on, for all neighbours and all candidates."""
-    sensitivity, largest, score = (1 if relation == "add-remove" else 2), 0.0, cache(stated_score)
+    sensitivity, largest, score = (1 if relation == "add-remove" else 2), 0.0, cache(state_score)
     with ctx.workprec(128):
         for here, there in neighbour_pairs([*small_histograms(), *random_histograms(12, 4, seed=37)], relation):
             for k in range(1, min(3, len(here)) + 1):
@@ -176,75 +146,81 @@ HISTOGRAMS = [
 ]
 
 
-def build(kind, levels, k, rate):
-    sizes = {"sizes": range(k, k + 1)} if kind is SetScore else {"k": k}
-    return kind(levels, rate=rate, **sizes)
+def make_score(name, levels, k, rate):
+    return Auto(k=k, epsilon=1, ordered=False).candidates[name].make_score(levels, rate)
 
 
-every_score = pytest.mark.parametrize("kind", [ListScore, SetScore, RoundScore])
+every_score = pytest.mark.parametrize("name", ["margin-joint", "subset", "pnf-peel"])
 
 
 @every_score
-@pytest.mark.parametrize("wide", [False, True], ids=["single", "blocks"])
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 2), Fraction(5)])
-def test_floats_enclose_what_balls_enclose(kind, rate, wide, monkeypatch):
+def test_floats_enclose_what_balls_enclose(name, rate):
     """The rough score contains the exact one; with single losses it is narrow."""
-    if wide:
-        monkeypatch.setattr(blocks, "_MOST_BLOCKS", 3)
-        monkeypatch.setattr(grid, "_MOST_PAIRS", 2)
-        monkeypatch.setattr(grid, "_FEW_PAIRS", 1)
     with ctx.workprec(192):
         for counts in HISTOGRAMS:
             for k in (1, 3, 6):
                 for levels in (Profile.of(counts), UpperLevels(counts)):
-                    score = build(kind, levels, k, rate)
+                    score = make_score(name, levels, k, rate)
                     rough, exact = score.enclose(0), score.enclose(2)
                     assert rough.overlaps(exact)
                     assert exact.rad() < 1e-9
-                    assert wide or rate < Fraction(1, 2) or rough.rad() < 1e-6
+                    assert rate < Fraction(1, 2) or rough.rad() < 1e-6
                     assert abs(rough - exact) < rough.rad() * 2 + 1e-9
 
 
 @every_score
-def test_scores_are_those_of_enumeration(kind):
+def test_scores_are_those_of_enumeration(name):
     """Exact scores overlap brute force, on small histograms with ties and gaps."""
     with ctx.workprec(192):
         for histogram in [*small_histograms(), *random_histograms(60, 6, seed=41)]:
             for k in range(1, min(3, len(histogram)) + 1):
-                mechanism = Auto(k=k, epsilon=1, ordered=False)
-                name = {ListScore: "margin-joint", SetScore: "subset", RoundScore: "pnf-peel"}[kind]
-                each = mechanism.candidates[name]
-                rate = each.round_rate if kind is RoundScore else each.rate
-                ours = build(kind, Profile.of(np.array(histogram)), k, rate).enclose(3)
+                each = Auto(k=k, epsilon=1, ordered=False).candidates[name]
+                score = each.make_score(Profile.of(np.array(histogram)), each.round_rate or each.rate)
+                ours = score.enclose(3)
                 assert ours.rad() < 1e-15
-                assert abs(ours - stated_score(each, histogram)) < 1e-15, (histogram, k)
+                assert abs(ours - state_score(each, histogram)) < 1e-15, (histogram, k)
+
+
+class Doubtful:
+    """A score that floats say nothing about."""
+
+    def __init__(self, score):
+        self.score = score
+
+    def enclose(self, effort):
+        return self.score.enclose(effort) if effort else arb(0, 10**9)
 
 
 @pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "gaps", "giant", "zero", "ties"])
-def test_balls_accept_what_floats_accept(counts, monkeypatch):
+def test_balls_accept_what_floats_accept(counts):
     """Whether a coin shows heads is a fact: without floats, the same coins accept the same candidates."""
     mechanism = Auto(k=5, epsilon=20, ordered=False)
-
-    def answers():
-        prepared = mechanism.prepare(Profile.of(counts))
-        return [prepared._accept(seed % 3, Uniform(SeededBits(seed))) for seed in range(18)]
-
-    wanted = answers()
-    for kind in (ListScore, SetScore, RoundScore):
-        enclose = kind.enclose
-        monkeypatch.setattr(
-            kind, "enclose", lambda self, effort, enclose=enclose: enclose(self, effort) if effort else arb(0, 10**9)
-        )
-    assert answers() == wanted
+    trusting, doubting = (mechanism.prepare(Profile.of(counts)) for _ in range(2))
+    doubting.scores = {name: Doubtful(score) for name, score in doubting.scores.items()}
+    names = list(mechanism.candidates)
+    for seed in range(18):
+        answers = [
+            is_below(Uniform(SeededBits(seed)), partial(each.enclose_chance, names[seed % 3]))
+            for each in (trusting, doubting)
+        ]
+        assert answers[0] == answers[1]
 
 
-def test_floats_decide_almost_every_choice(monkeypatch):
+def test_floats_decide_almost_every_choice():
     """In normal use no choice of thousands needs more effort."""
     prepared = Auto(k=20, epsilon=1, ordered=False).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
-    for module in (set_scores, mixture):
-        monkeypatch.setattr(module, "enclose_sum", None)
     bits = SeededBits(8)
+    prepared.choose(bits)
+    prepared.scores = {}  # what more effort would ask
     assert {prepared.choose(bits) for _ in range(1000)} == {"margin-joint", "pnf-peel", "subset"}
+
+
+def test_counts_as_large_as_can_be_are_scored():
+    """A score that floats cannot bound is not decided by them: one vote does not decide whether there is a list."""
+    for largest in (2**63 - 1, 2**63 - 2):
+        chosen = prepare(np.array([largest, 2**63 - 1, 0]), k=1, epsilon="1e-30", ordered=False).draw(SeededBits(1))
+        assert len(chosen) == 1
 
 
 def test_the_better_mechanism_is_chosen():
@@ -274,8 +250,8 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        stated = acceptance_chances(mechanism, histogram)
-        assert all(abs(prepared.enclose_chance(i, 4) - each) < 1e-12 for i, each in enumerate(stated))
+        stated = state_chances(mechanism, histogram)
+        assert all(abs(a - b) < 1e-12 for a, b in zip(prepared.enclose_chances(4).values(), stated, strict=True))
         law = [float(p.mid()) for p in flip_round(stated)]
     bits = SeededBits(4)
     drawn = Counter(prepared.choose(bits) for _ in range(4000))
@@ -286,47 +262,37 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("delta", "share"), [(None, "1/20"), (None, "1/2"), (Fraction(1, 5), "1/2")])
-def test_no_neighbour_that_respects_the_cap_is_told_apart(relation, delta, share, monkeypatch):
+@pytest.mark.parametrize(("delta", "kind"), [(None, Auto), (None, HalfAuto), (Fraction(1, 5), HalfAuto)])
+def test_no_neighbour_that_respects_the_cap_is_told_apart(relation, delta, kind):
     """The joint law of the choice, the list and the noisy counts, for all neighbours of small histograms.
 
     Noisy counts are looked at in a window. The divergences of the laws cut off to it are at most those of the laws.
     """
-    monkeypatch.setattr(auto, "SHARE", Fraction(share))
     cases, epsilon, largest = [(2, 1), (3, 0), (1, 1), (2, 2, 1), (3, 1, 0)], Fraction(2), 0.0
     with ctx.workprec(96):
         for k, cap in ((1, 1), (2, 1), (1, 2)):
-            mechanism = Auto(k=k, epsilon=epsilon, delta=delta, votes_per_person=cap, neighbours=relation)
+            mechanism = kind(k=k, epsilon=epsilon, delta=delta, votes_per_person=cap, neighbours=relation)
             law, guarantee = cache(partial(law_with_counts, mechanism)), mechanism.guarantee
             for here in cases:
                 for there in capped_neighbours(here, relation, cap):
-                    ours, theirs = law(here), law(there)
+                    both = [(p, law(there)[output]) for output, p in law(here).items() if output in law(there)]
+                    ours, theirs = zip(*both, strict=True)
                     assert not hockey_stick(ours, theirs, ball(epsilon).exp()) > ball(guarantee.delta)
                     for order in (fmpq(11, 10), fmpq(2), fmpq(20)):
                         assert not renyi(ours, theirs, order) > ball(guarantee.rho) * order
-                    ratios = (p / q for p, q in zip(ours, theirs, strict=True))
-                    largest = max(largest, *(float(ratio.log()) for ratio in ratios))
+                    largest = max(largest, *(float((p / q).log()) for p, q in both))
     assert largest > 0.5 * epsilon
 
 
 def law_with_counts(mechanism, histogram):
     """P(choice and list), or P(choice, list and noisy counts) for noisy-counts, with the chances that are used."""
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
-    chances = [prepared.enclose_chance(index, effort=4) for index in range(len(mechanism.candidates))]
-    law = []
-    for choice, each in zip(flip_round(chances), mechanism.candidates.values(), strict=True):
-        if each.name == "noisy-counts":
-            noise = each.noise
-            points = laplace_law(noise.b) if isinstance(noise, DiscreteLaplace) else gaussian_law(noise.variance)
-            made = [
-                output_chance(histogram, items, noisy, points)
-                for items in sequences(len(histogram), each.k)
-                for noisy in outputs_with_counts(each.k, range(-1, 6))
-            ]
-        else:
-            made = candidate_law(each, histogram)
-        law += [choice * p for p in made]
-    return law
+    chances = [*prepared.enclose_chances(4).values()]
+    return {
+        replace(output, chosen=name): choice * p
+        for choice, (name, each) in zip(flip_round(chances), mechanism.candidates.items(), strict=True)
+        for output, p in state_candidate(each, histogram, ctx.prec, reach=3)
+    }
 
 
 def test_the_guarantee_is_fixed_beforehand():

@@ -1,4 +1,4 @@
-"""Assess: publish, with noise, how spread the law of a list is on the data at hand, and the bound that follows."""
+"""Assess: publish, with noise, how spread the law of a list is on the data at hand, for the bound that follows."""
 
 from __future__ import annotations
 
@@ -10,25 +10,19 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
-from shortlist.mechanisms.auto.auto import Auto
-from shortlist.mechanisms.bounds import ceil_log
-from shortlist.mechanisms.joint import Joint, MarginJoint, PNFJoint
-from shortlist.mechanisms.mechanism import Mechanism, Score
-from shortlist.mechanisms.noisy_counts import NoisyCounts
-from shortlist.mechanisms.peel import CDPPeel, PNFPeel
-from shortlist.mechanisms.subset import Subset
+from shortlist.mechanisms import MECHANISMS
+from shortlist.mechanisms.mechanism import Mechanism, ceil_log
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, read_epsilon
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels
 
-_ASSESSED = (Auto, Joint, MarginJoint, PNFJoint, Subset, PNFPeel, CDPPeel, NoisyCounts)
 _PRECISION = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assess:
-    """A way to estimate by how many votes a place of a list is wrong, on the data that the list was drawn from.
+    """A way to bound by how many votes a place of a list is wrong, from the data that the list was drawn from.
 
     The spread of a law is a number of votes that one person moves by Δ. Its floor, cut off at the largest count, is
     released with discrete Laplace noise of scale Δ/ε.
@@ -75,20 +69,24 @@ class Assess:
         Half of the failure is for the noise, and half for the list.
         """
         most = max(0, noisy + self.find_margin(failure))
-        rate, factor = find_tail(mechanism)
+        rate, factor = _find_tail(mechanism)
         return most + ceil_log(2 * factor / failure, rate / 2)
 
 
 def check_assessed(mechanism: Mechanism) -> None:
     """Refuse a mechanism for which nothing is proven."""
-    if type(mechanism) not in _ASSESSED and mechanism.find_tail() is None:
+    if not _has_proof(mechanism):
         raise ParameterError(
             "{assess} must go with one of {names}",
             "not {name}",
             hint="{mechanism='auto'} is the default",
-            names=", ".join(each.name for each in _ASSESSED),
+            names=", ".join(name for name, kind in MECHANISMS.items() if _has_proof(kind.build_example())),
             name=mechanism.name,
         )
+
+
+def _has_proof(mechanism: Mechanism) -> bool:
+    return all(each.find_tail() is not None for each in mechanism.candidates.values())
 
 
 def find_spread(mechanism: Mechanism, levels: Levels) -> int:
@@ -101,7 +99,8 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
             Above the largest count nothing is left to decide.
     """
     largest = int(levels.above(mechanism.k, 0).values[0])
-    score, effort = _make_score(mechanism, levels), 0
+    score, effort = mechanism.make_score(levels, _find_tail(mechanism)[0] / 2), 0
+    assert score is not None  # what has a tail has a score
     while True:
         with use_precision(_PRECISION * (effort + 1)):
             spread = score.enclose_spread(effort)
@@ -113,19 +112,7 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
         effort += 1
 
 
-def find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
-    """Find a and c: an error of t or more has a probability of at most c · e^(a (s − t)/2), where s is the spread.
-
-    >>> find_tail(Joint(k=3, epsilon=1)), find_tail(PNFPeel(k=3, epsilon=1))
-    ((Fraction(1, 2), 1), (Fraction(1, 3), 3))
-    """
-    if (tail := mechanism.find_tail()) is not None:
-        return tail
-    return (mechanism.rate, 1) if mechanism.round_rate is None else (mechanism.round_rate, mechanism.k)
-
-
-def _make_score(mechanism: Mechanism, levels: Levels) -> Score:
-    rate = find_tail(mechanism)[0] / 2
-    score = mechanism.make_score(levels, rate)
-    assert score is not None
-    return score
+def _find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
+    tail = mechanism.find_tail()
+    assert tail is not None  # `check_assessed` was called before
+    return tail

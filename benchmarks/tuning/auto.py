@@ -1,11 +1,11 @@
 """Which share of epsilon should `auto` spend on its choice, and how should it weigh the scores of peels?
 
-    python benchmarks/tune_auto.py              about ten minutes
-    python benchmarks/tune_auto.py --draws 11   faster
+    python benchmarks/tuning/auto.py              about ten minutes
+    python benchmarks/tuning/auto.py --draws 11   faster
 
 Only generated histograms are used, so that real data can test the result. Each is a shape with a scale and a number of
 items; the k-th count is 20 or more. For each setting of the share, the handicap and the discount (see
-`shortlist.mechanisms.auto.auto`) the table says in how many cells auto is close to the best candidate, as
+`shortlist.mechanisms.auto`) the table says in how many cells auto is close to the best candidate, as
 benchmarks/accuracy.py measures it: a median error within 1.25 times, or 5 votes per place, and a recall of half the
 best or more. The median of auto is that of the mixture of its candidates, weighted by the exact chances of the choice.
 
@@ -29,7 +29,6 @@ import numpy as np
 
 from shortlist import Auto, SeededBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.auto.auto import make_score
 from shortlist.profile import Profile
 
 SHARES = ("1/40", "1/20", "1/10")
@@ -89,7 +88,7 @@ def judge(counts, k, epsilon, options, draws):  # type: ignore[no-untyped-def]
         auto = Auto(k=k, epsilon=epsilon, **options)
         candidates = spend(auto, share)
         samples = [draw(each, profile, draws, unordered) for each in candidates]
-        scores = [float(make_score(each, profile).enclose(0).mid()) for each in candidates]
+        scores = [float(each.make_score(profile, each.round_rate or each.rate).enclose(0).mid()) for each in candidates]
         for handicap, discount in itertools.product(HANDICAPS, DISCOUNTS):
             raised = [
                 score * discount + handicap / float(each.rate) if "peel" in each.name else score
