@@ -78,24 +78,13 @@ def check_frequencies(
     more = "no number of draws is enough at this epsilon"
     if not math.isinf(needed):
         more = f"pass {max(math.ceil(needed), 2 * trials):,} trials"
-    return _judge(
-        case,
-        name,
-        p,
-        off,
-        as_stated="as stated",
-        wrong="the outputs do not follow the stated law",
-        weak=f"too few draws to notice an epsilon that is 30 % off: {more}",
-        seen=f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off",
-        details={
-            "trials": draws,
-            "histogram": list(design.histogram),
-            "k": design.k,
-            "p": p,
-            "p_30_percent_off": off,
-            "threshold": ALARM,
-        },
-    )
+    verdicts = {
+        True: "as stated",
+        False: "the outputs do not follow the stated law",
+        None: f"too few draws to notice an epsilon that is 30 % off: {more}",
+    }
+    details = {"trials": draws, "histogram": list(design.histogram), "k": design.k, "p": p, "p_30_percent_off": off}
+    return _judge(case, name, p, off, verdicts, f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off", details)
 
 
 def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Finding:
@@ -108,36 +97,28 @@ def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Fin
     pairs = [list(zip(first, second, strict=True)), *(_pair(each, lag) for each in (first, many) for lag in lags)]
     p = min(1.0, len(pairs) * min(_test(each, design.right) for each in pairs))
     repeated = min(1.0, len(pairs) * _test([(each, each) for each in first[: len(first) // 2]], design.right))
-    return _judge(
-        case,
-        "independence",
-        p,
-        repeated,
-        as_stated="draws do not depend on each other",
-        wrong="draws depend on each other",
-        weak="too few draws to notice that draws are repeated: pass more trials",
-        seen=f"{len(pairs)} tests, p = {p:.2g}; {repeated:.1g} if draws were repeated",
-        details={"trials": 3 * trials, "p": p, "p_repeated": repeated, "threshold": ALARM},
-    )
+    verdicts = {
+        True: "draws do not depend on each other",
+        False: "draws depend on each other",
+        None: "too few draws to notice that draws are repeated: pass more trials",
+    }
+    seen = f"{len(pairs)} tests, p = {p:.2g}; {repeated:.1g} if draws were repeated"
+    details = {"trials": 3 * trials, "p": p, "p_repeated": repeated}
+    return _judge(case, "independence", p, repeated, verdicts, seen, details)
 
 
 def _judge(
-    case: Case,
-    check: str,
-    p: float,
-    off: float,
-    *,
-    as_stated: str,
-    wrong: str,
-    weak: str,
-    seen: str,
-    details: dict[str, Any],
+    case: Case, check: str, p: float, off: float, verdicts: dict[bool | None, str], seen: str, details: dict[str, Any]
 ) -> Finding:
     """Reject the hypothesis by its p-value. It passes only if what is known to be wrong is rejected."""
     passed = False if p <= ALARM else True if off <= ALARM else None
-    verdict = {True: as_stated, False: wrong, None: weak}[passed]
-    found = f"{verdict} ({seen})"
-    return Finding(subject=str(case), check=check, result=Result.read(passed), found=found, details=details)
+    return Finding(
+        subject=str(case),
+        check=check,
+        result=Result.read(passed),
+        found=f"{verdicts[passed]} ({seen})",
+        details={**details, "threshold": ALARM},
+    )
 
 
 def choose_design(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Design:

@@ -11,7 +11,6 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -226,9 +225,9 @@ class Engine:
 
 
 def find_missing(engine: Engine) -> str | None:
-    """Find a package that the engine needs and that is not installed."""
+    """Find a package, or Java, that the engine needs and that is not installed."""
     needed = ("duckdb", "pyarrow", *engine.packages)
-    return next((name for name in needed if not _is_installed(name)), None)
+    return next((each for each in needed if (shutil.which if each == "java" else find_spec)(each) is None), None)
 
 
 def _hold_polars(table: pyarrow.Table, folder: Path) -> Any:
@@ -302,11 +301,3 @@ ENGINES = (
     Engine(name="Ibis", packages=("ibis",), hold=_hold_ibis),
     Engine(name="Spark", packages=("pyspark", "java"), hold=_hold_spark, slow=True),
 )
-
-
-def _is_installed(name: str) -> bool:
-    if name == "java":
-        return shutil.which("java") is not None
-    with suppress(ImportError, ValueError):
-        return find_spec(name) is not None
-    return False

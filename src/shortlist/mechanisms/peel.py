@@ -41,9 +41,13 @@ _OUT_OF_REACH_BITS = 48
 _OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
 """Larger than the weight of all items out of reach together, if the best one left weighs 1."""
 _LIKELY = 0.5
+"""A best level with this share of the weight is tried without a table: 15 times as fast where counts lie apart."""
 _CERTAIN = 2.0**-48
 _BATCH = 16
-"""How many proposals are drawn together, in units of the number of items that weigh as much as the best one left."""
+"""How many proposals are drawn together, in units of the weight of all items left over that of the best one.
+
+Batches that are long enough for all rounds take 3 times as long at k = 1,000, because most of them is skipped.
+"""
 _ROUNDED = 2.0**-50
 """More than a few roundings, as a share of a number."""
 
@@ -193,10 +197,9 @@ class SuccessiveDraws(Prepared):
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of the exact list: the product over rounds of the share of the best items."""
-        profile, k, last = self.peeling.profile, self.peeling.k, self.peeling.lowest_top
-        ends = np.repeat(profile.ends[: last + 1], profile.sizes[: last + 1])[:k]
+        levels, taken = self.peeling.list_best_rounds()
         below, above = self.peeling.enclose_totals()
-        return math.prod(map(float, (ends - np.arange(k)) / ((below + above) / 2)))
+        return math.prod(map(float, (self.peeling.profile.sizes[levels] - taken) / ((below + above) / 2)))
 
 
 class FlipDraws(Prepared):
@@ -376,6 +379,8 @@ class PeelLevels:
         self._offsets = np.zeros(len(values), dtype=np.int64)
         np.cumsum(gaps, out=self._offsets[1:])
         self._powers = powers(rate, self._offsets)
+        self.roundings = 2 * self._powers.roundings + 1
+        """The number of roundings in the quotient of two weights."""
 
     @cached_property
     def complete(self) -> PeelLevels:
@@ -420,17 +425,17 @@ class PeelLevels:
         """
         steps, reach = self.lowest_top + 1, len(self.compute_decays(self.lowest_top))
         slack = 3 * (count_error((self.roundings + 5) * (steps + 1) + reach) + _OMITTED)
-        sizes = self.profile.sizes[:steps]
-        upper: FloatArray = np.repeat(np.array(self.totals), sizes)[: self.k]
-        taken = np.arange(self.k) - np.repeat(self.profile.ends[:steps] - sizes, sizes)[: self.k]
+        levels, taken = self.list_best_rounds()
+        upper: FloatArray = np.array(self.totals)[levels]
         # The best item left counts 1 by itself.
         lower: FloatArray = np.maximum(1.0, upper * (1 - slack) - taken)
         return lower, (upper - taken) * (1 + _ROUNDED)
 
-    @property
-    def roundings(self) -> int:
-        """The number of roundings in the quotient of two weights."""
-        return 2 * self._powers.roundings + 1
+    def list_best_rounds(self) -> tuple[IntArray, IntArray]:
+        """For each round, if every round takes a best item: the best level, and how many of its items are taken."""
+        sizes = self.profile.sizes[: self.lowest_top + 1]
+        levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
+        return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
 
 
 def count_error(roundings: int) -> float:

@@ -213,11 +213,13 @@ class LimitedDomain(UnknownDomain):
         weights = {item: decay(rate, -histogram[item]) for item in candidates}
         halt = arb(1) if stop is None else stop.copies * decay(rate, -(cut + stop.height))
         for chosen in sequences_up_to(candidates, self.k):
-            chance, left = arb(1), halt + sum(weights.values(), arb(0))
+            chance, left = arb(1), set(candidates)
             for item in chosen:
-                chance *= weights[item] / left
-                left -= weights[item]
-            yield Output(chosen), chance if len(chosen) == self.k else chance * halt / left
+                chance *= weights[item] / sum((weights[other] for other in left), halt)
+                left.remove(item)
+            if len(chosen) < self.k:
+                chance *= halt / sum((weights[other] for other in left), halt)
+            yield Output(chosen), chance
 
     def _stop_weight(self) -> Fraction:
         """c/δ₁: how much more the stop weighs than an item that one person can show."""
