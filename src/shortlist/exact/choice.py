@@ -71,22 +71,6 @@ class Table:
         certain = (self._borders[index] + margin < targets) & (targets < self._borders[index + 1] - margin)
         return np.where(certain, index, -1)
 
-    def locate_each_after(self, words: NDArray[np.uint64], firsts: IntArray) -> IntArray:
-        """Locate many numbers, each along the cells from a first one on. The index is −1 where floats cannot decide.
-
-        A number U lies at the share f + U (1 − f) of all weight, where f is the share before its first cell. Its
-        error is at most that of f, which is `slack`. The border that it is compared with has the same error.
-        """
-        total = self._borders[-1]
-        before = self._borders[firsts]
-        targets = before + words * 2.0**-64 * (total - before)
-        index = np.minimum(self._borders.searchsorted(targets, side="right"), len(self._borders) - 1) - 1
-        margin = 3 * self.slack * total
-        certain = (self._borders[index] + margin < targets) & (targets < self._borders[index + 1] - margin)
-        # Nothing lies before the first cell.
-        certain |= (index == firsts) & (targets < self._borders[index + 1] - margin)
-        return np.where(certain, index, -1)
-
     @property
     def size(self) -> int:
         """The number of cells."""
