@@ -184,4 +184,4 @@ def test_a_table_of_weights_that_are_off_never_names_another_cell(signs):
     named = table.locate_each(words)
     true = np.searchsorted(borders, words * 2.0**-64, side="right")
     assert (named[named >= 0] == true[named >= 0]).all()
-    assert 0.5 < (named >= 0).mean() < 1
+    assert 0.3 < (named >= 0).mean() < 1
