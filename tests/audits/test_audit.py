@@ -76,6 +76,21 @@ def test_a_law_keeps_its_guarantee_and_not_a_smaller_one(name):
     assert enumerate_losses(modest, "add-remove", largest_d=3)[0].result is Result.FAIL
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LooseStable(Stable):
+    """Its law is that of a delta of 1/2, whatever delta it promises. It has no rho that could show it."""
+
+    def state_law(self, histogram, *, reach=6):
+        return Stable(k=self.k, epsilon=self.epsilon, delta="1/2", neighbours=self.neighbours).state_law(histogram)
+
+
+def test_a_law_that_exceeds_delta_is_caught():
+    """The divergence alone shows it."""
+    for kind, result in ((Stable, Result.PASS), (LooseStable, Result.FAIL)):
+        case = Case(kind=kind, epsilon=Fraction(1), options={"delta": Fraction(1, 5)})
+        assert enumerate_losses(case, "add-remove", largest_d=2)[0].result is result
+
+
 # Mechanisms made to be wrong: the name, the guarantee and the parameters are those of a right one.
 
 
