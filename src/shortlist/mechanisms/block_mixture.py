@@ -196,7 +196,7 @@ class BlockMixture(RowDraws):
         words = draw_words(n, bits)
         places = self._table.locate_each(words)
         parts = np.searchsorted(self._ends, places, side="right")
-        for part in np.unique(parts[places >= 0]).tolist():
+        for part in sorted(set(parts[places >= 0].tolist())):
             rows, blocks = np.flatnonzero((parts == part) & (places >= 0)), self._blocks[part]
             index = places[rows] - (int(self._ends[part - 1]) if part else 0)
             yield rows, blocks.family, [each[index] for each in blocks.firsts], [each[index] for each in blocks.lasts]
