@@ -172,3 +172,16 @@ def test_threads_do_not_blur_each_other():
         sys.setswitchinterval(interval)
         ctx.prec = 53
     assert results == [round_to_float(lambda n=n: enclose_exp_minus(Fraction(n, 3))) for n in range(300)]
+
+
+@pytest.mark.parametrize("signs", [(1, 1, -1, -1), (-1, -1, 1, 1), (1, -1, 1, -1), (-1, 1, -1, 1)])
+def test_a_table_of_weights_that_are_off_never_names_another_cell(signs):
+    """Weights may be off by the stated error, in either direction: near a border, nothing is named."""
+    error = 0.02
+    table = Table(np.array(LAW) * (1 + error * np.array(signs)), error=error, omitted=0.0)
+    borders = np.cumsum(LAW) / sum(LAW)
+    words = (np.arange(0, 1, 1 / 4000) * 2.0**64).astype(np.uint64)
+    named = table.locate_each(words)
+    true = np.searchsorted(borders, words * 2.0**-64, side="right")
+    assert (named[named >= 0] == true[named >= 0]).all()
+    assert 0.3 < (named >= 0).mean() < 1

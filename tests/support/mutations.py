@@ -78,12 +78,10 @@ MUTATIONS = (
     ),
     Mutation("find_gap", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=1),
     Mutation("PeelRun.take", "change sign", "TestCDPPeel::test_sampling_follows_the_law_and_no_other", at=0),
-    Mutation(
-        "NoisyDraws._draw_rows", "move border", "TestPureNoisyCounts::test_sampling_follows_the_law_and_no_other", at=1
-    ),
+    Mutation("NoisyDraws._draw_rows", "move border", "test_any_threshold_gives_the_law", at=1),
     Mutation("place_stop", "drop left", "test_the_stop_weighs_what_the_proof_needs[add-remove]", at=3),
     Mutation("cut_candidates", "drop right", "TestLimitedDomain::test_sampling_follows_the_law_and_no_other", at=1),
-    Mutation("find_threshold", "one less", "TestLaplaceThreshold::test_no_neighbour_is_told_apart[1-add-remove]", at=3),
+    Mutation("find_threshold", "one less", "TestLaplaceThreshold::test_no_neighbour_is_told_apart[1-add-remove]", at=4),
     Mutation(
         "ItemsAboveThreshold._release",
         "move border",
@@ -91,14 +89,15 @@ MUTATIONS = (
         at=1,
     ),
     Mutation("Stable.threshold", "drop right", "test_a_threshold_of_one_less_is_seen[1-add-remove]", at=1),
-    Mutation("hockey_stick", "reverse", "test_twice_the_epsilon_of_a_round_is_seen"),
+    Mutation("_Worst._check_divergence", "reverse", "test_a_law_keeps_its_guarantee_and_not_a_smaller_one", at=0),
     # Draws by random bits.
     Mutation("draw_below", "move border", "test_below_is_uniform"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
     Mutation("_take", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=8),
-    Mutation("Table.locate_each", "change sign", "test_table_agrees_with_quantile_or_says_nothing", at=5),
-    Mutation("accept_by_balls", "change sign", "TestPNFJointByBalls::test_sampling_follows_the_law_and_no_other", at=3),
+    Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=6),
+    Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=5),
+    Mutation("accept_by_balls", "change sign", "test_floats_decide_what_balls_decide", at=3),
     # Counts, levels and items.
     Mutation("Profile.find_levels", "swap", "TestJoint::test_sampling_follows_the_law_and_no_other"),
     Mutation("ArrayTally.above", "drop right", "test_shows_the_levels_it_is_asked_for", at=1),
