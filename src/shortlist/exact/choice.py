@@ -55,7 +55,7 @@ class Table:
                 and O in all, the border lies at (S + o)/(W + O), within O/W of S/W; and W is at least 3/4 of what was
                 computed. For e > 1/4, slack is above 1.
         """
-        sums, roundings = _add_up(weights)
+        sums, roundings = (np.cumsum(weights), len(weights)) if len(weights) < _MANY else _add_up(weights)
         self._borders = np.concatenate([[0.0], sums])
         # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate_each`.
         summed = error + 2.0**-52 * roundings
@@ -84,8 +84,6 @@ class Table:
 
 def _add_up(weights: FloatArray) -> tuple[FloatArray, int]:
     """Return running sums, and the largest number of roundings in one of them. For m weights it is about 2√m."""
-    if len(weights) < _MANY:
-        return np.cumsum(weights), len(weights)
     side = math.isqrt(len(weights))
     rows = np.cumsum(np.pad(weights, (0, -len(weights) % side)).reshape(-1, side), axis=1)
     before = np.concatenate([[0.0], np.cumsum(rows[:-1, -1])])

@@ -48,6 +48,7 @@ STEEP_BITS = 3
 
 _BATCH = 1 << 14
 """How many items are drawn at once, so that n draws need no memory for all of them."""
+_NOTHING = Picks(levels=np.empty(0, dtype=np.int64), ranks=np.empty(0, dtype=np.int64))
 
 
 class Family(Protocol):
@@ -60,11 +61,8 @@ class Family(Protocol):
     def offset(self) -> int:
         """A number that is added to the losses of all candidates."""
 
-    def find_starts(self, axis: int, steps: IntArray) -> IntArray:
-        """Find the losses at which steps begin."""
-
-    def find_ends(self, axis: int, steps: IntArray) -> IntArray:
-        """Find the losses at which steps end. It is −1 for a step that never ends."""
+    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
+        """Find where losses from one step to another begin and end. The end is −1 if the last step never ends."""
 
     def number(self, *steps: int) -> int:
         """Count the candidates that these steps allow, one step for each loss."""
@@ -93,9 +91,9 @@ class BlockCell:
     def spans(self) -> list[tuple[int, int | None]]:
         """The range of each loss. It has no end if its last step never ends."""
         found = []
-        for axis, (first, last) in enumerate(self.ranges):
-            end = int(self.family.find_ends(axis, np.array([last]))[0])
-            found.append((int(self.family.find_starts(axis, np.array([first]))[0]), None if end < 0 else end))
+        for axis, steps in enumerate(self.ranges):
+            start, end = (int(each[0]) for each in self.family.find_spans(axis, *np.array(steps).reshape(2, 1)))
+            found.append((start, None if end < 0 else end))
         return found
 
     def most(self) -> int:
@@ -168,21 +166,15 @@ class BlockMixture(RowDraws):
         """Cover all losses that have no place in the table."""
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
-        """Choose items n times."""
-        most = max(1, _BATCH // self._k)
-        sizes = (min(most, n - done) for done in range(0, n, most))
-        return [picks for size in sizes for picks in self._draw_batch(size, bits)]
-
-    def _draw_batch(self, n: int, bits: Bits) -> list[Picks]:
-        """Draw rows until each has a candidate.
+        """Choose items n times: draw rows until each has a candidate, a batch of them at once.
 
         Rounds  A candidate is kept with a probability of at least 1/16 for each loss.
         """
-        found: list[Picks | None] = [None] * n
-        missing = np.arange(n)
+        found: list[Picks] = [_NOTHING] * n
+        most, missing = max(1, _BATCH // self._k), np.arange(n)
         while len(missing):
             left = np.ones(len(missing), dtype=bool)
-            for rows, family, firsts, lasts in self._choose(len(missing), bits):
+            for rows, family, firsts, lasts in self._choose(min(most, len(missing)), bits):
                 positions = draw_distinct_below(family.count_allowed(*lasts), bits)
                 if self.unordered:
                     order = draw_distinct_below(np.full(positions.shape, positions.shape[1]), bits)
@@ -190,15 +182,14 @@ class BlockMixture(RowDraws):
                 picks, losses = family.describe(positions)
                 kept = np.ones(len(rows), dtype=bool)
                 for axis, loss in enumerate(losses):
-                    starts, ends = family.find_starts(axis, firsts[axis]), family.find_ends(axis, lasts[axis])
-                    kept &= draw_reaches(self._rate, starts, ends, loss, bits)
+                    kept &= draw_reaches(self._rate, *family.find_spans(axis, firsts[axis], lasts[axis]), loss, bits)
                 left[rows[kept]] = False
                 for i in np.flatnonzero(kept).tolist():
                     found[missing[rows[i]]] = Picks(
                         levels=picks.levels[i], ranks=picks.ranks[i], unordered=self.unordered
                     )
             missing = missing[left]
-        return [picks for picks in found if picks is not None]
+        return found
 
     def _choose(self, n: int, bits: Bits) -> Iterator[tuple[IntArray, Family, list[IntArray], list[IntArray]]]:
         """Choose n blocks. Return the rows that chose a block of the same family, with the steps of their blocks."""
@@ -244,8 +235,8 @@ class BlockMixture(RowDraws):
     def _table(self) -> Table:
         # A score of auto needs the sum of the weights, and no table.
         weights = concatenate([each.weights for each in self._blocks])
-        floats, unit = self._align(weights)
-        return Table(floats, error=weights.error + self._doubt, omitted=self._bound_omitted(len(floats), unit))
+        floats, omitted, _ = self._align(weights)
+        return Table(floats, error=weights.error + self._doubt, omitted=omitted)
 
     def _enclose_total(self, parts: Sequence[Scaled]) -> arb:
         """Enclose the sum of all weights, including those left out.
@@ -253,24 +244,22 @@ class BlockMixture(RowDraws):
         The sum of n positive floats is off by at most 2^-52 n of itself.
         """
         weights = concatenate(parts)
-        floats, unit = self._align(weights)
+        floats, omitted, unit = self._align(weights)
         computed = float(floats.sum())
         error = computed * (weights.error + 2.0**-52 * len(floats)) * 1.01
-        below, above = computed - error, computed + error + self._bound_omitted(len(floats), unit) * 1.01
+        below, above = computed - error, computed + error + omitted * 1.01
         return arb(below).union(arb(above)) * arb(2) ** unit
 
-    def _align(self, weights: Scaled) -> tuple[FloatArray, int]:
-        unit = int(weights.exponent.max())
-        return weights.align(unit), unit
+    def _align(self, weights: Scaled) -> tuple[FloatArray, float, int]:
+        """Return weights as floats in units of 2^unit, an upper bound of all others, and the unit.
 
-    def _bound_omitted(self, listed: int, unit: int) -> float:
-        """Bound all weights that are left out, as a multiple of 2^unit.
-
-        `align` may lose numbers below 2^-1022 of the unit. They count as left out. A bound beyond the range of floats
+        Numbers below 2^-1022 of the unit may be lost. They count as left out. A bound beyond the range of floats
         is infinite: then balls decide.
         """
+        unit = int(weights.exponent.max())
         with np.errstate(over="ignore"):
-            return float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum()) + listed * 2.0**-1000
+            omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
+        return weights.align(unit), omitted + len(weights.mantissa) * 2.0**-1000, unit
 
 
 def enclose_span(rate: Fraction, start: int, end: int | None) -> arb:
@@ -423,11 +412,14 @@ def find_core(
     """
     ranges, outside, surely, at_most = [(0, length) for length in lengths], [np.empty(0)], -math.inf, math.inf
     while (area := math.prod(after - first for first, after in ranges)) > enough:
-        edges = [_cut(first, after, parts) for first, after in ranges]
-        number = count(*(each[1:] - 1 for each in edges))
-        most = number - _add_each([cost(each[:-1]) for cost, each in zip(costs, edges, strict=True)]) + 3
-        sure = number - _add_each([cost(each[1:] - 1) for cost, each in zip(costs, edges, strict=True)])
-        surely = max(surely, float(sure.max()) - 1)
+        edges, least_cost, most_cost = [], np.zeros(()), np.zeros(())
+        for cost, (first, after) in zip(costs, ranges, strict=True):
+            edges.append(edge := _cut(first, after, parts))
+            least_cost = least_cost[..., None] + cost(edge[:-1])
+            most_cost = most_cost[..., None] + cost(edge[1:] - 1)
+        number = count(*(edge[1:] - 1 for edge in edges))
+        most = number - least_cost + 3
+        surely = max(surely, float((number - most_cost).max()) - 1)
         heavy = np.nonzero(most > surely - LEFT_OUT_BITS)
         kept = tuple(slice(int(each.min()), int(each.max()) + 1) for each in heavy)
         dropped = np.ones(most.shape, dtype=bool)
@@ -444,14 +436,6 @@ def _cut(first: int, after: int, most: int) -> IntArray:
     """Cut a range into at most `most` parts of equal length, but for the last. Return where they begin, and its end."""
     stride = -(-(after - first) // most)
     return np.append(first + stride * np.arange(-(-(after - first) // stride)), after)
-
-
-def _add_each(terms: Sequence[FloatArray]) -> FloatArray:
-    """Add one number of each array, in all combinations."""
-    total = np.zeros(())
-    for term in terms:
-        total = total[..., None] + term
-    return total
 
 
 def divide(

@@ -552,13 +552,9 @@ class Lists:
         self._table: FloatArray | None = None
         self._tabulate(min(reach, widest), min(_LONGEST_TABLE, k << 7))
 
-    def find_starts(self, axis: int, steps: IntArray) -> IntArray:
-        """Return the steps: each step is one loss."""
-        return steps
-
-    def find_ends(self, axis: int, steps: IntArray) -> IntArray:
-        """Return the losses after the steps. Losses from the horizon on are one step."""
-        return np.where(steps < self.horizon, steps + 1, -1)
+    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the first losses, and those after the last. Each step is one loss, or all from the horizon on."""
+        return firsts, np.where(lasts < self.horizon, lasts + 1, -1)
 
     def number(self, *steps: int) -> int:
         """Return N_r exactly. It is 0 for a negative loss, and the number of all lists from the horizon on."""

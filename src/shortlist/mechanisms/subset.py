@@ -267,13 +267,9 @@ class Leading:
     offset: ClassVar[int] = 0
     lengths: ClassVar[tuple[int, ...]] = (1,)
 
-    def find_starts(self, axis: int, steps: IntArray) -> IntArray:
-        """Return the first loss."""
-        return np.full(len(steps), self.start)
-
-    def find_ends(self, axis: int, steps: IntArray) -> IntArray:
-        """Return the end of the losses, as a Python integer: it may be beyond 64 bits."""
-        return np.full(len(steps), self.end, dtype=object)
+    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the first loss and the end, which may be beyond 64 bits: a Python integer."""
+        return np.full(len(firsts), self.start), np.full(len(lasts), self.end, dtype=object)
 
     def number(self, *steps: int) -> int:
         """Return 1."""
@@ -333,14 +329,11 @@ class Sets:
         """Whether no loss is beyond the reach."""
         return all(int(steps.find_starts(-1)) <= reach and steps.end < 0 for steps in self.steps)
 
-    def find_starts(self, axis: int, steps: IntArray) -> IntArray:
-        """Find the losses at which steps begin."""
-        return self.steps[axis].find_starts(steps)
-
-    def find_ends(self, axis: int, steps: IntArray) -> IntArray:
-        """Find the losses at which steps end. The last one has no end, unless the profile stops early."""
-        found, last = self.steps[axis], self.lengths[axis] - 1
-        return np.where(steps < last, found.find_starts(np.minimum(steps + 1, last)), found.end)
+    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
+        """Find where losses begin and end. The last step has no end, unless the profile stops early."""
+        steps, final = self.steps[axis], self.lengths[axis] - 1
+        ends = np.where(lasts < final, steps.find_starts(np.minimum(lasts + 1, final)), steps.end)
+        return steps.find_starts(firsts), ends
 
     def number(self, *steps: int) -> int:
         """Count the sets that a step of r and a step of m allow, exactly."""
@@ -457,7 +450,7 @@ def _divide(family: Sets, rate: Fraction, core: list[tuple[int, int]], most_pair
         most=most,
     )
     spans = [
-        weigh_spans(rate, family.find_starts(axis, edges[:-1]), family.find_ends(axis, edges[1:] - 1))
+        weigh_spans(rate, *family.find_spans(axis, edges[:-1], edges[1:] - 1))
         for axis, edges in enumerate((rows, columns))
     ]
     mantissa, exponent = power(rate, family.offset)
