@@ -30,6 +30,7 @@ def test_gamma_has_the_integrated_law(counts, k, assert_law):
     assert_law(gamma, gamma_law, counts, k, 1.5, runs=8000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "gamma"])
 def test_no_neighbour_is_told_apart(name):
     """On small histograms and all who may join, probabilities differ by at most e^ε, up to the integration."""

@@ -33,6 +33,7 @@ def test_holm_rejects_the_smallest_first():
     assert reject([]) == []
 
 
+@pytest.mark.slow
 def test_a_true_claim_is_contradicted_as_rarely_as_stated():
     """2,000 times two equal laws are compared at 20 settings: "holds" but for about 1 in 1,000."""
     rng = np.random.default_rng(7)
