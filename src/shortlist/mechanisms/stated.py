@@ -47,8 +47,11 @@ def collect_law(mechanism: Mechanism, histogram: Histogram, *, reach: int = 6) -
     """Collect the law that a mechanism states, output by output as they are published. Sets are sorted."""
     law: Law = defaultdict(lambda: arb(0))
     for output, chance in mechanism.state_law(histogram, reach=reach):
-        items = tuple(sorted(output.items)) if mechanism.unordered else output.items
-        law[Output(items, output.counts, output.chosen)] += chance
+        if mechanism.unordered:
+            order = sorted(range(len(output.items)), key=output.items.__getitem__)
+            counts = None if output.counts is None else tuple(output.counts[place] for place in order)
+            output = Output(tuple(output.items[place] for place in order), counts, output.chosen)
+        law[output] += chance
     return dict(law)
 
 
@@ -161,17 +164,6 @@ def decay(rate: Fraction, loss: int) -> arb:
     return enclose_exp_minus(rate * loss)
 
 
-def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
-    """The hockey-stick divergence: Σ max(0, p − factor · q) over all outputs, where factor is e^epsilon."""
-    gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
-    return sum((gap for gap in gaps if gap > 0), arb(0))
-
-
-def find_rate(epsilon: Fraction, relation: str) -> Fraction:
-    """ε/2Δ."""
-    return epsilon / (2 if relation == "add-remove" else 4)
-
-
 RoundLaw = Callable[[Sequence[arb]], list[arb]]
 """Who wins a round, given e^(−rate · loss) of each."""
 
@@ -184,17 +176,14 @@ def peel_law(histogram: Histogram, k: int, rate: Fraction, round_law: RoundLaw) 
         decays = {count: decay(rate, max(counts) - count) for count in set(counts)}
         return round_law([decays[count] for count in counts])
 
-    return [_product_of_rounds(histogram, sequence, first) for sequence in sequences(len(histogram), k)]
-
-
-def _product_of_rounds(
-    histogram: Histogram, sequence: tuple[int, ...], first: Callable[[tuple[int, ...]], list[arb]]
-) -> arb:
-    left, probability = list(range(len(histogram))), arb(1)
-    for item in sequence:
-        probability *= first(tuple(histogram[other] for other in left))[left.index(item)]
-        left.remove(item)
-    return probability
+    law = []
+    for sequence in sequences(len(histogram), k):
+        left, probability = list(range(len(histogram))), arb(1)
+        for item in sequence:
+            probability *= first(tuple(histogram[other] for other in left))[left.index(item)]
+            left.remove(item)
+        law.append(probability)
+    return law
 
 
 Point = Callable[[int], arb]
