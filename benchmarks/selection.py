@@ -126,7 +126,7 @@ def measure_memory() -> float:
 
 def compare_published() -> None:
     sys.path.append(str(Path(__file__).parents[1]))  # The reproduction is beside the package.
-    from reproduction.published import PUBLISHED
+    from reproduction import PUBLISHED
 
     print(
         "| counts | d | joint, ms | published FastJoint, ms | / joint | published Joint, ms | / published FastJoint |"

@@ -5,30 +5,58 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand
+import numpy as np
 
-from shortlist.cli.failures import report_errors
-from shortlist.cli.options import format_example
-from shortlist.cli.streams import guard_streams
-from shortlist.errors import ParameterError
+from reproduction.experiment.datasets import (
+    DATASETS,
+    VARIABLE,
+    Histogram,
+    choose_datasets,
+    find_folder,
+    load,
+    locate,
+    require_folder,
+)
+from reproduction.experiment.grid import Grid
+from reproduction.experiment.machine import describe_machine, find_commit, hash_code
+from reproduction.experiment.released import Released
+from reproduction.experiment.run import Progress, Run, Watch
+from reproduction.experiment.store import Results, RunInfo, count_trials, lock_folder, open_store
+from reproduction.report.claims import Finding
+from reproduction.report.figures import use_matplotlib
+from reproduction.report.publish import publish
+from shortlist.errors import MissingExtraError, ParameterError
+from shortlist.ledger.variable import lift_variable
 
-if TYPE_CHECKING:
-    from reproduction.experiment.grid import Grid
-    from reproduction.experiment.run import Progress, Watch
-    from reproduction.reproduce import Outcome
+try:
+    import typer
+    from rich import box
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+    from rich.table import Table
+    from rich.text import Text
+    from typer.core import TyperCommand
+
+    from shortlist.cli.failures import report_errors
+    from shortlist.cli.options import format_example
+    from shortlist.cli.streams import guard_streams
+except ModuleNotFoundError:
+    sys.exit(f"error: {MissingExtraError('reproduction', purpose='the reproduction')}")
 
 EXAMPLE = """\
 python -m reproduction --quick
 python -m reproduction --data DIR --released DIR --output results/
 python -m reproduction --output results/ --report-only
 python -m reproduction --list-data"""
-
+QUICK = Grid(datasets=("games", "books"), trials=50, rounds=5, seconds=4.0, coarse=True)
+"""The same sweeps in some minutes: the two small data sets, fewer lists and fewer rounds."""
 _EVERY = 30.0
 """Off a terminal, seconds between two lines about the progress of one step."""
 
@@ -75,43 +103,8 @@ def reproduce(
     if list_data:
         _list_data(data)
         return
-    from reproduction import reproduce as library
-    from shortlist.ledger.variable import lift_variable
-
-    grid = _build_grid(quick, datasets, vary, trials, rounds, seconds, seed)
-    if report_only and remeasure:
-        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
-    with _show_progress(output) as watch, lift_variable():
-        if report_only:
-            outcome = library.report_only(grid, data=data, output=output, watch=watch)
-        else:
-            outcome = library.reproduce(
-                grid,
-                data=data,
-                output=output,
-                released=released,
-                remeasure=remeasure,
-                command=_restate_command(),
-                watch=watch,
-            )
-    _print(outcome, output)
-
-
-def _build_grid(
-    quick: bool,
-    datasets: str | None,
-    vary: str,
-    trials: int | None,
-    rounds: int | None,
-    seconds: float | None,
-    seed: int,
-) -> Grid:
-    from reproduction.data.datasets import DATASETS
-    from reproduction.experiment.grid import Grid
-    from reproduction.reproduce import QUICK
-
     defaults = QUICK if quick else Grid(datasets=tuple(DATASETS))
-    return Grid(
+    grid = Grid(
         datasets=defaults.datasets if datasets is None else _split_names(datasets),
         vary=_split_names(vary),
         trials=defaults.trials if trials is None else trials,
@@ -120,6 +113,60 @@ def _build_grid(
         seed=seed,
         coarse=quick,
     )
+    if report_only and remeasure:
+        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
+    with _show_progress(output) as watch, lift_variable():
+        use_matplotlib()  # A missing optional part is reported now, not after hours.
+        if report_only:
+            with open_store(output, new=False) as store:
+                results = store.read()
+            histograms = _load_all(grid, data)
+        else:
+            histograms = _load_all(grid, data)
+            results = _measure(grid, histograms, output, released, remeasure, watch)
+        findings = _report(results, histograms, output, watch)
+    _print(results, findings, output)
+
+
+def _measure(
+    grid: Grid, histograms: list[Histogram], output: Path, released: Path | None, remeasure: bool, watch: Watch
+) -> Results:
+    """Measure a grid into a folder.
+
+    Only trials that are not in the folder yet are measured, so an interrupted run continues and a finished one can
+    grow. With `remeasure`, trials that another version of the code measured are made again; without, they are marked.
+    """
+    programs = None if released is None else Released(released)
+    with lock_folder(output), open_store(output) as store, programs or nullcontext():
+        info = RunInfo(
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=_restate_command(),
+            code=hash_code(),
+            release=find_commit(),
+            machine=describe_machine(),
+            released="" if programs is None else programs.describe(),
+        )
+        if remeasure:
+            store.forget_other_versions(info.code)
+        store.begin(info, histograms, grid.seed)
+        return Run(grid, histograms, store, released=programs, watch=watch).measure()
+
+
+def _report(results: Results, histograms: list[Histogram], output: Path, watch: Watch) -> list[Finding]:
+    """Write the figures, the verdict and `report.html` of the trials that a folder holds."""
+    current = "drawing the figures and writing the page"
+    watch(Progress(step="report", done=0, total=1, current=current, failures=len(results.failures)))
+    # The folder may hold results of other data than those at hand, for instance of files that are elsewhere now.
+    known = {name: info.fingerprint for name, info in results.data.items()}
+    shown = [each for each in histograms if known.get(each.dataset.name) == each.fingerprint]
+    results.gaps = {each.dataset.name: float(np.median(each.gaps())) for each in shown}
+    return publish(results, shown, output)
+
+
+def _load_all(grid: Grid, data: Path | None) -> list[Histogram]:
+    """Read the data sets of a grid from a folder. A missing one is replaced by a stand-in."""
+    folder = require_folder(data)
+    return [load(each, folder) for each in choose_datasets(grid.datasets)]
 
 
 def _split_names(text: str) -> tuple[str, ...]:
@@ -135,10 +182,6 @@ def _restate_command() -> str:
 @contextmanager
 def _show_progress(output: Path) -> Iterator[Watch]:
     """Show how far the run is, on stderr; say how to continue after Ctrl-C."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as Bar
-
     columns = (
         TextColumn("{task.fields[step]}"),
         BarColumn(bar_width=24),
@@ -155,8 +198,6 @@ def _show_progress(output: Path) -> Iterator[Watch]:
         else:
             yield _Display(bar, lines=True).show
     except KeyboardInterrupt:
-        from reproduction.experiment.store import count_trials
-
         trials = count_trials(output)
         print(f"{trials:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
         raise
@@ -165,7 +206,7 @@ def _show_progress(output: Path) -> Iterator[Watch]:
 class _Display:
     """A bar for each step on a terminal. Elsewhere, a line at the start of each step and twice a minute."""
 
-    def __init__(self, bar: Any, *, lines: bool) -> None:
+    def __init__(self, bar: Bar, *, lines: bool) -> None:
         self._bar, self._lines = bar, lines
         self._tasks: dict[str, Any] = {}
         self._next = 0.0
@@ -190,33 +231,25 @@ def _write_minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def _print(outcome: Outcome, output: Path) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+def _print(results: Results, findings: list[Finding], output: Path) -> None:
     table = Table(box=box.SIMPLE_HEAD, title="Verdict on the paper's claims", title_justify="left")
-    sides = list(outcome.findings[0].judgements) if outcome.findings else []
+    sides = list(findings[0].judgements) if findings else []
     for head, ratio in (("claim", 4), *((side, 1) for side in sides)):
         table.add_column(head, ratio=ratio, overflow="fold")
-    for each in outcome.findings:
+    for each in findings:
         verdicts = (Text(str(each.judgements[side].holding), style="bold") for side in sides)
         table.add_row(Text(each.claim.text), *verdicts)
     Console().print(table)
     print(f"The report is {output / 'report.html'}; the figures are in {output / 'figures'}.")
-    if len(outcome.results.versions) > 1:
+    if len(results.versions) > 1:
         print("The trials come from more than one version of the code; --remeasure measures the older ones again.")
-    failures = outcome.results.tables.failures
-    if failures:
-        print(f"{len(failures)} cells failed; the report says why, and the same command tries them again.")
+    if results.failures:
+        print(f"{len(results.failures)} cells failed; the report says why, and the same command tries them again.")
         raise typer.Exit(1)
 
 
 def _list_data(data: Path | None) -> None:
     """Print plain lines, so that addresses and paths can be copied whole."""
-    from reproduction.data.datasets import DATASETS, VARIABLE, find_folder, locate
-
     folder = find_folder(data)
     for each in DATASETS.values():
         found = locate(each, folder)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from shortlist.mechanisms import MECHANISMS
+from reproduction.baselines import DELTA
 
-DELTA = 1e-6
 PAPER_LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel")
 """The laws that the paper compares, in the order of its legend."""
 
@@ -29,7 +28,7 @@ class Maker(StrEnum):
     RELEASED = "released"
     """The program that the paper timed, from its authors or from Google."""
     PUBLISHED = "published"
-    """The published algorithm, written anew here with NumPy in floating point."""
+    """The published algorithm, implemented here with NumPy in floating point."""
     OURS = "ours"
     """An exact mechanism of this package."""
 
@@ -105,8 +104,7 @@ class Contender:
         """The parameters of the program besides k and epsilon."""
         if self.has_beta:
             return {"beta": setting.beta}
-        wants_delta = self.law == "cdp-peel" or (self.maker is Maker.OURS and _needs_delta(self))
-        return {"delta": DELTA} if wants_delta else {}
+        return {"delta": DELTA} if self.law in ("cdp-peel", "auto-delta") else {}
 
     @property
     def mechanism(self) -> str:
@@ -115,7 +113,7 @@ class Contender:
         >>> Contender(law="auto-delta", maker=Maker.OURS).mechanism
         'auto'
         """
-        return self.law.removesuffix(_WITH_DELTA)
+        return self.law.removesuffix("-delta")
 
     def own(self, setting: Setting) -> Setting:
         """Return a setting without beta, if the program has no beta.
@@ -138,16 +136,8 @@ def write_beta(beta: float) -> str:
     return f"2{'⁻' if exponent < 0 else ''}{digits}" if mantissa == 0.5 else f"{beta:g}"
 
 
-def _needs_delta(contender: Contender) -> bool:
-    needed = (each.name == "delta" and each.default is MISSING for each in fields(MECHANISMS[contender.mechanism]))
-    return contender.law.endswith(_WITH_DELTA) or any(needed)
-
-
-_WITH_DELTA = "-delta"
-"""The end of the name of a mechanism that may use delta and is given one."""
-
 TODAY = ("auto", "auto-delta", "margin-joint", "subset")
-"""What this package offers beyond the paper's laws. They get a section of their own."""
+"""What this package offers beyond the paper's laws, in a section of their own. `auto-delta` is auto with a delta."""
 
 _OURS = ("joint", "fastjoint", "pnf-joint", "pnf-peel", "cdp-peel", *TODAY)
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from reproduction.data.datasets import choose_datasets
 from reproduction.experiment.contenders import CONTENDERS, Contender, Maker, Setting
+from reproduction.experiment.datasets import choose_datasets
 from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import quote
 
@@ -41,6 +41,11 @@ class Cell:
     dataset: str
     contender: str
     setting: Setting
+
+    @property
+    def key(self) -> tuple[str, str, Setting]:
+        """The data set, the program and the setting, as results are found by them."""
+        return self.dataset, self.contender, self.setting
 
     def seed(self, run: int, trial: int) -> int:
         """Return a seed for each trial. It follows from the seed of the run and the cell."""

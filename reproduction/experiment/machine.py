@@ -15,7 +15,8 @@ from shortlist.version import __version__
 
 _MEASURED = (
     *(f"shortlist/{name}" for name in ("exact", "mechanisms", "privacy", "selection", "profile.py")),
-    *(f"reproduction/{name}" for name in ("published", "released", "experiment", "data")),
+    *(f"reproduction/{name}.py" for name in ("arguments", "baselines", "fastjoint", "joint")),
+    "reproduction/experiment",
 )
 """The files and folders that decide what a trial is."""
 

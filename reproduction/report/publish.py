@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from reproduction.data.datasets import Histogram
-from reproduction.experiment.results import Results
-from reproduction.report.figures.others import draw_gaps, draw_speed_ups, draw_without_step
-from reproduction.report.figures.style import AXES, save
-from reproduction.report.figures.sweeps import draw_sweep, draw_today
-from reproduction.report.page import write_page
-from reproduction.report.page.notes import write_notes
-from reproduction.report.verdict import SIDES, Finding, count_verdicts, judge_claims
+from reproduction.experiment.datasets import Histogram
+from reproduction.experiment.store import Results
+from reproduction.report.claims import Finding, count_verdicts, judge_claims, list_sides
+from reproduction.report.figures import Picture, list_sections, picture_today, save
+from reproduction.report.page import NOTES, write_page
 from shortlist.atomic_files import write_whole
 from shortlist.errors import OutputError
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
@@ -32,35 +25,27 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
         raise OutputError(
             "{folder} must be a folder, and cannot be one ({reason})", folder=drawn, reason=type(error).__name__
         ) from None
-    for name, figure in draw_all(results, histograms):
+    for picture in list_pictures(results, histograms):
+        figure = picture.draw()
         for kind in ("png", "svg"):
-            write_whole(drawn / f"{name}.{kind}", partial(save, figure, kind=kind), force=True)
+            write_whole(drawn / f"{picture.name}.{kind}", partial(save, figure, kind=kind), force=True)
     _write(folder / "verdict.md", write_verdict(findings))
-    _write(folder / "notes.md", write_notes())
+    _write(folder / "notes.md", NOTES.read_text(encoding="utf-8"))
     _write(folder / "report.html", write_page(results, histograms, findings))
     return findings
 
 
-def draw_all(results: Results, histograms: Sequence[Histogram]) -> Iterator[tuple[str, Figure]]:
-    """Every figure for which there are results, with the name of its file."""
-    for vary in AXES:
-        if results.has_sweep(vary):
-            for dataset in results.datasets:
-                yield f"{dataset}-against-{vary}", draw_sweep(results, dataset, vary)
+def list_pictures(results: Results, histograms: Sequence[Histogram]) -> Iterator[Picture]:
+    """Every figure for which there are results."""
+    for section in list_sections(results, histograms):
+        yield from section.pictures
     if results.has_sweep("k"):
-        for dataset in results.datasets:
-            yield f"{dataset}-today", draw_today(results, dataset)
-    if results.times:
-        yield "speed-ups", draw_speed_ups(results)
-        for dataset in results.datasets:
-            yield f"{dataset}-without-sequence-step", draw_without_step(results, dataset)
-    if histograms:
-        yield "gaps", draw_gaps(histograms)
+        yield from (picture_today(results, dataset) for dataset in results.datasets)
 
 
 def write_verdict(findings: Sequence[Finding]) -> str:
     """The tally and the verdicts as tables in Markdown."""
-    sides = [side for side in SIDES if findings and side.title in findings[0].judgements]
+    sides = list_sides(findings)
     lines = []
     for side in sides:
         counts = ", ".join(f"{count} {holding}" for holding, count in count_verdicts(findings, side).items() if count)

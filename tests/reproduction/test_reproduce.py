@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from reproduction.__main__ import app
-from reproduction.data.datasets import DATASETS, load
+from reproduction.__main__ import QUICK, app
+from reproduction.experiment.datasets import DATASETS, load
 from reproduction.experiment.grid import Grid
-from reproduction.experiment.results import read_results
 from reproduction.experiment.store import count_trials, open_store
-from reproduction.reproduce import QUICK
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--rounds", "1")
@@ -54,7 +52,7 @@ def folder(tmp_path):
 
 def _results(output):
     with open_store(output, new=False) as store:
-        return read_results(store)
+        return store.read()
 
 
 def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reproduction.data.datasets import DATASETS
 from reproduction.experiment.contenders import CONTENDERS, Setting
+from reproduction.experiment.datasets import DATASETS
 from reproduction.experiment.grid import BETAS, DEFAULT, EPSILONS, KS, SWEEPS, Grid, list_programs
 from shortlist.errors import ParameterError
 

@@ -4,15 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from reproduction.report.page.notes import write_notes
-from reproduction.report.verdict import CLAIMS
+from reproduction.report.claims import CLAIMS
 
 DOCS = Path(__file__).parents[3] / "docs" / "reproduction"
-
-
-def test_the_notes_are_those_of_the_report():
-    """Differences, threats and errata."""
-    assert (DOCS / "notes.md").read_text(encoding="utf-8").endswith(write_notes())
 
 
 @pytest.mark.parametrize("name", ["README.md", "verdict.md"])
