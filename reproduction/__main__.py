@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,26 +12,14 @@ from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
 
-import numpy as np
-
-from reproduction.experiment.datasets import (
-    DATASETS,
-    VARIABLE,
-    Histogram,
-    choose_datasets,
-    find_folder,
-    load,
-    locate,
-    require_folder,
-)
+from reproduction.experiment.datasets import DATASETS, VARIABLE, Histogram, find_folder, load, locate
 from reproduction.experiment.grid import Grid
-from reproduction.experiment.machine import describe_machine, find_commit, hash_code
 from reproduction.experiment.released import Released
-from reproduction.experiment.run import Progress, Run, Watch
+from reproduction.experiment.run import Progress, Run, Watch, describe_machine, find_commit, hash_code
 from reproduction.experiment.store import Results, RunInfo, count_trials, lock_folder, open_store
 from reproduction.report.claims import Finding
 from reproduction.report.figures import use_matplotlib
-from reproduction.report.publish import publish
+from reproduction.report.page import publish
 from shortlist.errors import MissingExtraError, ParameterError
 from shortlist.ledger.variable import lift_variable
 
@@ -38,8 +27,6 @@ try:
     import typer
     from rich import box
     from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as Bar
     from rich.table import Table
     from rich.text import Text
     from typer.core import TyperCommand
@@ -57,8 +44,10 @@ python -m reproduction --output results/ --report-only
 python -m reproduction --list-data"""
 QUICK = Grid(datasets=("games", "books"), trials=50, rounds=5, seconds=4.0, coarse=True)
 """The same sweeps in some minutes: the two small data sets, fewer lists and fewer rounds."""
-_EVERY = 30.0
-"""Off a terminal, seconds between two lines about the progress of one step."""
+_OFTEN, _EVERY = 0.2, 30.0
+"""Seconds between two lines about the progress of one step, on a terminal and elsewhere."""
+_CLEAR = "\r\x1b[K"
+"""Lets a terminal write over the line."""
 
 
 def reproduce(
@@ -120,11 +109,13 @@ def reproduce(
         if report_only:
             with open_store(output, new=False) as store:
                 results = store.read()
-            histograms = _load_all(grid, data)
-        else:
-            histograms = _load_all(grid, data)
+        folder = find_folder(data)
+        histograms = [load(DATASETS[name], folder) for name in grid.datasets]
+        if not report_only:
             results = _measure(grid, histograms, output, released, remeasure, watch)
-        findings = _report(results, histograms, output, watch)
+        current = "drawing the figures and writing the page"
+        watch(Progress(step="report", done=0, total=1, current=current, failures=len(results.failures)))
+        findings = publish(results, histograms, output)
     _print(results, findings, output)
 
 
@@ -152,23 +143,6 @@ def _measure(
         return Run(grid, histograms, store, released=programs, watch=watch).measure()
 
 
-def _report(results: Results, histograms: list[Histogram], output: Path, watch: Watch) -> list[Finding]:
-    """Write the figures, the verdict and `report.html` of the trials that a folder holds."""
-    current = "drawing the figures and writing the page"
-    watch(Progress(step="report", done=0, total=1, current=current, failures=len(results.failures)))
-    # The folder may hold results of other data than those at hand, for instance of files that are elsewhere now.
-    known = {name: info.fingerprint for name, info in results.data.items()}
-    shown = [each for each in histograms if known.get(each.dataset.name) == each.fingerprint]
-    results.gaps = {each.dataset.name: float(np.median(each.gaps())) for each in shown}
-    return publish(results, shown, output)
-
-
-def _load_all(grid: Grid, data: Path | None) -> list[Histogram]:
-    """Read the data sets of a grid from a folder. A missing one is replaced by a stand-in."""
-    folder = require_folder(data)
-    return [load(each, folder) for each in choose_datasets(grid.datasets)]
-
-
 def _split_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
@@ -182,53 +156,39 @@ def _restate_command() -> str:
 @contextmanager
 def _show_progress(output: Path) -> Iterator[Watch]:
     """Show how far the run is, on stderr; say how to continue after Ctrl-C."""
-    columns = (
-        TextColumn("{task.fields[step]}"),
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[left]}"),
-        TextColumn("{task.description}", markup=False),
-    )
-    bar = Bar(*columns, console=Console(stderr=True), transient=True)
     print("reading the data", file=sys.stderr, flush=True)
     try:
-        if sys.stderr.isatty():
-            with bar:
-                yield _Display(bar, lines=False).show
-        else:
-            yield _Display(bar, lines=True).show
+        yield _Display().show
     except KeyboardInterrupt:
-        trials = count_trials(output)
-        print(f"{trials:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
+        trials, start = count_trials(output), _CLEAR if sys.stderr.isatty() else ""
+        print(f"{start}{trials:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
         raise
+    finally:
+        if sys.stderr.isatty():
+            print(end=_CLEAR, file=sys.stderr, flush=True)
 
 
 class _Display:
-    """A bar for each step on a terminal. Elsewhere, a line at the start of each step and twice a minute."""
+    """A line that is written over on a terminal. Elsewhere, a line at the start of each step and twice a minute."""
 
-    def __init__(self, bar: Bar, *, lines: bool) -> None:
-        self._bar, self._lines = bar, lines
-        self._tasks: dict[str, Any] = {}
-        self._next = 0.0
+    def __init__(self) -> None:
+        self._step, self._next = "", 0.0
 
     def show(self, progress: Progress) -> None:
         if not progress.total:
             return
-        if progress.step not in self._tasks:
-            self._tasks[progress.step] = self._bar.add_task("", total=1.0, step=progress.step, left="")
-            self._next = 0.0
+        now, terminal = monotonic(), sys.stderr.isatty()
+        if progress.step == self._step and now < self._next:
+            return
+        self._step, self._next = progress.step, now + (_OFTEN if terminal else _EVERY)
         failed = f"{progress.failures} failed; " if progress.failures else ""
-        text, share = failed + progress.current, progress.done / progress.total
-        left = "" if progress.left is None else f"about {_write_minutes(progress.left)} left"
-        self._bar.update(self._tasks[progress.step], completed=share, description=text, left=left)
-        if self._lines and monotonic() >= self._next:
-            self._next = monotonic() + _EVERY
-            parts = [f"{100 * share:.0f} %", *([left] if left else [])]
-            print(f"{progress.step}: {', '.join(parts)}; {text}", file=sys.stderr, flush=True)
-
-
-def _write_minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+        parts = [f"{100 * progress.done / progress.total:.0f} %"]
+        if progress.left is not None:
+            time = f"{progress.left:.0f} s" if progress.left < 90 else f"{progress.left / 60:.0f} min"
+            parts.append(f"about {time} left")
+        line = f"{progress.step}: {', '.join(parts)}; {failed}{progress.current}"
+        width = shutil.get_terminal_size().columns - 1
+        print(_CLEAR + line[:width] if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
 
 def _print(results: Results, findings: list[Finding], output: Path) -> None:
@@ -250,10 +210,10 @@ def _print(results: Results, findings: list[Finding], output: Path) -> None:
 
 def _list_data(data: Path | None) -> None:
     """Print plain lines, so that addresses and paths can be copied whole."""
-    folder = find_folder(data)
+    folder = find_folder(data, filled=False)
     for each in DATASETS.values():
         found = locate(each, folder)
-        place = f"stand-in; get {each.file} from {each.source}" if found is None else f"found: {found}"
+        place = f"stand-in; get {Path(each.file).name} from {each.source}" if found is None else f"found: {found}"
         print(f"{each.name:<7} {each.d:>7,} items  {place}")
     print(f"The owners' files, or vectors NAME.counts.npy, go into one folder, named by --data or {VARIABLE}.")
 

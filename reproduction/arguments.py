@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.privacy.numbers import quote, read_positive, read_rational
+from shortlist.privacy.numbers import quote, read_positive, read_whole
 
 
 def read_arguments(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray, int, float]:
@@ -19,32 +18,6 @@ def read_arguments(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray,
     >>> read_arguments([3, 1, 2], 2, 1)
     (array([3, 1, 2]), 2, 1.0)
     """
-    histogram = _histogram(counts)
-    d = len(histogram)
-    try:
-        number = operator.index(k)
-    except TypeError:
-        raise ParameterError("{k} must be an int", "not {type}", type=type(k).__name__) from None
-    if isinstance(k, bool) or not 1 <= number <= d:
-        raise ParameterError(
-            "{k} must be from 1 to the number of items, {items}", "not {value}", items=d, value=quote(k)
-        )
-    return histogram, number, float(read_positive(epsilon, name="epsilon"))
-
-
-def read_fraction(value: float, *, name: str) -> float:
-    """Read a probability strictly between 0 and 1.
-
-    >>> read_fraction("1/4", name="beta")
-    0.25
-    """
-    number = float(read_rational(value, name=name))
-    if not 0 < number < 1:
-        raise ParameterError(f"{{{name}}} must be strictly between 0 and 1", "not {value}", value=quote(value))
-    return number
-
-
-def _histogram(counts: ArrayLike) -> IntArray:
     array: np.ndarray[Any, np.dtype[Any]] = np.asarray(counts)
     if array.ndim != 1 or len(array) == 0:
         raise DataError("{counts} must be one row of at least one number", "not of shape {shape}", shape=array.shape)
@@ -58,4 +31,7 @@ def _histogram(counts: ArrayLike) -> IntArray:
     histogram = array.astype(np.int64)
     if histogram.min() < 0:
         raise DataError("{counts} must be at least 0 and below 2**63, and some are not.")
-    return histogram
+    size = read_whole(k, name="k")
+    if size > len(histogram):
+        raise ParameterError("{k} must be at most the number of items", "not {value}", value=quote(k))
+    return histogram, size, float(read_positive(epsilon, name="epsilon"))

@@ -16,8 +16,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reproduction.arguments import read_arguments, read_fraction
+from reproduction.arguments import read_arguments
 from shortlist.array_types import FloatArray, IntArray
+from shortlist.privacy.numbers import read_probability
 
 DELTA = 1e-6
 
@@ -55,7 +56,7 @@ def compute_round_epsilon(k: int, epsilon: float, delta: float = DELTA) -> float
     >>> round(compute_round_epsilon(100, 1), 5), compute_round_epsilon(2, 1)
     (0.03738, 0.5)
     """
-    slack = 8 * math.log(1 / read_fraction(delta, name="delta"))
+    slack = 8 * math.log(1 / read_probability(delta, name="delta"))
     return max(math.sqrt((slack + 8 * epsilon) / k) - math.sqrt(slack / k), epsilon / k)
 
 

@@ -21,8 +21,9 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reproduction.arguments import read_arguments, read_fraction
+from reproduction.arguments import read_arguments
 from shortlist.array_types import FloatArray, IntArray
+from shortlist.privacy.numbers import read_probability
 
 BETA = 2.0**-10
 
@@ -47,7 +48,7 @@ def compute_tau(d: int, k: int, epsilon: float, beta: float = BETA) -> int:
     1722
     """
     log_sequences = math.fsum(math.log(d - taken) for taken in range(k))
-    return math.ceil(2 / epsilon * (log_sequences - math.log(read_fraction(beta, name="beta"))))
+    return math.ceil(2 / epsilon * (log_sequences - math.log(read_probability(beta, name="beta"))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,20 @@ A stand-in is a synthetic histogram. Its size is right, and its details are inve
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from reproduction.experiment import formats
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.errors import DataError, ParameterError
+from shortlist.errors import DataError
 from shortlist.privacy.numbers import quote
 
 TOP = 300
@@ -26,123 +29,20 @@ VARIABLE = "SHORTLIST_DATA"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
-    """A data set of the paper, as its owner publishes it."""
+    """A data set of the paper. datasets.toml says what each field is."""
 
     name: str
-    what: str
     d: int
     file: str
-    inside: str
-    """The folder that the owner's archive puts the file into."""
     authors_file: str
-    """What the paper's authors rename the file to."""
     source: str
-    read: Callable[[Path], IntArray]
+    format: Mapping[str, Any]
     wide_gaps: bool
-    """Whether the paper counts it among those with large gaps between the top scores."""
-    largest: int
-    hundredth: int
-    total: int
-    least: int
+    stand_in: Mapping[str, int]
 
 
-# The largest count, the hundredth, the total and the least shape a stand-in, and nothing else. Those of games, books
-# and news are known; for movies the largest and the total are; the others are guesses.
-DATASETS = {
-    each.name: each
-    for each in (
-        DataSet(
-            name="games",
-            what="Steam purchases per game",
-            d=5_155,
-            file="steam-200k.csv",
-            inside="archive",
-            authors_file="games.csv",
-            source="https://www.kaggle.com/datasets/tamber/steam-video-games",
-            read=formats.read_games,
-            wide_gaps=False,
-            largest=4_841,
-            hundredth=214,
-            total=129_511,
-            least=1,
-        ),
-        DataSet(
-            name="books",
-            what="Goodreads ratings per book",
-            d=11_126,
-            file="books.csv",
-            inside="archive",
-            authors_file="books.csv",
-            source="https://www.kaggle.com/datasets/jealousleopard/goodreadsbooks",
-            read=formats.read_books,
-            wide_gaps=True,
-            largest=4_597_666,
-            hundredth=335_477,
-            total=197_483_636,
-            least=0,
-        ),
-        DataSet(
-            name="news",
-            what="shares per Mashable article",
-            d=39_644,
-            file="OnlineNewsPopularity.csv",
-            inside="OnlineNewsPopularity",
-            authors_file="news.csv",
-            source="https://archive.ics.uci.edu/dataset/332",
-            read=formats.read_news,
-            wide_gaps=True,
-            largest=843_300,
-            hundredth=74_100,
-            total=134_606_452,
-            least=1,
-        ),
-        DataSet(
-            name="tweets",
-            what="likes per tweet of twenty popular accounts",
-            d=52_542,
-            file="tweets.csv",
-            inside="dataverse_files",
-            authors_file="tweets.csv",
-            source="https://doi.org/10.7910/DVN/JBXKFD",
-            read=formats.read_tweets,
-            wide_gaps=True,
-            largest=600_000,
-            hundredth=55_000,
-            total=250_000_000,
-            least=0,
-        ),
-        DataSet(
-            name="movies",
-            what="MovieLens 25M ratings per movie",
-            d=59_047,
-            file="ratings.csv",
-            inside="ml-25m",
-            authors_file="movies.csv",
-            source="https://grouplens.org/datasets/movielens/25m/",
-            read=formats.read_movies,
-            wide_gaps=True,
-            largest=81_491,
-            hundredth=38_000,
-            total=25_000_095,
-            least=1,
-        ),
-        DataSet(
-            name="food",
-            what="Amazon ratings per grocery product",
-            d=166_049,
-            file="ratings_Grocery_and_Gourmet_Food.csv",
-            inside="amazon",
-            authors_file="foods.csv",
-            source="https://jmcauley.ucsd.edu/data/amazon/",
-            read=formats.read_food,
-            wide_gaps=False,
-            largest=11_500,
-            hundredth=2_300,
-            total=1_297_156,
-            least=1,
-        ),
-    )
-}
+_TABLES = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
+DATASETS = {name: DataSet(name=name, **table) for name, table in _TABLES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -178,51 +78,24 @@ def write_title(name: str, *, stand_in: bool) -> str:
     return f"{name} (stand-in)" if stand_in else name
 
 
-def choose_datasets(names: Sequence[str]) -> tuple[DataSet, ...]:
-    """Take data sets by their names.
+def find_folder(given: Path | None, *, filled: bool = True) -> Path | None:
+    """Return the folder that was given, or else the one that the environment names.
 
-    >>> [each.d for each in choose_datasets(["games", "food"])]
-    [5155, 166049]
+    With `filled`, refuse a folder without a data set, because it was probably named by mistake.
     """
-    for name in names:
-        if name not in DATASETS:
-            raise ParameterError(
-                "{datasets} must be some of {known}",
-                "{name} is not one of them",
-                known=", ".join(DATASETS),
-                name=quote(name),
-            )
-    if not names:
-        raise ParameterError("{datasets} must be some of {known}", "none was given", known=", ".join(DATASETS))
-    return tuple(DATASETS[name] for name in dict.fromkeys(names))
-
-
-def find_folder(given: Path | None) -> Path | None:
-    """Return the folder that was given, or else the one that the environment names."""
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
+    option = "{data}" if given else VARIABLE
     if folder is not None and not folder.is_dir():
+        raise DataError(f"{option} must name a folder", "{folder} is not one", folder=folder)
+    if folder is not None and filled and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(
-            "{data} must name a folder" if given else "{variable} must name a folder",
-            "{folder} is not one",
-            folder=folder,
-            variable=VARIABLE,
-        )
-    return folder
-
-
-def require_folder(given: Path | None) -> Path | None:
-    """Return the same folder. Refuse one without a data set, because it was probably named by mistake."""
-    folder = find_folder(given)
-    if folder is not None and not any(locate(each, folder) for each in DATASETS.values()):
-        raise DataError(
-            "{data} must name a folder with a data set" if given else "{variable} must name a folder with a data set",
+            f"{option} must name a folder with a data set",
             "{folder} has none",
             hint="a data set is NAME.counts.npy or a file like {example}; "
             "`python -m reproduction --list-data` says where to get them",
             folder=folder,
-            variable=VARIABLE,
-            example=DATASETS["games"].file,
+            example=Path(DATASETS["games"].file).name,
         )
     return folder
 
@@ -231,13 +104,8 @@ def locate(dataset: DataSet, folder: Path | None) -> Path | None:
     """Find a data set's file: a vector of counts first, because it is the fastest to read."""
     if folder is None:
         return None
-    places = (
-        f"{dataset.name}.counts.npy",
-        dataset.file,
-        f"{dataset.inside}/{dataset.file}",
-        dataset.authors_file,
-        f"datasets/{dataset.authors_file}",
-    )
+    owners, authors = dataset.file, dataset.authors_file
+    places = (f"{dataset.name}.counts.npy", Path(owners).name, owners, authors, f"datasets/{authors}")
     return next((path for place in places if (path := folder / place).is_file()), None)
 
 
@@ -245,16 +113,8 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
     """Read a data set and check its size; without a file, make a stand-in of that size."""
     path = locate(dataset, folder)
     if path is None:
-        counts = make_stand_in(
-            dataset.name,
-            d=dataset.d,
-            largest=dataset.largest,
-            hundredth=dataset.hundredth,
-            total=dataset.total,
-            least=dataset.least,
-        )
-        return Histogram(dataset=dataset, counts=counts, origin=None)
-    counts = formats.read_vector(path) if path.suffix == ".npy" else dataset.read(path)
+        return Histogram(dataset=dataset, counts=make_stand_in(dataset), origin=None)
+    counts = read_vector(path) if path.suffix == ".npy" else read_file(dataset, path)
     if len(counts) != dataset.d:
         raise DataError(
             "{file} must hold the {size:,} items of the paper's {name}",
@@ -270,19 +130,21 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
     return Histogram(dataset=dataset, counts=counts[::-1].copy(), origin=path)
 
 
-def make_stand_in(name: str, *, d: int, largest: int, hundredth: int, total: int, least: int) -> IntArray:
-    """Make up d counts in falling order, each `least` plus a Poisson number.
+def make_stand_in(dataset: DataSet) -> IntArray:
+    """Make up d counts in falling order, each the least plus a Poisson number.
 
     The rates fall by the law of Zipf and Mandelbrot, c·(rank + q)^(−a). Its three numbers are chosen so that the
-    largest count and the sum are about the given ones, and the hundredth as near as they allow. `least` is 1 where
-    items are known because somebody voted for them. The same name gives the same counts.
+    largest count and the sum are about the given ones, and the hundredth as near as they allow. The same name gives the
+    same counts.
 
-    >>> counts = make_stand_in("food", d=166_049, largest=11_500, hundredth=2_300, total=1_297_156, least=1)
+    >>> counts = make_stand_in(DATASETS["food"])
     >>> len(counts), int(counts[-1]), bool(abs(counts[99] - 2_300) < 50), bool(abs(counts.sum() - 1_297_156) < 9_999)
     (166049, 1, True, True)
     """
-    seed = int.from_bytes(hashlib.sha256(f"stand-in {name}".encode()).digest()[:8])
+    seed = int.from_bytes(hashlib.sha256(f"stand-in {dataset.name}".encode()).digest()[:8])
     generator = np.random.Generator(np.random.PCG64(seed))
+    d, shape = dataset.d, dataset.stand_in
+    largest, hundredth, total, least = (shape[name] for name in ("largest", "hundredth", "total", "least"))
     top, wanted = float(largest - least), float(total - least * d)
     shift, exponent = _fit(d, (hundredth - least) / top, wanted / top)
     rates = top * _fall(np.arange(1.0, d + 1), shift, exponent)
@@ -316,3 +178,77 @@ def _halve(falling: Callable[[float], float], low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
     return high
+
+
+def read_file(dataset: DataSet, path: Path) -> IntArray:
+    """Count what the owner's file has: occurrences of items, or numbers that are counts already."""
+    given = dataset.format
+    if "numbers" in given:
+        return _read_numbers(path, given["numbers"])[given.get("skip", 0) :]
+    rows = _read_rows(path, columns=given["columns"])
+    if given["header"]:
+        next(rows, None)
+    place, word = given.get("where", (0, None))
+    items = Counter(row[given["items"]] for row in rows if word is None or row[place] == word)
+    return _check(path, np.fromiter(items.values(), dtype=np.int64))
+
+
+def read_vector(path: Path) -> IntArray:
+    """A plain vector of counts, as NumPy saves it."""
+    try:
+        counts = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise DataError("{file} must be a NumPy array file, and cannot be read as one", file=path.name) from None
+    if counts.ndim != 1 or counts.dtype.kind not in "iu":
+        raise DataError(
+            "{file} must hold one row of integers",
+            "it holds {shape}-d {type}",
+            file=path.name,
+            shape=counts.ndim,
+            type=counts.dtype,
+        )
+    return _check(path, counts.astype(np.int64))
+
+
+def _read_numbers(path: Path, name: str) -> IntArray:
+    """Read a column of whole numbers by the position that the header gives it."""
+    rows = _read_rows(path, columns=1)
+    header = [column.strip() for column in next(rows, [])]
+    if name not in header:
+        raise DataError(
+            "{file} must have the column {column}, and its first line does not name it",
+            file=path.name,
+            column=quote(name),
+        )
+    position = header.index(name)
+    try:
+        counts = np.fromiter((int(float(row[position])) for row in rows), dtype=np.int64)
+    except (ValueError, IndexError, OverflowError):
+        raise DataError(
+            "{file} must hold a number in the column {column} of every row", file=path.name, column=quote(name)
+        ) from None
+    return _check(path, counts)
+
+
+def _read_rows(path: Path, *, columns: int) -> Iterator[list[str]]:
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+            for row in csv.reader(lines):
+                if 0 < len(row) < columns:
+                    raise DataError(
+                        "{file} must have at least {columns} columns, and some line has fewer",
+                        file=path.name,
+                        columns=columns,
+                    )
+                if row:
+                    yield row
+    except (OSError, csv.Error) as error:
+        raise DataError(
+            "{file} cannot be read as CSV ({reason})", file=path.name, reason=type(error).__name__
+        ) from None
+
+
+def _check(path: Path, counts: IntArray) -> IntArray:
+    if not len(counts) or counts.min() < 0:
+        raise DataError("{file} must hold at least one count, and no count below 0", file=path.name)
+    return counts

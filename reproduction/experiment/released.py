@@ -13,18 +13,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from reproduction.baselines import DELTA
-from reproduction.experiment.contenders import Setting
 from reproduction.experiment.datasets import Histogram
+from reproduction.experiment.grid import Setting
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, OutputError
 
@@ -45,7 +44,6 @@ _GOOGLE_FILES = {
     "differential_privacy.py": "24a83c61ef851985",
 }
 _DEPTH = 3
-_PASSED_OVER = {"__pycache__", "node_modules", "site-packages"}
 
 
 class Released:
@@ -64,9 +62,7 @@ class Released:
         self.versions: dict[str, str] = self.ask(op="hello")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._stop()
         self._scratch.cleanup()
 
@@ -213,23 +209,12 @@ def hash_program(path: Path) -> str:
 
 
 def _find(folder: Path, name: str) -> Path:
-    """Find the nearest folder that has a file, at most three levels down."""
-    level = [folder]
-    for _ in range(_DEPTH + 1):
-        for place in level:
-            if (place / name).is_file():
-                return place
-        level = [each for place in level for each in _list_folders(place)]
+    """Find the nearest folder that has a file, at most three levels down. Folders with a dot are passed over."""
+    for depth in range(_DEPTH + 1):
+        found = sorted(folder.glob("[!.]*/" * depth + name))
+        if found:
+            return found[0].parent
     raise _describe_missing_program(folder, name)
-
-
-def _list_folders(folder: Path) -> Iterator[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            found = sorted(each.name for each in entries if each.is_dir(follow_symlinks=False))
-    except OSError:
-        return
-    yield from (folder / name for name in found if name[0] != "." and name not in _PASSED_OVER)
 
 
 def _describe_missing_program(folder: Path, name: str) -> DataError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.experiment.contenders import CONTENDERS, Setting
 from reproduction.experiment.datasets import Histogram, write_title
-from reproduction.experiment.grid import SWEEPS, Cell
+from reproduction.experiment.grid import CONTENDERS, SWEEPS, Cell, Setting
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import OutputError
 
@@ -77,7 +77,7 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Times:
+class Times(Errors):
     """The times of a cell in seconds, one entry a round; the timed lists have errors, too."""
 
     rounds: IntArray
@@ -85,11 +85,7 @@ class Times:
     cpu: FloatArray
     before_cpu: FloatArray
     """The processor's time before the sequence step; NaN for programs without one."""
-    linf: IntArray
-    l1: IntArray
-    repeats: IntArray
     load: FloatArray
-    runs: frozenset[int]
 
 
 @dataclass(kw_only=True)
@@ -242,12 +238,10 @@ class Store:
             data={row["dataset"]: DataInfo(**_pick(row, DataInfo)) for row in self._select("data")},
         )
         for key, rows in self._group("errors"):
-            results.errors[key] = Errors(**_read_columns(rows, "linf", "l1", "repeats"), runs=_read_runs(rows))
+            results.errors[key] = Errors(**_read_errors(rows))
         for key, rows in self._group("times"):
-            whole = _read_columns(rows, "linf", "l1", "repeats")
-            parts = _read_columns(rows, "wall", "cpu", "before_cpu", "load", kind=np.float64)
-            rounds = _read_columns(rows, "trial")["trial"]
-            results.times[key] = Times(rounds=rounds, **whole, **parts, runs=_read_runs(rows))
+            times = {name: _read_column(rows, name) for name in ("wall", "cpu", "before_cpu", "load")}
+            results.times[key] = Times(rounds=_read_column(rows, "trial", np.int64), **times, **_read_errors(rows))
         results.memory = {key: row["bytes"] for key, (row, *_) in self._group("memory")}
         results.tails = {key: (row["tau"], row["log_probability"]) for key, (row, *_) in self._group("tails")}
         results.failures = {key: row["failure"] for key, (row, *_) in self._group("failures")}
@@ -313,7 +307,7 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder against a second run, on systems with file locks."""
+    """Lock a folder against a second run."""
     _make_folder(folder)
     try:
         file = (folder / ".lock").open("w")
@@ -321,11 +315,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         raise _describe_missing_folder(folder, error) from None
     with file as lock:
         try:
-            import fcntl
-
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass
         except OSError:
             raise OutputError("{output} must not be in use", "another run uses {folder}", folder=folder) from None
         yield
@@ -349,12 +339,13 @@ def _pick(row: sqlite3.Row, kind: type[RunInfo | DataInfo]) -> dict[str, Any]:
     return {each.name: row[each.name] for each in fields(kind)}
 
 
-def _read_columns(rows: Sequence[sqlite3.Row], *names: str, kind: type[np.generic] = np.int64) -> dict[str, Any]:
-    return {name: np.array([row[name] for row in rows], dtype=kind) for name in names}
+def _read_errors(rows: Sequence[sqlite3.Row]) -> dict[str, Any]:
+    errors = {name: _read_column(rows, name, np.int64) for name in ("linf", "l1", "repeats")}
+    return {**errors, "runs": frozenset(row["run"] for row in rows)}
 
 
-def _read_runs(rows: Sequence[sqlite3.Row]) -> frozenset[int]:
-    return frozenset(row["run"] for row in rows)
+def _read_column(rows: Sequence[sqlite3.Row], name: str, kind: type[np.generic] = np.float64) -> Any:
+    return np.array([row[name] for row in rows], dtype=kind)
 
 
 def _make_folder(folder: Path) -> None:

@@ -22,8 +22,8 @@ import numpy as np
 
 from reproduction import PUBLISHED, fastjoint, joint
 from reproduction.arguments import read_arguments
-from reproduction.experiment.contenders import Contender, Maker, Setting
 from reproduction.experiment.datasets import Histogram
+from reproduction.experiment.grid import Contender, Maker, Setting
 from reproduction.experiment.released import Released
 from shortlist import SeededBits, prepare, top_k
 from shortlist.array_types import FloatArray, IntArray
@@ -72,7 +72,7 @@ def compute_tail(histogram: Histogram, setting: Setting) -> tuple[int, float]:
     """Compute τ and ln Pr[loss ≥ τ] of FastJoint, from its subset sizes. It is −inf if no list has the loss."""
     tau, _, log_sizes = _compute_fastjoint_sizes(histogram, setting)
     log_weights = log_sizes - setting.epsilon / 2 * np.arange(len(log_sizes))[:, None]
-    return tau, _log_sum(log_weights[-1]) - _log_sum(log_weights)
+    return tau, float(np.logaddexp.reduce(log_weights[-1]) - np.logaddexp.reduce(log_weights, axis=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,6 @@ def time_list(
     if contender.maker is Maker.RELEASED:
         assert released is not None
         answer = released.run("time", contender.law, histogram, setting, seed)
-        answer.pop("before_wall", None)
         return Timed(**{**answer, "counts": np.array(answer["counts"])})
     counts = permute(histogram, seed)
     wall, cpu = perf_counter(), process_time()
@@ -243,10 +242,3 @@ def _accumulate(log_weights: FloatArray) -> FloatArray:
 
 def _choose(cumulative: FloatArray, rng: np.random.Generator) -> int:
     return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-
-
-def _log_sum(log_weights: FloatArray) -> float:
-    largest = float(log_weights.max())
-    if largest == -math.inf:
-        return -math.inf
-    return largest + math.log(float(np.exp(log_weights - largest).sum()))

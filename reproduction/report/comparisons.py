@@ -15,8 +15,7 @@ from statistics import NormalDist, median
 import numpy as np
 from numpy.typing import NDArray
 
-from reproduction.experiment.contenders import PAPER_LAWS, Setting, write_beta
-from reproduction.experiment.grid import SWEEPS
+from reproduction.experiment.grid import PAPER_LAWS, SWEEPS, Setting, write_beta
 from reproduction.experiment.store import Results, Times
 from shortlist.array_types import FloatArray
 
@@ -57,13 +56,14 @@ class Side:
 
 
 _PUBLISHED = {law: f"published-{law}" for law in (*PAPER_LAWS, "laplace", "gamma")}
-RELEASED = Side(
-    title="programs as released",
-    times={law: f"released-{law}" for law in PAPER_LAWS},
-    errors={**_PUBLISHED, "fastjoint": "released-fastjoint"},
+SIDES = (
+    Side(
+        title="programs as released",
+        times={law: f"released-{law}" for law in PAPER_LAWS},
+        errors={**_PUBLISHED, "fastjoint": "released-fastjoint"},
+    ),
+    Side(title="written anew here", times=_PUBLISHED, errors=_PUBLISHED),
 )
-ANEW = Side(title="written anew here", times=_PUBLISHED, errors=_PUBLISHED)
-SIDES = (RELEASED, ANEW)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,13 +150,18 @@ def compute_ratios(
 def compare_times(results: Results, dataset: str, found: Ratios, vary: str, least: float) -> Iterator[Comparison]:
     """Compare ratios with the least that a claim allows, by sign tests over rounds."""
     for settings, values in _pool(found):
-        above, rounds = int((values > least).sum()), len(values)
-        yield Comparison(
-            where=f"{results.title(dataset)}, {write_range(settings, vary)}",
-            if_false=sign_test(above, rounds),
-            if_true=sign_test(rounds - above, rounds),
-            smallest=sign_test(rounds, rounds),
-        )
+        yield compare_signs(f"{results.title(dataset)}, {write_range(settings, vary)}", values > least)
+
+
+def compare_signs(where: str, above: NDArray[np.bool_]) -> Comparison:
+    """Compare in how many rounds a claim is true with in how many it is not, by a sign test."""
+    rounds, count = len(above), int(above.sum())
+    return Comparison(
+        where=where,
+        if_false=sign_test(count, rounds),
+        if_true=sign_test(rounds - count, rounds),
+        smallest=sign_test(rounds, rounds),
+    )
 
 
 def compare_errors(

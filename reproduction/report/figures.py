@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reproduction.experiment.contenders import CONTENDERS, PAPER_LAWS, TODAY, Contender, Maker
 from reproduction.experiment.datasets import TOP, Histogram
+from reproduction.experiment.grid import CONTENDERS, PAPER_LAWS, TODAY, Contender, Maker
 from reproduction.experiment.store import Results
 from reproduction.report.comparisons import AXES, compute_ratios
 from shortlist.errors import MissingExtraError
@@ -29,8 +29,6 @@ LOOKS = {
     "joint": ("#E69F00", "*"),
     "pnf-peel": ("#CC79A7", "o"),
     "cdp-peel": ("#0072B2", "P"),
-    "laplace": ("#969696", "."),
-    "gamma": ("#636363", "."),
     "pnf-joint": ("#D55E00", "D"),
     "margin-joint": ("#56B4E9", "^"),
     "subset": ("#999999", "v"),
@@ -62,6 +60,9 @@ class Picture:
     legend: float = 0.0
     """The inches below the panels for a legend, which has so many columns."""
     legend_columns: int = 1
+    head: str = ""
+    note: str = ""
+    """The head of its section on the page, and the note below the head."""
     caption: str = ""
     """What the page says below its panels."""
 
@@ -75,44 +76,22 @@ class Picture:
             panel.set_visible(False)
         if "-against-" in self.name:
             for upper, lower in zip(panels[:3], panels[3:], strict=True):
-                _share_scale(upper, lower)
+                low, high = np.array([upper.get_ylim(), lower.get_ylim()]).T
+                upper.set_ylim(low.min(), high.max())
+                lower.set_ylim(low.min(), high.max())
         return add_legend(figure, panels, self.legend_columns) if self.legend else figure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """Pictures under one head of the page, and a note below the head."""
-
-    head: str
-    note: str
-    pictures: list[Picture]
-
-
-def list_sections(results: Results, histograms: Sequence[Histogram]) -> Iterator[Section]:
-    """Every figure of the paper for which there are results."""
-    for vary in AXES:
-        if results.has_sweep(vary):
-            pictures = [picture_sweep(results, dataset, vary) for dataset in results.datasets]
-            note = f"{_FIGURES[vary]} of the paper. {_FIXED[vary]}."
-            yield Section(head=f"Against {AXES[vary]}", note=note, pictures=pictures)
+def list_pictures(results: Results, histograms: Sequence[Histogram]) -> Iterator[Picture]:
+    """Every figure of the paper for which there are results, those of one section of the page beside each other."""
+    sweeps = [vary for vary in AXES if results.has_sweep(vary)]
+    for vary in sweeps:
+        yield from (picture_sweep(results, dataset, vary) for dataset in results.datasets)
     if results.times:
-        counted = count_rounds(results, *results.datasets)
-        yield Section(
-            head="How many times as fast FastJoint is as Joint",
-            note=f"Figure 1 of the paper, first column, as ratios; {counted}. Lines at 10 and 100 times.",
-            pictures=[picture_speed_ups(results)],
-        )
-        swept = results.datasets if any(map(results.has_sweep, AXES)) else ()
-        yield Section(
-            head="Joint without its sequence step",
-            note=f"Figure 7 of the paper; {counted}.",
-            pictures=[picture_without_step(results, dataset) for dataset in swept],
-        )
-    yield Section(
-        head=f"Gaps between the top {TOP} scores",
-        note="Figure 4 of the paper.",
-        pictures=[picture_gaps(histograms)] if histograms else [],
-    )
+        yield picture_speed_ups(results)
+        yield from (picture_without_step(results, dataset, sweeps) for dataset in results.datasets if sweeps)
+    if histograms:
+        yield picture_gaps(histograms)
 
 
 def picture_sweep(results: Results, dataset: str, vary: str) -> Picture:
@@ -125,31 +104,34 @@ def picture_sweep(results: Results, dataset: str, vary: str) -> Picture:
         columns=3,
         legend=0.75,
         legend_columns=5,
+        head=f"Against {AXES[vary]}",
+        note=f"{_FIGURES[vary]} of the paper. {_FIXED[vary]}.",
         caption=f"{title}: {counted}.",
     )
 
 
-def picture_today(results: Results, dataset: str) -> Picture:
+def picture_today(results: Results) -> Iterator[Picture]:
     """Time and errors against k of what a reader of the paper would use today, beside our Joint and CDP-Peel."""
-    title, counted = results.title(dataset), count_trials(results, dataset)
-    return Picture(
-        name=f"{dataset}-today",
-        title=f"{title} against k: what to use today; {counted}",
-        panels=_list_panels(results, dataset, "k", ("today",)),
-        columns=3,
-        legend=0.6,
-        legend_columns=6,
-        caption=f"{title}: {counted}.",
-    )
+    for dataset in results.datasets if results.has_sweep("k") else ():
+        title, counted = results.title(dataset), count_trials(results, dataset)
+        yield Picture(
+            name=f"{dataset}-today",
+            title=f"{title} against k: what to use today; {counted}",
+            panels=_list_panels(results, dataset, "k", ("today",)),
+            columns=3,
+            legend=0.6,
+            legend_columns=6,
+            caption=f"{title}: {counted}.",
+        )
 
 
 def picture_speed_ups(results: Results) -> Picture:
     """How many times as fast FastJoint is as Joint, against k, a panel for each data set."""
-    columns = min(3, len(results.datasets))
-    counted = f", against k; {count_rounds(results, *results.datasets)}" if columns > 1 else ""
+    columns, counted = min(3, len(results.datasets)), count_rounds(results, *results.datasets)
+    title = "Joint's time over FastJoint's (Figure 1 of the paper)"
     return Picture(
         name="speed-ups",
-        title=f"Joint's time over FastJoint's (Figure 1 of the paper){counted}",
+        title=f"{title}, against k; {counted}" if columns > 1 else title,
         panels=[
             (f"speed-up on {results.title(name)}", partial(_draw_speed_up, results=results, dataset=name))
             for name in results.datasets
@@ -157,26 +139,29 @@ def picture_speed_ups(results: Results) -> Picture:
         columns=columns,
         legend=0.6 if columns > 2 else 1.0,
         legend_columns=2 if columns > 2 else 1,
+        head="How many times as fast FastJoint is as Joint",
+        note=f"Figure 1 of the paper, first column, as ratios; {counted}. Lines at 10 and 100 times.",
     )
 
 
-def picture_without_step(results: Results, dataset: str) -> Picture:
-    """The time of Joint without its sequence step, and of FastJoint with it, along each sweep that was run."""
-    name = f"{results.title(dataset)}: Joint without its sequence step (Figure 7 of the paper)"
+def picture_without_step(results: Results, dataset: str, sweeps: Sequence[str]) -> Picture:
+    """The time of Joint without its sequence step, and of FastJoint with it, along some sweeps."""
+    title, step = results.title(dataset), "Joint without its sequence step"
     return Picture(
         name=f"{dataset}-without-sequence-step",
-        title=f"{name}; {count_rounds(results, dataset)}",
+        title=f"{title}: {step} (Figure 7 of the paper); {count_rounds(results, dataset)}",
         panels=[
             (
-                f"Joint without its sequence step against {AXES[vary]} on {results.title(dataset)}",
+                f"{step} against {AXES[vary]} on {title}",
                 partial(_draw_without_step, results=results, dataset=dataset, vary=vary),
             )
-            for vary in AXES
-            if results.has_sweep(vary)
+            for vary in sweeps
         ],
         columns=len(AXES),
         legend=0.6,
         legend_columns=3,
+        head=step,
+        note=f"Figure 7 of the paper; {count_rounds(results, *results.datasets)}.",
     )
 
 
@@ -187,6 +172,8 @@ def picture_gaps(histograms: Sequence[Histogram]) -> Picture:
         title=f"Gaps between the top {TOP} scores (Figure 4 of the paper)",
         panels=[(f"gaps of {each.title}", partial(_draw_gaps, histogram=each)) for each in histograms],
         columns=min(3, len(histograms)),
+        head=f"Gaps between the top {TOP} scores",
+        note="Figure 4 of the paper.",
     )
 
 
@@ -334,11 +321,7 @@ def _draw_gaps(panel: Axes, histogram: Histogram) -> None:
     """Draw the differences between neighbours among the top scores, padded by 1."""
     gaps = histogram.gaps() + 1
     panel.plot(np.arange(1, len(gaps) + 1), gaps, color=LOOKS["cdp-peel"][0], linewidth=0.9)
-    panel.set_yscale("log")
-    _use_whole_decades(panel)
-    panel.set_title(histogram.title, fontsize=10)
-    panel.set(xlabel="rank", ylabel="gap to the next score + 1")
-    panel.grid(visible=True, which="major", color="#dddddd", linewidth=0.5)
+    _finish(panel, title=histogram.title, vary="rank", measure="gap to the next score + 1")
 
 
 def _choose_look(contender: Contender) -> dict[str, Any]:
@@ -367,7 +350,7 @@ def _draw_line(panel: Axes, x: Sequence[float], rows: Sequence[Any], **line: Any
 
 def _finish(panel: Axes, *, title: str, vary: str, measure: str, log: bool = True) -> None:
     """Label a panel and set its axes."""
-    if vary != "k":
+    if vary in ("epsilon", "beta"):
         panel.set_xscale("log", base=2)
     if log:
         panel.set_yscale("log")
@@ -376,7 +359,7 @@ def _finish(panel: Axes, *, title: str, vary: str, measure: str, log: bool = Tru
         high = float(panel.dataLim.intervaly[1])
         panel.set_ylim(0, max(1.15 * high, 1.0))
     panel.set_title(title, fontsize=10)
-    panel.set(xlabel=AXES[vary], ylabel=measure)
+    panel.set(xlabel=AXES.get(vary, vary), ylabel=measure)
     panel.grid(visible=True, which="major", color="#dddddd", linewidth=0.5)
 
 
@@ -388,13 +371,6 @@ def _use_whole_decades(panel: Axes) -> None:
     low, high = np.log10(limits)
     panel.yaxis.minorticks_off()
     panel.set_ylim(10.0 ** (np.floor(low) - 0.1), 10.0 ** (max(np.ceil(high), np.floor(low) + 1) + 0.1))
-
-
-def _share_scale(one: Axes, other: Axes) -> None:
-    low = min(one.get_ylim()[0], other.get_ylim()[0])
-    high = max(one.get_ylim()[1], other.get_ylim()[1])
-    one.set_ylim(low, high)
-    other.set_ylim(low, high)
 
 
 def _write_range(numbers: set[int]) -> str:

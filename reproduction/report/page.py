@@ -1,26 +1,31 @@
-"""The report: one page that stands alone, with the verdict, the figures and tables that can be sorted."""
+"""The report: figures, the verdict, and one page that stands alone, with figures and tables that can be sorted."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
+from functools import partial
 from html import escape
+from itertools import chain, groupby
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reproduction.experiment.contenders import CONTENDERS, Maker
 from reproduction.experiment.datasets import Histogram
+from reproduction.experiment.grid import CONTENDERS, Maker
 from reproduction.experiment.store import Results
 from reproduction.report import tables
-from reproduction.report.claims import Finding
+from reproduction.report.claims import Finding, judge_claims, write_verdict
 from reproduction.report.comparisons import ALPHA, rank_test, reject
-from reproduction.report.figures import Picture, Section, add_legend, list_sections, make_panels, picture_today, save
+from reproduction.report.figures import Picture, add_legend, list_pictures, make_panels, picture_today, save
+from shortlist.atomic_files import write_whole
+from shortlist.errors import OutputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,20 +37,30 @@ ABSENT = (
     "columns and lines of the released programs are absent, and every verdict is on the programs that were written "
     "anew here. These are faster than the released ones, so ratios of times differ.</p>"
 )
-_REPEATS = (
-    "<p>The authors’ FastJoint may name an item more than once. When all groups of equal counts are used up, its "
-    "function <code>expand_candidates</code> returns the last index and not the next one. The last group is then added "
-    "again at every later position. Such a list does not have k distinct items, so Theorem 4.1 does not describe it. "
-    "The programs written anew here never repeat an item. Three items are enough to see it: counts 2, 1, 0 with k = 3."
-    "</p>"
-)
-_TODAY = (
-    "<p>Beyond the paper’s laws, this package has <code>margin-joint</code> (ε-DP; the true list is at least as likely "
-    "as with Joint), <code>subset</code> (ε-DP; a set without an order, so its items are sorted by their counts before "
-    "errors are computed), and <code>auto</code>, the default, which chooses privately between "
-    "<code>margin-joint</code> and a peel: <code>pnf-peel</code>, or <code>cdp-peel</code> where a δ is given "
-    "(<code>auto-delta</code>, δ = 10⁻⁶). The table is at k = 100, ε = 1. The figures are against k.</p>"
-)
+
+
+def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
+    """Write `figures/*.png`, `figures/*.svg`, `verdict.md`, `notes.md` and `report.html`; return the verdict."""
+    # The folder may hold results of other data than those at hand, for instance of files that are elsewhere now.
+    known = {name: info.fingerprint for name, info in results.data.items()}
+    histograms = [each for each in histograms if known.get(each.dataset.name) == each.fingerprint]
+    results.gaps = {each.dataset.name: float(np.median(each.gaps())) for each in histograms}
+    findings = judge_claims(results)
+    drawn = folder / "figures"
+    try:
+        drawn.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            "{folder} must be a folder, and cannot be one ({reason})", folder=drawn, reason=type(error).__name__
+        ) from None
+    for picture in chain(list_pictures(results, histograms), picture_today(results)):
+        figure = picture.draw()
+        for kind in ("png", "svg"):
+            write_whole(drawn / f"{picture.name}.{kind}", partial(save, figure, kind=kind), force=True)
+    _write(folder / "verdict.md", write_verdict(findings))
+    _write(folder / "notes.md", NOTES.read_text(encoding="utf-8"))
+    _write(folder / "report.html", write_page(results, histograms, findings))
+    return findings
 
 
 def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequence[Finding]) -> str:
@@ -61,7 +76,7 @@ def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequ
         released=_describe_released(results),
         beside=tables.compare_programs(results),
         today=_write_today(results),
-        figures="\n".join(_write_section(each) for each in list_sections(results, histograms)),
+        figures="\n".join(_write_sections(list_pictures(results, histograms))),
         deviations=tables.convert_table(notes["Differences from the paper"]),
         threats="".join(f"<li>{escape(line[2:])}</li>" for line in notes["Threats to validity"].splitlines()),
         errata=tables.convert_table(notes["Errors of the paper"]),
@@ -76,6 +91,12 @@ def _read_notes() -> dict[str, str]:
     """The sections of notes.md by their heads."""
     parts = NOTES.read_text(encoding="utf-8").split("\n## ")[1:]
     return {head: body.strip() for head, _, body in (part.partition("\n") for part in parts)}
+
+
+def _write_prose(head: str) -> str:
+    """A section of notes.md that is one paragraph."""
+    text = escape(" ".join(_read_notes()[head].split()), quote=False)
+    return "<p>" + re.sub("`(.+?)`", r"<code>\1</code>", text) + "</p>"
 
 
 def _write_summary(results: Results) -> str:
@@ -103,7 +124,7 @@ def _describe_released(results: Results) -> str:
     """The section on the released programs: their repeats, and a test of their lists against the published laws."""
     if not results.has_released:
         return ABSENT
-    return _REPEATS + tables.write_repeats(results) + _compare_errors(results)
+    return _write_prose("A fault of the released FastJoint") + tables.write_repeats(results) + _compare_errors(results)
 
 
 def _compare_errors(results: Results) -> str:
@@ -131,27 +152,27 @@ def _compare_errors(results: Results) -> str:
 
 def _write_today(results: Results) -> str:
     """A section on what this package offers beyond the paper's laws. It is empty without results."""
-    table = tables.write_today(results)
+    table, head = tables.write_today(results), "What to use today"
     if not table:
         return ""
-    shown = results.datasets if results.has_sweep("k") else ()
-    figures = "".join(_write_panels([picture_today(results, dataset)]) for dataset in shown)
-    return f"<h2>What to use today</h2>{_TODAY}{table}{figures}"
+    figures = "".join(_write_panels([each]) for each in picture_today(results))
+    return f"<h2>{head}</h2>{_write_prose(head)}{table}{figures}"
 
 
-def _write_section(section: Section) -> str:
+def _write_sections(pictures: Iterable[Picture]) -> Iterator[str]:
     """One section for each figure of the paper. Pictures with a caption are apart, and the others are together."""
-    captioned = any(picture.caption for picture in section.pictures)
-    groups = [[picture] for picture in section.pictures] if captioned else [section.pictures]
-    body = "".join(map(_write_panels, groups))
-    return f"<section><h3>{escape(section.head)}</h3><p>{escape(section.note)}</p>{body}</section>"
+    for (head, note), found in groupby(pictures, key=lambda picture: (picture.head, picture.note)):
+        together = list(found)
+        groups = [[picture] for picture in together] if together[0].caption else [together]
+        body = "".join(map(_write_panels, groups))
+        yield f"<section><h3>{escape(head)}</h3><p>{escape(note)}</p>{body}</section>"
 
 
 def _write_panels(pictures: Sequence[Picture]) -> str:
     """The panels of some pictures in one grid, and below them the caption of the first, if it has one."""
     panels = (_draw_panel(draw, said, picture.legend > 0) for picture in pictures for said, draw in picture.panels)
     grid = f'<div class="panels">{"".join(panels)}</div>'
-    caption = escape(pictures[0].caption) if pictures else ""
+    caption = escape(pictures[0].caption)
     return f"<figure>{grid}<figcaption>{caption}</figcaption></figure>" if caption else grid
 
 
@@ -199,3 +220,7 @@ def _write_provenance(results: Results) -> str:
 
 def _write_list(head: str, entries: Iterable[str]) -> str:
     return f"<h3>{head}</h3><ul>{''.join(f'<li>{escape(each)}</li>' for each in entries)}</ul>"
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, lambda file: file.write(text.encode()), force=True)

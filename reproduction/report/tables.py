@@ -5,25 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import starmap
 
 import numpy as np
 
-from reproduction.experiment.contenders import CONTENDERS, PAPER_LAWS, TODAY, write_beta
-from reproduction.experiment.grid import DEFAULT
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, PAPER_LAWS, TODAY, write_beta
 from reproduction.experiment.store import Key, Results
 from reproduction.report.claims import Finding, count_verdicts, list_sides
 from reproduction.report.comparisons import Holding
 
 Entry = tuple[str, float | str]
 """What a field shows, and what it is sorted by."""
-
-_BADGES = {
-    Holding.YES: "yes",
-    Holding.PART: "part",
-    Holding.NO: "no",
-    Holding.OPEN: "open",
-    Holding.UNTESTED: "untested",
-}
 
 
 def write_tallies(findings: Sequence[Finding]) -> str:
@@ -60,12 +52,12 @@ def compare_programs(results: Results) -> str:
     for dataset in results.datasets:
         for law in PAPER_LAWS:
             names = (f"released-{law}", f"published-{law}", law)
-            times = [_time(results, dataset, name) for name in names]
-            losses = [_loss(results, dataset, name) for name in names[1:]]
+            times = [_find_time(results, dataset, name) for name in names]
+            errors = (results.errors.get(results.key(dataset, name, DEFAULT)) for name in names[1:])
+            losses = (None if found is None else float(np.median(found.linf)) for found in errors)
             if times[2] is not None:
-                entries = [_number(None if each is None else 1e3 * each) for each in times]
                 title = results.title(dataset)
-                rows.append([(title, title), (law, law), *entries, *map(_number, losses)])
+                rows.append([(title, title), (law, law), *map(_number, (*times, *losses))])
     return write_sortable(heads, rows) if rows else "<p>The default setting was not timed.</p>"
 
 
@@ -78,10 +70,10 @@ def write_today(results: Results) -> str:
     rows: list[list[Entry]] = []
     for dataset in results.datasets:
         for name in ("joint", "cdp-peel", *extra):
-            found, time = results.errors.get(results.key(dataset, name, DEFAULT)), _time(results, dataset, name)
+            found, time = results.errors.get(results.key(dataset, name, DEFAULT)), _find_time(results, dataset, name)
             if found is not None:
                 title = results.title(dataset)
-                numbers = (None if time is None else 1e3 * time, *(float(np.median(x)) for x in (found.linf, found.l1)))
+                numbers = (time, float(np.median(found.linf)), float(np.median(found.l1)))
                 rows.append([(title, title), (name, name), *map(_number, numbers)])
     return write_sortable(heads, rows)
 
@@ -107,25 +99,7 @@ def write_failures(results: Results) -> str:
 
 
 def write_repeats(results: Results) -> str:
-    """The lists of the released FastJoint that name an item more than once."""
-    found = count_repeats(results)
-    clean = [results.title(name) for name in results.datasets if name not in {key[0] for key in found}]
-    said = f"<p>No list with a repeat was drawn on {escape(', '.join(clean))}.</p>" if clean else ""
-    if not found:
-        return said
-    rows: list[list[Entry]] = []
-    for (dataset, k, epsilon), (lists, total, most) in sorted(
-        found.items(), key=lambda entry: (results.datasets.index(entry[0][0]), *entry[0][1:])
-    ):
-        title = results.title(dataset)
-        share = (f"{lists:,} of {total:,}", lists / total)
-        rows.append([(title, title), (str(k), k), (f"{epsilon:g}", epsilon), share, (str(most), most)])
-    heads = ("data set", "k", "ε", "lists with a repeat", "most repeats in one list")
-    return said + write_sortable(heads, rows)
-
-
-def count_repeats(results: Results) -> dict[tuple[str, int, float], tuple[int, int, int]]:
-    """At each data set, k and ε: lists of the released FastJoint with a repeat, all lists, and most repeats in one."""
+    """At each data set, k and ε: the lists of the released FastJoint that name an item more than once."""
     found: dict[tuple[str, int, float], tuple[int, int, int]] = {}
     for (dataset, contender, at), cell in results.errors.items():
         if contender == "released-fastjoint" and cell.repeats.any():
@@ -133,7 +107,15 @@ def count_repeats(results: Results) -> dict[tuple[str, int, float], tuple[int, i
             lists, total, most = found.get(key, (0, 0, 0))
             repeats = int((cell.repeats > 0).sum())
             found[key] = (lists + repeats, total + len(cell.repeats), max(most, int(cell.repeats.max())))
-    return found
+    clean = [results.title(name) for name in results.datasets if name not in {key[0] for key in found}]
+    said = f"<p>No list with a repeat was drawn on {escape(', '.join(clean))}.</p>" if clean else ""
+    rows: list[list[Entry]] = []
+    for dataset, k, epsilon in sorted(found, key=lambda key: (results.datasets.index(key[0]), *key[1:])):
+        lists, total, most = found[dataset, k, epsilon]
+        title, share = results.title(dataset), (f"{lists:,} of {total:,}", lists / total)
+        rows.append([(title, title), (str(k), k), (f"{epsilon:g}", epsilon), share, (str(most), most)])
+    heads = ("data set", "k", "ε", "lists with a repeat", "most repeats in one list")
+    return said + (write_sortable(heads, rows) if rows else "")
 
 
 def convert_table(markdown: str) -> str:
@@ -152,7 +134,8 @@ def write_sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str
     for place, head in enumerate(heads):
         kind = "" if rows and isinstance(rows[0][place][1], str) else ' class="number"'
         buttons.append(f'<th{kind} aria-sort="none"><button type="button">{escape(head)}</button></th>')
-    return f'<div class="wide">{_write_table("sortable", buttons, [_write_fields(row) for row in rows])}</div>'
+    body = ["".join(starmap(_write_field, row)) for row in rows]
+    return f'<div class="wide">{_write_table("sortable", buttons, body)}</div>'
 
 
 def write_number(value: float) -> str:
@@ -165,7 +148,7 @@ def write_number(value: float) -> str:
 
 
 def _badge(holding: Holding) -> str:
-    return f'<span class="badge {_BADGES[holding]}">{holding}</span>'
+    return f'<span class="badge {holding.name.lower()}">{holding}</span>'
 
 
 def _write_cards(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
@@ -177,16 +160,10 @@ def _write_cards(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     return _write_table("cards", (f"<th>{escape(head)}</th>" for head in heads), body)
 
 
-def _time(results: Results, dataset: str, name: str) -> float | None:
-    if name not in CONTENDERS:
-        return None
+def _find_time(results: Results, dataset: str, name: str) -> float | None:
+    """The median time at the default setting, in milliseconds."""
     found = results.times.get(results.key(dataset, name, DEFAULT))
-    return None if found is None else float(np.median(found.cpu))
-
-
-def _loss(results: Results, dataset: str, name: str) -> float | None:
-    found = results.errors.get(results.key(dataset, name, DEFAULT))
-    return None if found is None else float(np.median(found.linf))
+    return None if found is None else 1e3 * float(np.median(found.cpu))
 
 
 def _cell(results: Results, key: Key) -> list[Entry]:
@@ -220,12 +197,9 @@ def _where(key: Key) -> list[Entry]:
     return [(CONTENDERS[contender].label, contender), (str(at.k), at.k), (f"{at.epsilon:g}", at.epsilon), beta]
 
 
-def _write_fields(entries: Iterable[Entry]) -> str:
-    def field(text: str, value: float | str) -> str:
-        kind = "" if isinstance(value, str) else ' class="number"'
-        return f'<td{kind} data-value="{escape(str(value))}">{escape(text)}</td>'
-
-    return "".join(field(text, value) for text, value in entries)
+def _write_field(text: str, value: float | str) -> str:
+    kind = "" if isinstance(value, str) else ' class="number"'
+    return f'<td{kind} data-value="{escape(str(value))}">{escape(text)}</td>'
 
 
 def _write_table(kind: str, heads: Iterable[str], rows: Sequence[str]) -> str:

@@ -10,9 +10,8 @@ import pytest
 from real_data import find_real_data
 from scipy.stats import chisquare
 
-from reproduction.experiment.contenders import CONTENDERS, Contender, Setting
 from reproduction.experiment.datasets import DATASETS, Histogram
-from reproduction.experiment.grid import Grid, list_programs
+from reproduction.experiment.grid import CONTENDERS, Contender, Grid, Setting, list_programs
 from reproduction.experiment.store import DataInfo, Errors, Results, RunInfo, Times
 
 Curve = Callable[[Contender, int, Setting], float]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from reproduction import PUBLISHED
-from reproduction.experiment.contenders import CONTENDERS, Maker, Setting
-from reproduction.experiment.grid import list_programs
+from reproduction.experiment.grid import CONTENDERS, Maker, Setting, list_programs
 from reproduction.experiment.trials import measure_memory, permute, time_list
 
 AT = Setting(k=4, epsilon=0.5, beta=2.0**-10)

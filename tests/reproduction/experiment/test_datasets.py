@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from reproduction.experiment.datasets import DATASETS, choose_datasets, find_folder, load, locate, require_folder
+from reproduction.experiment.datasets import DATASETS, find_folder, load, locate
+from reproduction.experiment.grid import Grid
 from shortlist.errors import DataError, ParameterError
 
 
@@ -65,44 +66,44 @@ def test_a_stand_in_has_the_published_size_and_says_what_it_is(name):
     assert histogram.title == f"{name} (stand-in)"
     assert histogram.fingerprint == load(DATASETS[name], None).fingerprint
     assert (np.diff(histogram.counts) <= 0).all()
-    assert histogram.counts.sum() == pytest.approx(DATASETS[name].total, rel=0.02)
-    assert histogram.counts[0] == pytest.approx(DATASETS[name].largest, rel=0.05)
-    assert histogram.counts[-1] >= DATASETS[name].least
+    assert histogram.counts.sum() == pytest.approx(DATASETS[name].stand_in["total"], rel=0.02)
+    assert histogram.counts[0] == pytest.approx(DATASETS[name].stand_in["largest"], rel=0.05)
+    assert histogram.counts[-1] >= DATASETS[name].stand_in["least"]
 
 
 def test_unknown_names_are_refused():
     """The text lists the names there are."""
     with pytest.raises(ParameterError, match="some of games, books, news, tweets, movies, food; 'shoes' is not"):
-        choose_datasets(["games", "shoes"])
+        Grid(datasets=("games", "shoes"))
     with pytest.raises(ParameterError, match="none was given"):
-        choose_datasets([])
+        Grid(datasets=())
 
 
 def test_the_folder_is_given_or_named_by_the_environment(tmp_path, monkeypatch):
     """What is given wins."""
     monkeypatch.delenv("SHORTLIST_DATA", raising=False)
-    assert require_folder(None) is None
+    assert find_folder(None) is None
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         np.save(tmp_path / name / "games.counts.npy", np.arange(3))
     monkeypatch.setenv("SHORTLIST_DATA", str(tmp_path / "one"))
-    assert require_folder(None) == tmp_path / "one"
-    assert require_folder(tmp_path / "two") == tmp_path / "two"
+    assert find_folder(None) == tmp_path / "one"
+    assert find_folder(tmp_path / "two") == tmp_path / "two"
     assert locate(DATASETS["books"], tmp_path / "two") is None
 
 
 def test_a_folder_without_any_data_set_is_refused(tmp_path, monkeypatch):
     """Such a folder was named by mistake; it can still be looked at."""
     with pytest.raises(DataError, match=r"^data must name a folder with a data set; .* has none\.\nHint"):
-        require_folder(tmp_path)
-    assert find_folder(tmp_path) == tmp_path
+        find_folder(tmp_path)
+    assert find_folder(tmp_path, filled=False) == tmp_path
     monkeypatch.setenv("SHORTLIST_DATA", str(tmp_path / "absent"))
     with pytest.raises(DataError, match="SHORTLIST_DATA must name a folder"):
-        require_folder(None)
+        find_folder(None)
 
 
 @pytest.mark.parametrize("name", ["games", "books", "news"])
 def test_real_vectors_are_found_where_they_are(real_counts, name, tmp_path):
     """The vectors that come with the project are the paper's."""
     np.save(tmp_path / f"{name}.counts.npy", real_counts(name))
-    assert load(DATASETS[name], tmp_path).counts[0] == DATASETS[name].largest
+    assert load(DATASETS[name], tmp_path).counts[0] == DATASETS[name].stand_in["largest"]

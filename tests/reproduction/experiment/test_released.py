@@ -10,9 +10,8 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from reproduction.experiment import released as module
-from reproduction.experiment.contenders import CONTENDERS, PAPER_LAWS, Setting
 from reproduction.experiment.datasets import DATASETS, Histogram
-from reproduction.experiment.grid import Grid
+from reproduction.experiment.grid import CONTENDERS, PAPER_LAWS, Grid, Setting
 from reproduction.experiment.released import VARIABLE, Released, choose_numpy, find_programs, find_python, hash_program
 from reproduction.experiment.run import Run
 from reproduction.experiment.store import RunInfo, open_store

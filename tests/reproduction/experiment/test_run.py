@@ -210,8 +210,6 @@ def test_the_schedule_knows_how_long_the_rest_takes():
 
     cells = grid.time_cells(list_programs(released=False), {"games": 100})
     joint = [cell for cell in cells if cell.contender == "published-joint"][:2]
-    schedule = Schedule(grid, {"games": 100})
-    schedule.start(joint[0], [1.0, 1.0])
-    schedule.start(joint[1], [])
+    schedule = Schedule(grid, {"games": 100}, {joint[0]: [1.0, 1.0], joint[1]: []})
     assert schedule.left == pytest.approx(8 * 1.0 + 10 * 2.0)
     assert schedule.rounds(joint[0]) == 2

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from reproduction import PUBLISHED
-from reproduction.experiment.contenders import CONTENDERS, Setting
 from reproduction.experiment.datasets import DATASETS, Histogram
+from reproduction.experiment.grid import CONTENDERS, Setting
 from reproduction.experiment.trials import compute_errors, compute_tail, draw_lists
 
 LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel", "laplace", "gamma")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reproduction.experiment.contenders import Setting
+from reproduction.experiment.grid import Setting
 from reproduction.report.claims import judge_claims
 from reproduction.report.page import write_page
 

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from reproduction.experiment.contenders import CONTENDERS, TODAY
+from reproduction.experiment.grid import CONTENDERS, TODAY
 from reproduction.report import figures
-from reproduction.report.publish import list_pictures
+from reproduction.report.comparisons import AXES
 from shortlist.errors import MissingExtraError
 
 MEASURES = ["CPU time (s)", "ℓ∞ error + 1", "ℓ1 error + 1"]
@@ -40,7 +40,8 @@ def test_the_papers_methods_come_first_and_ours_below(invented, vary, axis, scal
 
 def test_what_to_use_today_has_a_figure(invented):
     """Against k, beside our Joint and CDP-Peel; a mechanism with a delta is dashed and hollow."""
-    for panel in _panels(figures.picture_today(invented("games"), "games").draw()):
+    (picture,) = figures.picture_today(invented("games"))
+    for panel in _panels(picture.draw()):
         lines = {line.get_label(): line for line in panel.get_lines()}
         assert set(lines) == {f"{name} (ours)" for name in ("joint", "cdp-peel", *TODAY)}
         with_delta = lines["auto-delta (ours)"]
@@ -101,21 +102,21 @@ def test_speed_ups_have_lines_at_ten_and_a_hundred(invented):
 def test_joint_without_its_sequence_step_is_beside_fastjoint(invented):
     """The time before the step, along all three sweeps."""
     results = invented("games", seconds=lambda c, d, at: 1.0, part=lambda c, d, at: 0.5)
-    panels = _panels(figures.picture_without_step(results, "games").draw())
+    panels = _panels(figures.picture_without_step(results, "games", list(AXES)).draw())
     assert [panel.get_xlabel() for panel in panels] == ["k", "ε", "β"]
     for panel in panels:
         joint, before, fastjoint = panel.get_lines()
         assert np.allclose(joint.get_ydata(), 1.02)
         assert np.allclose(before.get_ydata(), 0.51)
         assert np.allclose(fastjoint.get_ydata(), 1.02)
-    alone = _panels(figures.picture_without_step(invented("games", vary=("k",)), "games").draw())
+    alone = _panels(figures.picture_without_step(invented("games", vary=("k",)), "games", ["k"]).draw())
     assert [panel.get_xlabel() for panel in alone] == ["k"]
 
 
 def test_a_stand_in_is_labelled_in_every_panel(invented, small):
     """In the sweeps, the speed-ups, the gaps and in Joint without its sequence step."""
     results = invented("games", stand_ins=("games",))
-    for picture in list_pictures(results, [small("games")]):
+    for picture in (*figures.list_pictures(results, [small("games")]), *figures.picture_today(results)):
         figure = picture.draw()
         assert all(panel.get_title().startswith("games (stand-in)") for panel in _panels(figure))
 
