@@ -62,7 +62,7 @@ SIDES = (
         times={law: f"released-{law}" for law in PAPER_LAWS},
         errors={**_PUBLISHED, "fastjoint": "released-fastjoint"},
     ),
-    Side(title="written anew here", times=_PUBLISHED, errors=_PUBLISHED),
+    Side(title="implemented here", times=_PUBLISHED, errors=_PUBLISHED),
 )
 
 

@@ -34,8 +34,8 @@ NOTES = Path(__file__).parents[1] / "notes.md"
 """Differences from the paper, threats to validity, and errors of the paper."""
 ABSENT = (
     "<p>The programs that the paper timed were not run: no folder was given with <code>--released</code>. So the "
-    "columns and lines of the released programs are absent, and every verdict is on the programs that were written "
-    "anew here. These are faster than the released ones, so ratios of times differ.</p>"
+    "columns and lines of the released programs are absent, and every verdict is on the programs that are "
+    "implemented here. These are faster than the released ones, so ratios of times differ.</p>"
 )
 
 

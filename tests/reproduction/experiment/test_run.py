@@ -94,7 +94,7 @@ def test_a_finished_run_grows(run):
 
 
 def test_another_version_of_the_code_is_marked_or_measured_again(run):
-    """Trials know who made them; a cell with trials of two versions is named, and can be made anew."""
+    """Trials know who made them; a cell with trials of two versions is named, and can be measured again."""
     run()
     newer = replace(INFO, code="two")
     mixed = run(replace(GRID, trials=4), info=newer)

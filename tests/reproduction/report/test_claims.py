@@ -6,7 +6,7 @@ from reproduction.report.claims import CLAIMS, count_verdicts, judge_claims
 from reproduction.report.comparisons import SIDES, Holding
 
 REAL = ("games", "books", "news")
-ANEW = "written anew here"
+OURS = "implemented here"
 NAMES = {
     "faster": "10 to 100 times faster",
     "cdp": "slower than CDP-Peel",
@@ -58,7 +58,7 @@ def without_the_jump(contender, d, at):
 def judged(invented):
     """Judge one claim on made-up results."""
 
-    def judge(name, *data, side=ANEW, **curves):
+    def judge(name, *data, side=OURS, **curves):
         [finding] = [
             each for each in judge_claims(invented(*(data or REAL), **curves)) if NAMES[name] in each.claim.text
         ]
@@ -88,7 +88,7 @@ def test_results_like_the_papers_confirm_it(invented):
 
 def test_without_the_released_programs_there_is_one_side(invented):
     """Their column is absent."""
-    assert list(judge_claims(invented("games"))[0].judgements) == [ANEW]
+    assert list(judge_claims(invented("games"))[0].judgements) == [OURS]
 
 
 def test_ten_times_at_every_k(judged):
@@ -147,7 +147,7 @@ def test_gaps_and_thresholds_are_computed(invented):
         results = invented(*REAL)
         results.gaps = gaps
         [finding] = [each for each in judge_claims(results) if NAMES[name] in each.claim.text]
-        return finding.judgements[ANEW].holding
+        return finding.judgements[OURS].holding
 
     assert judge("gaps", {"news": 100.0, "games": 10.0}) is Holding.YES
     assert judge("gaps", {"news": 99.0, "games": 10.0}) is Holding.NO
@@ -225,7 +225,7 @@ def test_the_bounds_are_judged_by_numbers(judged, invented):
     assert judged("tail").holding is Holding.YES
     results = invented("games")
     results.tails.update(dict.fromkeys(results.tails, (1000, -0.5)))
-    assert {each.judgements[ANEW].holding for each in judge_claims(results) if NAMES["tail"] in each.claim.text} == {
+    assert {each.judgements[OURS].holding for each in judge_claims(results) if NAMES["tail"] in each.claim.text} == {
         Holding.NO
     }
 
