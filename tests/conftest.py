@@ -30,17 +30,18 @@ def browser() -> Iterator[Browser]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group the tests that share a component, and mark as fast what is not slow.
 
-    Slow are tests with the mark `slow`, tests that need a component or start a program, and all cases of a test but the
-    first. So the fast tests see every part.
+    Slow are tests with the mark `slow`, tests that need a component or start a program, examples in documents, and all
+    cases of a test but the first. So the fast tests see every part of the source.
     """
     seen: set[str] = set()
     for item in items:
         shared = find_component(item)
         if shared is not None:
             item.add_marker(pytest.mark.xdist_group(shared))
-        fixtures = set(getattr(item, "fixturenames", ()))
+        starts_program = PROGRAMS & set(getattr(item, "fixturenames", ())) or item.path.suffix == ".md"
+        slow = shared is not None or starts_program or item.get_closest_marker("slow") is not None
         name = item.nodeid.partition("[")[0]
-        if shared is None and not fixtures & PROGRAMS and item.get_closest_marker("slow") is None and name not in seen:
+        if not slow and name not in seen:
             item.add_marker(pytest.mark.fast)
             seen.add(name)
     # Examples in documents take long and are collected last. At the end, one worker would wait for another.

@@ -153,6 +153,7 @@ def make_score(name, levels, k, rate):
 every_score = pytest.mark.parametrize("name", ["margin-joint", "subset", "pnf-peel"])
 
 
+@pytest.mark.slow
 @every_score
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 2), Fraction(5)])
 def test_floats_enclose_what_balls_enclose(name, rate):

@@ -248,6 +248,7 @@ def test_enough_items_reach_the_threshold(noise, k):
         assert sizes @ chances >= k + 6 * math.isqrt(k) + 30 - 1e-6 or missed < 2.0**-29
 
 
+@pytest.mark.slow
 def test_very_many_ties_are_equally_likely():
     """Of a million equal counts with noise that is nearly always 0, all are equally likely."""
     counts = np.append(np.full(10**6, 7), [9, 5])

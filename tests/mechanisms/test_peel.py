@@ -73,6 +73,7 @@ class TestPureCDPPeel(CDPPeelLaw, PrivacyContract):
     delta = Fraction(1, 10**100)
     private_cases = (6, 4)
 
+    @pytest.mark.slow
     def test_a_round_spends_its_part(self):
         """Then a round gets ε/k, and the guarantee is pure."""
         assert all(self.make(k, Fraction(1)).round_epsilon == Fraction(1, k) for k in range(1, 7))

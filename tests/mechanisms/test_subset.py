@@ -226,6 +226,7 @@ def test_the_largest_loss_there_is_has_a_score(counts):
         assert prepared.total().contains(prepared.total(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "most"), [("1e-6", 30), ("0.001", 30), ("1", 3000)])
 def test_sizes_that_carry_no_weight_are_not_tabulated(epsilon, most):
     """Among thousands of sizes, few have most sets. Each of the others needs no table of its own."""

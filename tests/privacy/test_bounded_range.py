@@ -35,6 +35,7 @@ def test_optimal_is_what_brute_force_finds(k, parts, delta):
     assert worst_delta(k, math.e, share * 1.005, parts) > float(delta)
 
 
+@pytest.mark.slow
 def test_no_mechanism_passes_the_bound():
     """However coarse the grid, the bound is not below what a mechanism reaches; a fine grid comes close."""
     for epsilon in ("0", "0.3", "1", "2"):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, mannwhitneyu
 
-from reproduction.published import PUBLISHED
+from reproduction import PUBLISHED
 from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits
 from shortlist.votes.array_counts import ArrayTally
 
