@@ -14,8 +14,7 @@ import pytest
 from scipy.stats import chi2_contingency, mannwhitneyu
 
 from reproduction import PUBLISHED
-from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits, prepare
 
 ALARM = 1e-9
 DELTA = 1e-6
@@ -90,9 +89,8 @@ def _published(name, counts, k, epsilon, runs):
 
 
 def _ours(name, counts, k, epsilon, runs):
-    tally = ArrayTally(counts)
-    drawn = PAIRS[name](k=k, epsilon=epsilon).prepare(tally).draw_many(runs, SeededBits(11))
-    return np.array([tally.items(picks) for picks in drawn.split()])
+    selector = prepare(counts, mechanism=PAIRS[name](k=k, epsilon=epsilon))
+    return np.array(selector.draw_many(runs, SeededBits(11)))
 
 
 def _errors(counts, chosen):
