@@ -58,7 +58,7 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
         for kind in ("png", "svg"):
             write_whole(drawn / f"{picture.name}.{kind}", partial(save, figure, kind=kind), force=True)
     _write(folder / "verdict.md", write_verdict(findings))
-    _write(folder / "notes.md", NOTES.read_text(encoding="utf-8"))
+    _write(folder / "notes.md", "## " + NOTES.read_text(encoding="utf-8").partition("\n## ")[2])
     _write(folder / "report.html", write_page(results, histograms, findings))
     return findings
 

@@ -14,8 +14,7 @@ import pytest
 from scipy.stats import chi2_contingency, mannwhitneyu
 
 from reproduction import PUBLISHED
-from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits
-from shortlist.votes.array_counts import ArrayTally
+from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits, prepare
 
 pytestmark = pytest.mark.slow
 
@@ -92,9 +91,8 @@ def _published(name, counts, k, epsilon, runs):
 
 
 def _ours(name, counts, k, epsilon, runs):
-    tally = ArrayTally(counts)
-    drawn = PAIRS[name](k=k, epsilon=epsilon).prepare(tally).draw_many(runs, SeededBits(11))
-    return np.array([tally.items(picks) for picks in drawn.split()])
+    selector = prepare(counts, mechanism=PAIRS[name](k=k, epsilon=epsilon))
+    return np.array(selector.draw_many(runs, SeededBits(11)))
 
 
 def _errors(counts, chosen):
