@@ -153,7 +153,7 @@ UNNEEDED = {
     "mechanisms.accuracy",
     "release.record",
     "release.release",
-    "votes.engines",
+    "votes.duckdb",
     "votes.tallies",
 }
 
