@@ -194,8 +194,8 @@ def test_the_page_of_the_api_lists_every_public_name():
 
 
 def test_a_file_is_one_thought():
-    """No file is longer than 300 lines."""
-    assert not [module for module in MODULES if len(module.read_text().splitlines()) > 300]
+    """No file is longer than 700 lines."""
+    assert not [module for module in MODULES if len(module.read_text().splitlines()) > 700]
 
 
 ERRORS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ShortlistError)}

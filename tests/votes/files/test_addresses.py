@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 import range_server
 from pyarrow import parquet
-from shortlist.votes.files import find_files
 
 from shortlist import Files
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes import tally
+from shortlist.votes.places import find_files
 
 TEXT = "user,track\n1,a\n2,a\n2,b\n"
 
