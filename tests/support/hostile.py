@@ -490,6 +490,7 @@ def hold_sqlite(data):
     rows = [row for row in rows if not isinstance(row[0], complex)]
     if isinstance(data["user"], pa.Array):
         rows = list(zip(*(column.to_pylist() for column in data.values()), strict=True))
+        rows = [(int(user) if isinstance(user, Decimal) else user, item) for user, item in rows]
     connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
     return Query(connection, "SELECT * FROM log")
 
