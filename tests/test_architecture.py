@@ -145,7 +145,7 @@ UNNEEDED = {
     "mechanisms.accuracy",
     "release.record",
     "release.release",
-    "votes.engines",
+    "votes.duckdb",
     "votes.tallies",
 }
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from shortlist.votes.check.report import NOTICE
+from shortlist.votes.check import NOTICE
 
 pytestmark = pytest.mark.slow
 

@@ -13,22 +13,21 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache, reduce
 from unittest.mock import patch
+from uuid import UUID
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import Query
-from shortlist.votes.columns import read_columns
-from shortlist.votes.engines import spark
-from shortlist.votes.items.arrow_values import make_arrow_column
-from shortlist.votes.items.domain import number_items
-from shortlist.votes.items.item_types import choose_exact_type, find_family
-from shortlist.votes.items.keys import NO_ROW, Lookup, make_key_table
-from shortlist.votes.items.matching import can_match
-from shortlist.votes.tallies import open_votes
+from shortlist.votes import Query, frames
+from shortlist.votes.domain import number_items
+from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
+from shortlist.votes.source import check_comparable, check_observable, check_persons, read_columns
+from shortlist.votes.tallies import Plan, open_votes
+from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
 
 NUMBERS = itertools.count()
 MOMENT = datetime(2024, 2, 29, 12, 30)
@@ -137,7 +136,9 @@ QUICK_SPARK = {
 """Compiling the many small queries would take longer than running them."""
 ODDITIES = [float("nan"), -0.0, 7.0, Decimal("1.5"), Decimal("sNaN"), [7], {"a": 1}, object(), 7 + 0j, np.int8(7),
             np.datetime64("2024-02-29T12:30"), datetime(1, 1, 1, tzinfo=UTC), "\ud800", 10**400, Decimal("1e999999"),
-            bytearray(b"a"), np.float64(1.5), timedelta(1), True, MOMENT, date(2024, 2, 29)]  # fmt: skip
+            bytearray(b"a"), np.float64(1.5), timedelta(1), True, MOMENT, date(2024, 2, 29), UUID(int=7),
+            np.bool_(True), np.timedelta64(5, "s"), 1e308, -0.0, Decimal("-0"), time(12, 30, tzinfo=UTC),
+            "x" * 300]  # fmt: skip
 
 
 WHOLE = st.integers(-(2**53), 2**53)
@@ -265,7 +266,23 @@ def check_cube(case, hold, workspace, *, free=4, exact=True):
         for place in itertools.compress(range(free), chosen):
             compare(found[(*chosen[:place], False, *chosen[place + 1 :])], found[chosen], case.cap)
             pairs += 1
+    if case.named == "whole" and case.kind is not None:
+        for other in retype_persons(data):
+            assert outcome(workspace, hold(other), domain, columns) == found[chosen], "a type of persons moves votes"
     return pairs
+
+
+def retype_persons(data):
+    """The same votes, with persons that are whole numbers in columns of other types: one person may decide the type."""
+    users = data["user"]
+    numbers = [each for each in users.to_pylist() if each is not None]
+    yield {**data, "user": users.cast(pa.string())}
+    if all(abs(each) < 2**31 for each in numbers):
+        yield {**data, "user": users.cast(pa.int32())}
+    if sum(map(abs, numbers)) % 2:  # one of two, to save time
+        yield {**data, "user": users.cast(pa.float64())}
+    else:
+        yield {**data, "user": users.cast(pa.decimal128(38, 0))}
 
 
 def check_spark_chain(case, session, workspace):
@@ -282,10 +299,11 @@ def check_spark_chain(case, session, workspace):
     data["number"] = [number for number in numbers for _ in case.people[number][1]]
     held = hold_spark(data, session)
     for size in sizes:
-        votes = spark.SparkTable(workspace, held.where(f"number < {size}"), "the votes")
         try:
-            with patch.object(spark, "_FEW_BYTES", spark._FEW_BYTES * (size % 2)):
-                plans.append(votes.plan_counts(domain, columns).withColumn("size", functions.lit(size)))
+            plan = plan_count(workspace, held.where(f"number < {size}"), domain, columns)
+            with patch.object(frames, "_FEW_BYTES", frames._FEW_BYTES * (size % 2)):
+                counted = plan.source.plan_counts(plan.described, domain, columns.voters)
+            plans.append(counted.withColumn("size", functions.lit(size)))
         except DataError as error:
             errors.append(str(error))
     assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
@@ -304,7 +322,7 @@ def check_spark_chain(case, session, workspace):
 def outcome(workspace, votes, domain, columns):
     """The items in their order with their counts, or the text of the error."""
     try:
-        counted = open_votes(workspace, votes).count(domain, columns, lambda: None)
+        counted = plan_count(workspace, votes, domain, columns).count()
     except DataError as error:
         return str(error)
     profile = counted.above(counted.d, EVERY_LEVEL)
@@ -312,6 +330,19 @@ def outcome(workspace, votes, domain, columns):
     ranks = np.concatenate([np.arange(size) for size in profile.sizes])
     found = zip(counted.names(counted.rows(Picks(levels=levels, ranks=ranks))), levels.tolist(), strict=True)
     return sorted(((repr(item), count) for item, count in found), key=lambda pair: order(domain)[pair[0]])
+
+
+def plan_count(workspace, votes, domain, columns):
+    """Describe votes and check them as a release does; the domain is given, or None."""
+    source = open_votes(workspace, votes)
+    with source.explain_failures():
+        described = source.describe(columns.choose)
+    if domain is None:
+        check_observable(described, columns)
+    else:
+        check_comparable(described, domain, columns)
+    check_persons(described, columns)
+    return Plan(workspace=workspace, source=source, described=described, columns=columns, domain=domain)
 
 
 def order(domain):
@@ -358,8 +389,6 @@ def hold_arrow(data):
 
 
 def hold_pandas(data):
-    import pandas as pd
-
     return (
         pa.table(data).to_pandas(integer_object_nulls=True)
         if isinstance(data["user"], pa.Array)
@@ -367,10 +396,50 @@ def hold_pandas(data):
     )
 
 
+class Frame(pd.DataFrame):
+    """A company's own class of frames, and of columns."""
+
+    @property
+    def _constructor(self):
+        return Frame
+
+    @property
+    def _constructor_sliced(self):
+        return Series
+
+
+class Series(pd.Series):
+    """A column of such a frame."""
+
+    @property
+    def _constructor(self):
+        return Series
+
+
+def hold_subclass(data):
+    return Frame(hold_pandas(data))
+
+
+def hold_arrays(data):
+    """A dict of columns in classes of pandas, which inherit from series or hold NumPy arrays."""
+    frame = hold_subclass(data)
+    return {"user": frame["user"], "track": frame["track"].array}
+
+
+def hold_memtable(data):
+    """A table of Ibis in memory. Where Ibis itself refuses a value, nothing is handed over, and the frame is taken."""
+    import ibis
+
+    columns = {name: pd.Series(values, dtype=object) for name, values in data.items()}
+    frame = pd.DataFrame(columns)
+    try:
+        return ibis.memtable(frame)
+    except Exception:
+        return frame
+
+
 def hold_inferred(data):
     """A frame whose columns get their types from their values: whole numbers, floats, text, objects."""
-    import pandas as pd
-
     # pandas itself rounds larger numbers when a gap or a fraction makes floats of them, and its text is Unicode.
     lost = {int: lambda item: abs(item) > 2**53, str: lambda item: item == "\ud800"}
     small = [None if type(item) in lost and lost[type(item)](item) else item for item in data["track"]]
@@ -421,6 +490,7 @@ def hold_sqlite(data):
     rows = [row for row in rows if not isinstance(row[0], complex)]
     if isinstance(data["user"], pa.Array):
         rows = list(zip(*(column.to_pylist() for column in data.values()), strict=True))
+        rows = [(int(user) if isinstance(user, Decimal) else user, item) for user, item in rows]
     connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
     return Query(connection, "SELECT * FROM log")
 

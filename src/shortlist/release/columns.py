@@ -53,7 +53,7 @@ def make_arrow(release: Release) -> Any:
         import pyarrow as pa
     except ImportError:
         raise MissingExtraError("tables", purpose="an Arrow table") from None
-    from shortlist.votes.items.arrow_values import make_arrow_column
+    from shortlist.votes.values import make_arrow_column
 
     columns: dict[str, Any] = make_columns(release)
     text = pa.array([], pa.string())

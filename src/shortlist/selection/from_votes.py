@@ -16,7 +16,7 @@ from shortlist.release.release import Release
 from shortlist.release.statements import list_parameters
 from shortlist.release.usefulness import warn
 from shortlist.selection.terms import Terms
-from shortlist.votes import Tally, observe, tally
+from shortlist.votes import plan_tally
 
 
 def select(
@@ -48,7 +48,7 @@ def select(
 ) -> Release:
     """Release the k items of a domain with the most votes, best first, under differential privacy.
 
-    `shortlist.votes.tally` describes where the votes and the domain may come from: frames, files, or a
+    `shortlist.votes.plan_tally` describes where the votes and the domain may come from: frames, files, or a
     `shortlist.Query` on a database. Of these parameters, `votes`, `person`, `item`, `count`, `votes_per_person`,
     `domain`, `domain_column` and `memory_limit` (of DuckDB) go there. `epsilon` is read as the exact rational that was
     written. `parameters` are those of the mechanism.
@@ -105,11 +105,18 @@ def select(
     public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)
     account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
     columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
-    reading: dict[str, Any] = {"memory_limit": memory_limit, "start": account.charge, "progress": progress}
-    if domain is None:
-        counted: Tally = observe(votes, **columns, **reading)
-    else:
-        counted = tally(votes, **columns, **reading, domain=domain, domain_column=domain_column)
+    plan = plan_tally(
+        votes,
+        **columns,
+        domain=domain,
+        domain_column=domain_column,
+        observed=domain is None,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
+    # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
+    account.charge(plan.d)
+    counted = plan.count()
     progress("Drawing the items")
     picks, spread = extras.draw(built, built.prepare(counted).draw(drawn_from), counted, drawn_from)
     progress("Naming the items")

@@ -1,4 +1,4 @@
-"""From paths as users write them to single files: on this machine, at an address, or in a stream."""
+"""Where files are: from paths as users write them to single files, on this machine, at an address, or in a stream."""
 
 from __future__ import annotations
 
@@ -14,20 +14,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shortlist.errors import DataError, ParameterError
+from shortlist.votes.failures import hide_secrets
 
 STDIN = "-"
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
+FORMATS |= dict.fromkeys((".jsonl", ".ndjson", ".json"), "json")
 COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 """The compressions of CSV and JSON lines, by suffix."""
-
-_FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-}
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 EXTENSIONS = {
     **dict.fromkeys(("http", "https", "s3", "s3a", "s3n", "gs", "gcs", "r2", "hf"), "httpfs"),
@@ -49,20 +42,35 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One file: its path or address, and how errors name it (without a password or a query)."""
+    """One file: its path or address, and how it can be read."""
 
     target: str
-    label: str
     kind: Kind
+
+    @property
+    def label(self) -> str:
+        """How errors name the file: without a password or a query, and without the values that folders name.
+
+        >>> Place(target="plays/user=alice/1.csv", kind=Kind.LOCAL).label
+        'plays/user=.../1.csv'
+        """
+        if self.target == STDIN:
+            return "standard input"
+        known = self.target if self.kind is Kind.LOCAL else hide_secrets(self.target)
+        return re.sub(r"([^/\\=]+)=[^/\\]*(?=[/\\])", r"\1=...", known)
+
+    @property
+    def _path(self) -> str:
+        return re.split(r"[?#]", self.target, maxsplit=1)[0] if self.kind is Kind.REMOTE else self.target
 
     @property
     def suffixes(self) -> tuple[str, str]:
         """The suffix of the format and that of the compression, in small letters; each may be empty.
 
-        >>> Place(target="plays.CSV.gz", label="plays.CSV.gz", kind=Kind.LOCAL).suffixes
+        >>> Place(target="plays.CSV.gz", kind=Kind.LOCAL).suffixes
         ('.csv', '.gz')
         """
-        found = [suffix.lower() for suffix in Path(self.label).suffixes]
+        found = [suffix.lower() for suffix in Path(self._path).suffixes]
         packed = found.pop() if found and found[-1] in COMPRESSED else ""
         return found[-1] if found else "", packed
 
@@ -70,7 +78,7 @@ class Place:
     def format(self) -> str | None:
         """The format that the name says, or None."""
         suffix, packed = self.suffixes
-        form = _FORMATS.get(suffix)
+        form = FORMATS.get(suffix)
         return None if packed and form == "parquet" else form
 
     @property
@@ -85,7 +93,7 @@ class Place:
     @property
     def partitions(self) -> tuple[str, ...]:
         """The folders that name a column and its value, as in day=2024-01-31/plays.csv."""
-        folders = self.label.replace(os.sep, "/").split("/")[:-1]
+        folders = self._path.replace(os.sep, "/").split("/")[:-1]
         return tuple(folder for folder in folders if folder.find("=") > 0)
 
     @property
@@ -104,27 +112,24 @@ def find_files(paths: Sequence[str], *, any_format: bool, name: str) -> list[Pla
     for text in paths:
         places = list(_find(text, any_format, name))
         if not places:
-            raise _describe_missing_file(text, name)
+            folder = os.path.isdir(os.path.expanduser(text))
+            raise DataError(
+                "{name} must be files that exist",
+                "nothing was found at {path!r}",
+                hint="the folder must hold files that end in {suffixes}, or state their format"
+                if folder
+                else "check the path; globs like 'plays/*.parquet' and folders are allowed",
+                name=name,
+                path=hide_secrets(text),
+                suffixes=", ".join(FORMATS),
+            )
         found.update((place.target, place) for place in places)
     return list(found.values())
 
 
-def hide_secrets(address: str) -> str:
-    """Write an address without a user, a password and a query.
-
-    >>> hide_secrets("s3://KEY:SECRET@bucket/plays.parquet?token=1")
-    's3://bucket/plays.parquet'
-    """
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
-        return address
-    bare = re.split(r"[?#]", found[2], maxsplit=1)[0]
-    return f"{found[1]}://{bare.rpartition('@')[2]}"
-
-
 def _find(text: str, any_format: bool, name: str) -> Iterator[Place]:
     if text == STDIN:
-        yield Place(target=STDIN, label="standard input", kind=Kind.STREAM)
+        yield Place(target=STDIN, kind=Kind.STREAM)
         return
     address = _ADDRESS.fullmatch(text)
     if address is not None and address[1].lower() != "file":
@@ -159,10 +164,8 @@ def _check_kind(path: str, name: str) -> Place:
         mode = os.stat(path).st_mode
     except OSError:
         mode = stat.S_IFREG  # it was removed just now, or it is a broken link: opening it says so
-    if stat.S_ISREG(mode):
-        return Place(target=path, label=path, kind=Kind.LOCAL)
-    if stat.S_ISFIFO(mode):
-        return Place(target=path, label=path, kind=Kind.STREAM)
+    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+        return Place(target=path, kind=Kind.LOCAL if stat.S_ISREG(mode) else Kind.STREAM)
     raise DataError("{name} must be files, folders or pipes", "{path!r} is a device or a socket", name=name, path=path)
 
 
@@ -175,7 +178,7 @@ def _search_folder(folder: str, any_format: bool) -> Iterator[Place]:
             "the folder {path!r} must be one that can be searched", "{reason}", path=folder, reason=reason
         ) from None
     for each in found:
-        place = Place(target=os.fspath(each), label=os.fspath(each), kind=Kind.LOCAL)
+        place = Place(target=os.fspath(each), kind=Kind.LOCAL)
         if each.is_file() and not each.name.startswith((".", "_")) and (any_format or place.format):
             yield place
 
@@ -200,18 +203,4 @@ def _check_address(text: str, address: re.Match[str], name: str) -> Place:
             hint="store them in DuckDB once, with CREATE PERSISTENT SECRET, and leave them out of the address",
             address=hide_secrets(text),
         )
-    return Place(target=text, label=hide_secrets(text), kind=Kind.REMOTE)
-
-
-def _describe_missing_file(text: str, name: str) -> DataError:
-    folder = os.path.isdir(os.path.expanduser(text))
-    return DataError(
-        "{name} must be files that exist",
-        "nothing was found at {path!r}",
-        hint="the folder must hold files that end in {suffixes}, or state their format"
-        if folder
-        else "check the path; globs like 'plays/*.parquet' and folders are allowed",
-        name=name,
-        path=hide_secrets(text),
-        suffixes=", ".join(_FORMATS),
-    )
+    return Place(target=text, kind=Kind.REMOTE)
