@@ -270,10 +270,10 @@ def enclose_span(rate: Fraction, start: int, end: int | None) -> arb:
 
 def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
     """Compute q^start − q^end for rising starts, at least one. An end of −1 stands for no end."""
-    lengths = compute_lengths(rate, np.where(ends < 0, 1, ends - starts))
-    if not (ends < 0).any():
-        return powers(rate, starts) * lengths
     endless = ends < 0
+    if not endless.any():
+        return powers(rate, starts) * compute_lengths(rate, ends - starts)
+    lengths = compute_lengths(rate, np.where(endless, 1, ends - starts))
     mantissa, exponent = np.where(endless, 1.0, lengths.mantissa), np.where(endless, 0, lengths.exponent)
     return powers(rate, starts) * Scaled(mantissa=mantissa, exponent=exponent, roundings=lengths.roundings)
 
