@@ -50,7 +50,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     assert held == {str(path.relative_to(source)) for path in files}
     assert "shortlist/py.typed" in held
     assert not any("reproduction" in name for name in held)
-    assert "shortlist/mechanisms/joint/joint.proof.md" in held
+    assert "shortlist/mechanisms/joint.proof.md" in held
 
 
 def test_the_sdist_holds_what_a_packager_needs(built):
