@@ -297,6 +297,24 @@ MUTATIONS = (
         "return self.neighbours.sensitivity + bound_noise(self.law, 1, 2 * self.delta)",
         "tests/mechanisms/unknown_domain/test_stable.py::test_one_less_is_seen[1-add-remove]",
     ),
+    Mutation(  # which votes a cap keeps depends on the type of the persons
+        "votes/duckdb.py",
+        'text = f"CAST(TRY_CAST(system.main.floor({name}) AS BIGINT) AS VARCHAR)"',
+        'text = f"CAST({name} AS VARCHAR)"',
+        "tests/votes/engines/test_caps.py::test_every_engine_keeps_the_same_votes[pyarrow-float]",
+    ),
+    Mutation(  # votes are counted before they are paid for
+        "selection/from_votes.py",
+        "    account.charge(plan.d)\n    counted = plan.count()",
+        "    counted = plan.count()\n    account.charge(plan.d)",
+        "tests/votes/engines/test_order_of_reading.py::test_the_charge_comes_before_the_first_row[more0-as_dict]",
+    ),
+    Mutation(  # types that values decided are trusted
+        "votes/rows.py",
+        'fixed = kind in ("b", "i", "u", "f") or',
+        'fixed = kind in ("b", "i", "u", "f", "O") or',
+        "tests/votes/engines/test_attacks_by_types.py::test_one_odd_value_changes_no_other[as_extension_arrays-bytes]",
+    ),
     Mutation(  # without a domain, a person who votes twice counts twice
         "votes/duckdb.py",
         "system.main.count(DISTINCT other) AS votes",
