@@ -249,7 +249,7 @@ def check_chain(case, hold, workspace, *, first=1, exact=True):
     return len(sizes) - 1
 
 
-def check_cube(case, hold, workspace, *, free=4, exact=True):
+def check_cube(case, hold, workspace, *, free=4, exact=True, texts=False):
     """Count the table with each subset of the last `free` people, and compare all neighbours; return their number.
 
     Each of n people is added to every table without it: 2ⁿ tables are n · 2ⁿ⁻¹ pairs.
@@ -267,7 +267,7 @@ def check_cube(case, hold, workspace, *, free=4, exact=True):
             compare(found[(*chosen[:place], False, *chosen[place + 1 :])], found[chosen], case.cap)
             pairs += 1
     if case.named == "whole" and case.kind is not None:
-        for other in retype_persons(data, whole=not exact):
+        for other in retype_persons(data, whole=texts):
             assert outcome(workspace, hold(other), domain, columns) == found[chosen], "a type of persons moves votes"
     return pairs
 

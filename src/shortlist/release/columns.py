@@ -27,7 +27,10 @@ def make_columns(release: Release) -> dict[str, list[Any]]:
     An unordered release has no ranks.
     """
     columns: dict[str, list[Any]] = {} if release.unordered else {"rank": list(range(1, len(release) + 1))}
-    columns["item"] = list(release.items)
+    # Text that is no Unicode (a lone surrogate) can be a label of counts, but is in no file.
+    columns["item"] = [
+        item.encode("utf-8", "backslashreplace").decode() if isinstance(item, str) else item for item in release.items
+    ]
     if release.counts is not None:
         columns["count"] = list(release.counts.values)
         if release.counts.low is not None and release.counts.high is not None:
@@ -57,7 +60,7 @@ def make_arrow(release: Release) -> Any:
 
     columns: dict[str, Any] = make_columns(release)
     text = pa.array([], pa.string())
-    columns["item"] = make_arrow_column(release.items, what="the items") if release.items else text
+    columns["item"] = make_arrow_column(columns["item"], what="the items") if release.items else text
     for name in columns.keys() - {"item"}:
         columns[name] = pa.array(columns[name], pa.bool_() if name == "secure" else pa.int64())
     return pa.table(columns).replace_schema_metadata({METADATA: record.write(release)})

@@ -168,7 +168,7 @@ class OpenedFiles:
 
     name: str
     text: bool
-    make: Callable[[bool], Any]
+    make: Callable[[bool], Any] = lambda parallel: None
     """Make the relation, in parallel or not."""
     stamps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -226,6 +226,10 @@ class _Request:
     def connection(self) -> Any:
         return self.workspace.connection
 
+    def about(self, place: Place) -> dict[str, Any]:
+        """What errors may name: the table, the file and its encoding."""
+        return {"name": self.name, "file": place.label, "encoding_name": self.files.encoding}
+
 
 def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -> OpenedFiles:
     """Describe files of one format as one table with the chosen columns.
@@ -240,16 +244,13 @@ def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -
     with translate_errors(name, hint="was a file removed just now?"):
         stamps = {place.target: _read_stamp(place.target) for place in places if place.kind is Kind.LOCAL}
     request = _Request(workspace=workspace, files=files, choose=choose, name=name)
-    opened = OpenedFiles(
-        name=name, text=form != "parquet", make=lambda parallel: None, stamps=stamps, labels=request.labels
-    )
+    opened = OpenedFiles(name=name, text=form != "parquet", stamps=stamps, labels=request.labels, csv=request.csv)
     with opened.explain_failures():
         parts = [_look_at(request, place, form) for place in places]
     request.labels.update((part.path, part.place.label) for part in parts)
     describe = {"parquet": _describe_parquet, "csv": _describe_csv, "json": _describe_json}[form]
     with opened.explain_failures(hint="is every file complete, and in the format that its name says?"):
-        make = describe(request, parts)
-    return replace(opened, make=make, csv=request.csv)
+        return replace(opened, make=describe(request, parts))
 
 
 def _read_stamp(path: str) -> tuple[int, int]:
@@ -296,7 +297,7 @@ def _check_options(files: Files, form: str, name: str) -> None:
 
 def _refuse_empty(request: _Request, part: Part) -> None:
     if part.empty:
-        raise DataError("{name} must not be an empty file", "{file!r} is", name=request.name, file=part.place.label)
+        raise DataError("{name} must not be an empty file", "{file!r} is", **request.about(part.place))
 
 
 def _describe_parquet(request: _Request, parts: list[Part]) -> Callable[[bool], Any]:
@@ -317,9 +318,8 @@ def _describe_parquet(request: _Request, parts: list[Part]) -> Callable[[bool], 
                     "it has not in {before!r} and {file!r}",
                     hint="write the files with one type, or cast the column in a query",
                     column=column,
-                    name=request.name,
                     before=before.place.label,
-                    file=part.place.label,
+                    **request.about(part.place),
                 )
         alike[tuple((column, types[column]) for column in chosen), part.place.keys].append(part)
     queries = (
@@ -423,8 +423,7 @@ def _refuse_array(request: _Request, part: Part) -> None:
             "{name} must be JSON lines, one object on each line",
             "{file!r} holds an array",
             hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
-            name=request.name,
-            file=part.place.label,
+            **request.about(part.place),
         )
 
 
@@ -486,8 +485,7 @@ def _find_columns(request: _Request, part: Part) -> tuple[str, tuple[str, ...]]:
             "{name} must begin with a header, the names of the columns",
             "the first line of {file!r} is blank",
             hint="remove what stands above the header",
-            name=request.name,
-            file=part.place.label,
+            **request.about(part.place),
         )
 
     def fits(names: tuple[str, ...]) -> bool:
@@ -521,11 +519,7 @@ def _read_first_record(request: _Request, part: Part, delimiter: str) -> tuple[s
             complete = place <= len(read) and not quoted
     if request.files.header and "\ufffd" in "".join(fields):
         raise DataError(
-            "{name} must be text in {encoding_name}",
-            "the first line of {file!r} is not",
-            name=request.name,
-            encoding_name=request.files.encoding,
-            file=part.place.label,
+            "{name} must be text in {encoding_name}", "the first line of {file!r} is not", **request.about(part.place)
         )
     return tuple(fields)
 
@@ -576,23 +570,20 @@ def _load_extension(request: _Request, place: Place) -> Part:
     if packed not in _READABLE or request.files.encoding not in _UTF8:
         raise ParameterError(
             "{name} at an address must be plain or .gz, and in UTF-8",
-            "{address!r} is not",
+            "{file!r} is not",
             hint="copy the file to this machine first",
-            name=request.name,
-            address=place.label,
+            **request.about(place),
         )
     extension = EXTENSIONS[place.target.partition("://")[0].lower()]
-    engine = import_optional("duckdb")
     try:
         request.connection.execute(f"LOAD {extension}")
-    except engine.Error:
+    except import_optional("duckdb").Error:
         raise DataError(
-            "{name} at {address!r} can be read only with DuckDB's extension {extension!r}",
+            "{name} at {file!r} can be read only with DuckDB's extension {extension!r}",
             "which is not installed",
             hint="install it once: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\"",
-            name=request.name,
-            address=place.label,
             extension=extension,
+            **request.about(place),
         ) from None
     return Part(place=place, path=place.target, compression=packed)
 
@@ -609,11 +600,8 @@ def _make_readable(request: _Request, parts: Sequence[Part]) -> list[Part]:
 
 def _unpack(request: _Request, part: Part, plain: bool) -> Part:
     with _report_failures(request, part.place), closing(_read_bytes(part)) as chunks:
-        if plain:
-            path = _copy(request, part.place, chunks)
-        else:
-            text = _decode(request, part, chunks)
-            path = _copy(request, part.place, (piece.encode() for piece in text))
+        text = chunks if plain else (piece.encode() for piece in _decode(request, part, chunks))
+        path = _copy(request, part.place, text)
     request.labels[path] = part.place.label
     if part.place.kind is Kind.STREAM:
         os.remove(part.path)
@@ -655,11 +643,7 @@ def _decode(request: _Request, part: Part, chunks: Iterator[bytes], errors: str 
         yield decoder.decode(b"", True)
     except UnicodeError:
         raise DataError(
-            "{name} must be text in {encoding_name}",
-            "{file!r} is not",
-            name=request.name,
-            encoding_name=request.files.encoding,
-            file=part.place.label,
+            "{name} must be text in {encoding_name}", "{file!r} is not", **request.about(part.place)
         ) from None
 
 
@@ -686,12 +670,9 @@ def _report_failures(request: _Request, place: Place) -> Iterator[None]:
     except ShortlistError:
         raise
     except (OSError, EOFError, lzma.LZMAError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         raise DataError(
-            "{name} must be complete and readable",
-            "{file!r} is not ({reason})",
-            name=request.name,
-            file=place.label,
-            reason=(error.strerror if isinstance(error, OSError) else None) or type(error).__name__,
+            "{name} must be complete and readable", "{file!r} is not ({reason})", reason=reason, **request.about(place)
         ) from None
 
 
@@ -712,7 +693,7 @@ def _copy(request: _Request, place: Place, chunks: Iterator[bytes]) -> str:
                     "{name} must be copied to the folder for temporary files before it can be read",
                     "the folder cannot be written ({reason})",
                     hint="set TMPDIR to a folder with more room",
-                    name=request.name,
                     reason=error.strerror,
+                    **request.about(place),
                 ) from None
     return path
