@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
     from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, Neighbours, compose
-    from shortlist.release.release import Release
-    from shortlist.release.usefulness import UsefulnessWarning
+    from shortlist.release import Release, UsefulnessWarning
     from shortlist.selection.from_counts import Selector, prepare, top_k
     from shortlist.selection.from_votes import select
     from shortlist.votes import Query
@@ -121,8 +120,7 @@ _HOMES = {
     "ledger": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "Neighbours", "compose"],
-    "release.release": ["Release"],
-    "release.usefulness": ["UsefulnessWarning"],
+    "release": ["Release", "UsefulnessWarning"],
     "selection.from_votes": ["select"],
     "selection.from_counts": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],

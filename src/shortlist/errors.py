@@ -14,8 +14,12 @@ Error texts may be published. They name parameters, columns and files, never an 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from string import Formatter
+
+_NAME = re.compile(r"`([A-Za-z_][\w.]*)(?:=([^`]*))?`")
+"""A parameter in plain text: `epsilon`, or with a value `epsilon=1`."""
 
 Dialect = Callable[[str, str | None], str]
 """Write a parameter by its name, alone or with a value, in the words of Python or of the command line."""
@@ -42,9 +46,12 @@ class ShortlistError(Exception):
     A placeholder is filled from `values`, word for word. A placeholder without a value is the name of a parameter:
     `{epsilon}` is the parameter itself, and `{epsilon=1}` or `{domain='catalogue.csv'}` is the parameter with a value.
     Python and the command line write parameters differently, so `render` takes the dialect. `str(error)` is in the
-    words of Python.
+    words of Python. A text without braces is plain: parameters stand between backticks.
 
     >>> print(ParameterError("{epsilon} must be above 0", "not {value}", hint="try {epsilon=1}", value=-1))
+    epsilon must be above 0, not -1.
+    Hint: try epsilon=1
+    >>> print(ParameterError("`epsilon` must be above 0", "not -1", hint="try `epsilon=1`"))
     epsilon must be above 0, not -1.
     Hint: try epsilon=1
     """
@@ -59,7 +66,9 @@ class ShortlistError(Exception):
     @property
     def parameter(self) -> str | None:
         """The first parameter that `expected` names, or None."""
-        return next((name for name in _placeholders(self.expected) if name not in self.values), None)
+        plain = _NAME.search(self.expected)
+        named = [name for name in _placeholders(self.expected) if name not in self.values]
+        return next(iter(named), plain and plain[1])
 
     def render(self, dialect: Dialect = write_python) -> str:
         """Write the error as text: one sentence, then the hint on its own line."""
@@ -119,6 +128,8 @@ class _Filler(Formatter):
         self._dialect = dialect
 
     def fill(self, template: str) -> str:
+        if "{" not in template:
+            return _NAME.sub(lambda found: self._dialect(found[1], found[2]), template)
         return self.vformat(template, (), self._values)
 
     def get_field(self, field_name: str, args: object, kwargs: object) -> tuple[object, str]:
@@ -129,6 +140,8 @@ class _Filler(Formatter):
 
 
 def _placeholders(template: str) -> list[str]:
+    if "{" not in template:
+        return []
     return [name.partition("=")[0] for _, name, _, _ in Formatter().parse(template) if name]
 
 

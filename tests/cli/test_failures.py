@@ -18,7 +18,7 @@ from shortlist.cli import failures
 from shortlist.cli.app import app
 from shortlist.cli.dialect import write_option
 from shortlist.errors import DataError, OutputError, ParameterError
-from shortlist.release.release import Release
+from shortlist.release import Release
 
 from .conftest import Call, Run, Select
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from shortlist.release.release import Release
+from shortlist.release import Release
 
 from .conftest import Call
 

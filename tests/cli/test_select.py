@@ -14,7 +14,7 @@ import pytest
 from real_data import find_real_data
 
 from shortlist.exact.bits import SeededBits
-from shortlist.release.release import Release
+from shortlist.release import Release
 from shortlist.selection.from_votes import select as select_from
 
 from .conftest import Call, Run, Select
@@ -43,8 +43,9 @@ def test_without_a_domain_up_to_k_items_are_released(call: Call, folder: Path) -
     (folder / "few.csv").write_text("user_id,track\n1,a\n2,b\n")
     done = call("select", "few.csv", *columns, "-k", "3", "--output", "none.json")
     assert done.exit_code == 0, done.stderr
-    assert "No items: the votes are too few, or too close to each other (up to 3 were asked for)" in " ".join(
-        done.stdout.split()
+    assert (
+        "No items (up to 3 were asked for), by limited-domain. The votes are too few, or too close to each other."
+        in " ".join(done.stdout.split())
     )
     assert Release.from_json(folder / "none.json").items == ()
 

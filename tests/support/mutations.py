@@ -175,7 +175,7 @@ MUTATIONS = (
         "tests/mechanisms/counts/test_of_list.py::test_no_neighbour_is_told_apart[pure-3-1-replace]",
     ),
     Mutation(  # the assessment is free
-        "release/extras.py",
+        "terms.py",
         "for each in (self.counts, self.assess) if each is not None]",
         "for each in (self.counts,) if each is not None]",
         "tests/release/test_extras.py::test_the_guarantee_is_the_sum",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from shortlist.demo.comparison import Comparison
     from shortlist.demo.playlog import PlayLog
-    from shortlist.release.release import Release
+    from shortlist.release import Release
 
 EXAMPLE = "shortlist demo --folder demo"
 
@@ -48,7 +48,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
         )
     from shortlist.demo.comparison import compare
     from shortlist.demo.playlog import PlayLog
-    from shortlist.ledger.variable import lift_variable
+    from shortlist.ledger import lift_variable
     from shortlist.selection.from_votes import select
 
     plays, catalogue, output = _choose_paths(folder, force)

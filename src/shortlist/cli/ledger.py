@@ -122,7 +122,7 @@ def afford(
     """
     from shortlist.ledger import Ledger
     from shortlist.mechanisms import DEFAULT_MECHANISM
-    from shortlist.selection.terms import Terms
+    from shortlist.terms import Terms
 
     opened = Ledger.open(path)
     terms = Terms.read(

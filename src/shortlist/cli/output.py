@@ -14,8 +14,7 @@ from shortlist.errors import OutputError, ParameterError
 from shortlist.safe_text import escape
 
 if TYPE_CHECKING:
-    from shortlist.mechanisms.accuracy import ReleasedCounts
-    from shortlist.release.release import Release
+    from shortlist.release import Release
 
 _SUFFIXES = (".json", ".csv", ".parquet")
 
@@ -55,14 +54,14 @@ def print_release(release: Release, form: Format, *, people: int | None = None, 
     """Print a release on stdout. JSON and CSV are what the files hold."""
     if quiet or stdout_is_closed():
         return
-    from shortlist.release.usefulness import find_warnings
+    from shortlist.release import find_warnings
 
     for text in find_warnings(release, people):
         remark(f"remark: {text}", quiet=quiet)
     if form is Format.TABLE:
         _print_table(release)
         return
-    from shortlist.release.columns import write_csv
+    from shortlist.release import write_csv
 
     text = release.to_json() if form is Format.JSON else write_csv(release)
     if sys.stdout.isatty():
@@ -73,38 +72,14 @@ def print_release(release: Release, form: Format, *, people: int | None = None, 
 
 
 def _print_table(release: Release) -> None:
-    from shortlist.release.columns import make_columns
-    from shortlist.release.release import NOT_SECURE
+    from shortlist.release import NOT_SECURE, make_columns
 
-    columns = make_columns(release)
-    others = {name: columns[name] for name in ("count", "low", "high") if name in columns}
-    console = make_console()
+    columns, console = make_columns(release), make_console()
+    others = {name: column for name, column in columns.items() if name not in ("rank", "item", "secure")}
     if release.items:
         print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
-    of_all = "" if release.d is None else f" of {release.d:,}"
-    order = ", in no order" if release.items and release.unordered else ""
-    chose = f", which chose {release.parameters['chosen']}" if "chosen" in release.parameters else ""
-    k = release.parameters.get("k")
-    asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(release) < k else ""
-    top = (
-        f"The top {len(release):,}{of_all} items"
-        if release.items
-        else "No items: the votes are too few, or too close to each other"
-    )
-    print_lines(console, to_text(f"{top}{asked}{order}, by {release.mechanism}{chose}."))
-    print_lines(console, to_text(f"Guarantee: {release.guarantee}."))
-    print_lines(console, to_text(release.guarantee.in_words))
-    if release.counts is not None:
-        print_lines(console, to_text(_describe_counts(release.counts)))
-    for remark_on_list in release.remarks():
-        print_lines(console, to_text(remark_on_list))
-    if not release.secure:
-        console.print(NOT_SECURE, style="bold")
-
-
-def _describe_counts(counts: ReleasedCounts) -> str:
-    """Say that counts have noise, and how much."""
-    if counts.confidence is None:
-        return "Counts are noisy."
-    chance = f"{float(counts.confidence):g}"
-    return f"Counts are noisy: the count before noise lies from low to high with probability {chance}, for each item."
+    for line in release.caption():
+        shown = to_text(line)
+        if line == NOT_SECURE:
+            shown.stylize("bold")
+        print_lines(console, shown)

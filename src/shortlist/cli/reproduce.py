@@ -71,7 +71,7 @@ def reproduce(
     if list_data:
         _list_data(data)
         return
-    from shortlist.ledger.variable import lift_variable
+    from shortlist.ledger import lift_variable
     from shortlist.paper import reproduce as library
 
     grid = _build_grid(quick, datasets, vary, trials, rounds, seconds, seed)

@@ -16,7 +16,7 @@ from shortlist.errors import ParameterError, ShortlistError
 
 if TYPE_CHECKING:
     from shortlist.exact.bits import Bits
-    from shortlist.release.release import Release
+    from shortlist.release import Release
 
 EXAMPLE = r"""shortlist select plays/*.parquet --person user_id --item track \
     --domain catalogue.csv -k 10 --epsilon 1 --output top10.json"""
@@ -68,7 +68,7 @@ def select(
     check_output(output, force=force, quiet=quiet)
     with show_progress(quiet=quiet) as step, warnings.catch_warnings():
         from shortlist.mechanisms import DEFAULT_MECHANISM
-        from shortlist.release.usefulness import UsefulnessWarning
+        from shortlist.release import UsefulnessWarning
         from shortlist.selection.from_votes import select as select_from
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
@@ -113,7 +113,7 @@ def select(
 
 def _print_charge(release: Release, ledger: Path | None, *, quiet: bool) -> None:
     """Say what was charged, and what is left. The release is made, so a ledger that cannot be read is no failure."""
-    from shortlist.ledger.account import require_ledger
+    from shortlist.ledger.charging import require_ledger
 
     with suppress(ShortlistError):
         charged = None if quiet else require_ledger(ledger)

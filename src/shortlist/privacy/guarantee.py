@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LARGE_FACTOR = 100
 _LARGEST_POWER = 14
+_LONGEST_UNIT = 40
 
 
 class Neighbours(StrEnum):
@@ -151,6 +152,8 @@ def _write_factor(epsilon: Fraction) -> str:
 
 
 def check_unit(unit: object) -> None:
-    """Refuse a unit that cannot name whom a guarantee protects."""
-    if not (isinstance(unit, str) and unit.strip() and unit.isprintable()):
-        raise ParameterError("{unit} must be a word for whom the guarantee protects, such as person, on one line")
+    """Refuse a unit that cannot name whom a guarantee protects. It is repeated in sentences, so it can hold none."""
+    if not (isinstance(unit, str) and unit.replace(" ", "").replace("-", "").isalnum() and len(unit) <= _LONGEST_UNIT):
+        raise ParameterError(
+            "{unit} must be a word for whom the guarantee protects, such as person, of at most 40 letters"
+        )

@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
-from shortlist.ledger.variable import refuse_uncharged
+from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
-from shortlist.release.extras import EXTRA_PARAMETERS
-from shortlist.release.permission import check_may_release
 from shortlist.selection.labels import Series, order_labels, read_labelled_counts
-from shortlist.selection.terms import Terms
+from shortlist.terms import EXTRAS, Terms
 from shortlist.votes.memory.arrays import ArrayTally
 
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger import Ledger
-    from shortlist.ledger.account import Account
-    from shortlist.release.release import Release
+    from shortlist.release import Release
 
 Key = TypeVar("Key")
 Items = TypeVar("Items", covariant=True)
@@ -90,7 +87,7 @@ def top_k(
     ['apple', 'pear']
     """
     refuse_uncharged("top_k")
-    wanted = [name for name in sorted(EXTRA_PARAMETERS | {"people", "unit"}) if parameters.get(name) is not None]
+    wanted = [name for name in sorted(EXTRAS | {"people", "unit"}) if parameters.get(name) is not None]
     if wanted:
         raise ParameterError(
             f"{{{wanted[0]}}} must go with a whole release",
@@ -98,7 +95,7 @@ def top_k(
             hint="use prepare(...).release()",
         )
     terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
-    check_may_release(terms.mechanism, drawn_from)
+    terms.check_may_release(drawn_from)
     array, labels = read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
@@ -193,7 +190,7 @@ class Selector(Generic[Items]):
         """
         refuse_uncharged("draw")
         drawn_from = read_bits(bits)
-        check_may_release(self.mechanism, drawn_from)
+        self._terms.check_may_release(drawn_from)
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
@@ -210,7 +207,7 @@ class Selector(Generic[Items]):
         """
         refuse_uncharged("draw_many")
         drawn_from = read_bits(bits)
-        check_may_release(self.mechanism, drawn_from)
+        self._terms.check_may_release(drawn_from)
         many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
         items: list[Any] = many.publish(self._tally.items(Picks(levels=many.levels, ranks=many.ranks)))
         if self._labels is None:
@@ -227,50 +224,36 @@ class Selector(Generic[Items]):
         *,
         ledger: Ledger | str | os.PathLike[str] | None = None,
         note: str | None = None,
+        period: str | None = None,
     ) -> Release:
         """Draw once, and return the items with all that may be published about them.
 
-        With `ledger`, the release is charged to that budget, with a `note`, before anything is drawn. Each release is
-        a charge of its own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory.
+        With `ledger`, the release is charged to that budget before anything is drawn. Each release is a charge of its
+        own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory. `note` and `period` say what the
+        release is for and which time the counts are about. The record holds both, and the ledger the note.
         """
-        from shortlist.release.make import make_release
-        from shortlist.release.usefulness import warn
+        from shortlist.ledger import open_account
+        from shortlist.release import make_release, warn
 
         drawn_from, terms = read_bits(bits), self._terms
-        check_may_release(self.mechanism, drawn_from)
-        account = self._open_account(ledger, note, drawn_from)
+        terms.check_may_release(drawn_from)
+        account = open_account(ledger, terms, bits=drawn_from, note=note, period=period)
         account.charge(self._tally.d)
-        picks = self._prepared.draw(drawn_from)
-        picks, spread = terms.extras.draw(self.mechanism, picks, self._tally, drawn_from)
+        picks, spread = terms.draw_extras(self._prepared.draw(drawn_from), self._tally, drawn_from)
         items, noisy = self._name(picks)
         release = make_release(
-            self.mechanism,
+            terms,
             items,
             d=self._tally.d,
             bits=drawn_from,
-            sensitivity=terms.sensitivity,
-            unit=terms.unit,
-            votes_per_person=terms.votes_per_person,
             noisy=noisy,
-            population=account.population,
             chosen=picks.chosen,
-            extras=terms.extras,
             spread=spread,
-            declared=True,
+            **account.describe(),
         )
         account.finish(release)
         warn(release, terms.people, stacklevel=3)  # above this method and its decorator
         return release
-
-    def _open_account(self, ledger: Ledger | str | os.PathLike[str] | None, note: str | None, bits: Bits) -> Account:
-        from shortlist.ledger import open_account
-        from shortlist.release.statements import list_parameters
-
-        terms, cap = self._terms, self._terms.votes_per_person
-        public = list_parameters(
-            self.mechanism, sensitivity=terms.sensitivity, votes_per_person=cap, extras=terms.extras
-        )
-        return open_account(ledger, self.mechanism, self.guarantee, parameters=public, bits=bits, note=note)
 
     def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:
         indices, noisy = picks.publish(self._tally.items(picks))

@@ -11,12 +11,8 @@ from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy.numbers import read_whole
-from shortlist.release.make import make_release
-from shortlist.release.permission import check_may_release
-from shortlist.release.release import Release
-from shortlist.release.statements import list_parameters
-from shortlist.release.usefulness import warn
-from shortlist.selection.terms import Terms
+from shortlist.release import Release, make_release, warn
+from shortlist.terms import Terms
 from shortlist.votes import Tally, observe, tally
 
 
@@ -39,6 +35,7 @@ def select(
     bits: Bits | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     note: str | None = None,
+    period: str | None = None,
     assess: Any = None,
     counts_epsilon: Any = None,
     counts_rho: Any = None,
@@ -63,9 +60,10 @@ def select(
     Without `domain`, items are what the votes say, and `delta` is needed: it hides items of single persons. Then up
     to k items are released, by `limited-domain` or `threshold`, and nothing but these tells which items exist.
 
-    With `ledger`, the release is charged to that budget, with a `note`, before any vote is read and any randomness is
-    drawn. If the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a
-    ledger mandatory.
+    With `ledger`, the release is charged to that budget before any vote is read and any randomness is drawn. If the
+    budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a ledger mandatory.
+    `note` and `period` say what the release is for and which time the votes are of. The record holds both, and the
+    ledger the note.
 
     `assess` is an epsilon on top, for an estimate of the error on these data and the bound that follows from it.
     `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The guarantee of the
@@ -93,6 +91,7 @@ def select(
         votes_per_person=votes_per_person,
         people=people,
         unit=unit,
+        persons_counted=count is None,
         without_domain=domain is None,
         assess=assess,
         counts_epsilon=counts_epsilon,
@@ -100,12 +99,9 @@ def select(
         counts_delta=counts_delta,
         **parameters,
     )
-    built, cap, extras = terms.mechanism, terms.votes_per_person, terms.extras
-    guarantee = terms.state_guarantee()
-    drawn_from = read_bits(bits)
-    check_may_release(built, drawn_from)
-    public = list_parameters(built, sensitivity=times, votes_per_person=cap, extras=extras)
-    account = open_account(ledger, built, guarantee, parameters=public, bits=drawn_from, note=note)
+    built, cap, drawn_from = terms.mechanism, terms.votes_per_person, read_bits(bits)
+    terms.check_may_release(drawn_from)
+    account = open_account(ledger, terms, bits=drawn_from, note=note, period=period)
     columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
     reading: dict[str, Any] = {"memory_limit": memory_limit, "start": account.charge, "progress": progress}
     if domain is None:
@@ -113,22 +109,18 @@ def select(
     else:
         counted = tally(votes, **columns, **reading, domain=domain, domain_column=domain_column)
     progress("Drawing the items")
-    picks, spread = extras.draw(built, built.prepare(counted).draw(drawn_from), counted, drawn_from)
+    picks, spread = terms.draw_extras(built.prepare(counted).draw(drawn_from), counted, drawn_from)
     progress("Naming the items")
     rows, noisy = picks.publish(counted.rows(picks))
     release = make_release(
-        built,
+        terms,
         counted.names(rows),
         d=None if domain is None else counted.d,
         bits=drawn_from,
-        sensitivity=times,
-        unit=unit,
-        votes_per_person=cap,
         noisy=noisy,
-        population=account.population,
         chosen=picks.chosen,
-        extras=extras,
         spread=spread,
+        **account.describe(),
     )
     account.finish(release)
     warn(release, terms.people, stacklevel=2)

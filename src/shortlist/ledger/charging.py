@@ -1,35 +1,35 @@
-"""The ledger: create a budget, charge releases to it, and say what was charged."""
+"""The ledger: create a budget, charge releases to it, and say what was charged.
+
+Every selection has an account. It is charged before votes are read, and finished when the release is made. The account
+of a selection without a ledger charges nothing.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.errors import BudgetError, LedgerError, ParameterError
+from shortlist.errors import BudgetError, LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits, is_secure, read_bits
-from shortlist.ledger import store
+from shortlist.ledger import VARIABLE, file
 from shortlist.ledger.budget import Amount, Budget, add_up, write_rounded
-from shortlist.ledger.rows import (
-    Charge,
-    check_text,
-    read_budget,
-    read_charges,
-    read_sums,
-    write_budget,
-    write_charge,
-    write_now,
-)
+from shortlist.ledger.file import Charge
 from shortlist.mechanisms import Mechanism
 from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Real, quote
-from shortlist.release.release import Release
+from shortlist.record import encode_parameters
+from shortlist.release import Release, read_clock
+from shortlist.terms import Terms, check_text
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -67,10 +67,12 @@ class Ledger:
     19/2 19
     """
 
-    __slots__ = ("_budget", "_path", "_population", "_timeout")
+    __slots__ = ("_budget", "_id", "_last", "_path", "_population", "_timeout")
 
-    def __init__(self, path: Path, budget: Budget, population: str | None, timeout: float) -> None:
+    def __init__(self, path: Path, identifier: str, budget: Budget, population: str | None, timeout: float) -> None:
         self._path = path
+        self._id = identifier
+        self._last = 0
         self._budget = budget
         self._population = population
         self._timeout = timeout
@@ -105,7 +107,7 @@ class Ledger:
             neighbours=neighbours,
             unit=unit,
         )
-        store.create_file(_make_absolute(path), write_budget(budget, population=population))
+        file.create_file(_make_absolute(path), file.write_budget(budget, population=population))
         return cls.open(path)
 
     @classmethod
@@ -113,9 +115,9 @@ class Ledger:
     def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
         """Open a ledger. `timeout` is how many seconds to wait for other processes that write to it."""
         absolute, seconds = _make_absolute(path), _read_timeout(timeout)
-        with store.read(absolute, timeout=seconds) as connection:
-            budget, population = read_budget(connection)
-        return cls(absolute, budget, population, seconds)
+        with file.read(absolute, timeout=seconds) as connection:
+            identifier, budget, population = file.read_budget(connection)
+        return cls(absolute, identifier, budget, population, seconds)
 
     def __repr__(self) -> str:
         return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
@@ -124,6 +126,11 @@ class Ledger:
     def path(self) -> Path:
         """The file of the ledger."""
         return self._path
+
+    @property
+    def id(self) -> str:
+        """The random identifier of the ledger. A record names the ledger that it was charged to by it."""
+        return self._id
 
     @property
     def budget(self) -> Budget:
@@ -138,14 +145,14 @@ class Ledger:
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, in the order in which they were made."""
-        with self._connect(store.read) as connection:
-            return tuple(read_charges(connection, self.budget))
+        with self._connect(file.read) as connection:
+            return tuple(file.read_charges(connection, self.budget))
 
     @property
     def spent(self) -> Amount:
         """The sum of all charges."""
-        with self._connect(store.read) as connection:
-            return add_up(read_sums(connection, self.budget))
+        with self._connect(file.read) as connection:
+            return add_up(file.read_sums(connection, self.budget))
 
     @property
     def left(self) -> Amount:
@@ -173,11 +180,12 @@ class Ledger:
         """
         stated = self._check_chargeable(mechanism, guarantee, bits, note)
         public = mechanism.parameters if parameters is None else parameters
-        row = write_charge(mechanism.name, public, stated, note=note)
-        with self._connect(store.write) as connection:
-            self._check_covered(add_up(read_sums(connection, self.budget)), stated)
-            number = store.insert(connection, "charge", row)
-            (charge,) = read_charges(connection, self.budget, number=number)
+        row = file.write_charge(mechanism.name, public, stated, note=note)
+        with self._connect(file.write) as connection:
+            self._check_covered(add_up(file.read_sums(connection, self.budget)), stated)
+            number = file.insert(connection, "charge", row)
+            (charge,) = file.read_charges(connection, self.budget, number=number)
+        self._last = max(self._last, number)
         return charge
 
     def check(
@@ -201,23 +209,47 @@ class Ledger:
         if not isinstance(charge, Charge) or not isinstance(release, Release):
             raise ParameterError("{charge} and {release} must be a charge of this ledger and its release")
         digest = hash_record(release)
-        with self._connect(store.write) as connection:
-            if charge.release is not None or charge not in read_charges(connection, self.budget, number=charge.number):
+        with self._connect(file.write) as connection:
+            stored = file.read_charges(connection, self.budget, number=charge.number)
+            if charge.release is not None or charge not in stored:
                 raise ParameterError("{charge} must be one of this ledger without a finished release")
             query = "UPDATE charge SET finished = ?, release = ? WHERE id = ?"
-            connection.execute(query, (write_now(), digest, charge.number))
+            connection.execute(query, (read_clock().isoformat(), digest, charge.number))
+
+    def verify(self, release: Release) -> Charge:
+        """Find the charge that paid for a release. Refuse a record that is not the one that was charged."""
+        if not isinstance(release, Release):
+            raise ParameterError("{release} must be a release", "not {type}", type=type(release).__name__)
+        if release.charge is None:
+            raise LedgerError("the record must name a charge", "this release was charged to no ledger")
+        if release.ledger != self.id:
+            raise LedgerError("the record must be charged to this ledger", "it names another one")
+        with self._connect(file.read) as connection:
+            found = tuple(file.read_charges(connection, self.budget, number=release.charge))
+        if not found:
+            raise LedgerError("the record must name a charge of this ledger", "there is none of its number")
+        if found[0].release is None:
+            raise LedgerError(
+                "the charge of the record must have a finished release",
+                "it has none: its run ended early, or the record was made by something else",
+            )
+        if found[0].release != hash_record(release):
+            raise LedgerError("the record must be the one that was charged", "it was changed, or is another one")
+        return found[0]
 
     @contextmanager
     def _connect(self, access: Callable[..., AbstractContextManager[Connection]]) -> Iterator[Connection]:
-        """Open the file. Refuse it if it was replaced by another ledger meanwhile: another budget would decide."""
+        """Open the file. Refuse it if it was replaced by another ledger, or by an earlier copy: it would pay again."""
         with access(self.path, timeout=self._timeout) as connection:
-            if read_budget(connection) != (self.budget, self.population):
+            last = file.read_last(connection)
+            if file.read_budget(connection) != (self.id, self.budget, self.population) or last < self._last:
                 raise LedgerError(
                     "the ledger must be the one that was opened",
-                    "{path} has another budget or population now",
+                    "{path} is another one now, or an earlier copy",
                     hint="open it again",
                     path=repr(str(self.path)),
                 )
+            self._last = max(self._last, last)
             yield connection
 
     def _check_chargeable(
@@ -260,6 +292,84 @@ class Ledger:
         )
 
 
+@dataclass(slots=True, kw_only=True)
+class Account:
+    """What one selection must pay, to which ledger, and what its record says about that."""
+
+    terms: Terms
+    bits: Bits
+    ledger: Ledger | None
+    note: str | None
+    period: str | None
+    made: datetime = field(default_factory=read_clock)
+    _charge: Charge | None = field(default=None, init=False)
+
+    def charge(self, d: int) -> None:
+        """Charge the release, unless there are too few items for it."""
+        if self.ledger is None:
+            return
+        mechanism, guarantee = self.terms.mechanism, self.terms.state_guarantee()
+        mechanism.check_size(d)
+        self._charge = self.ledger.charge(
+            mechanism, guarantee, parameters=self.terms.list_parameters(), bits=self.bits, note=self.note
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Describe when the release was charged or asked for, what for, and by which charge it was paid."""
+        said = {"note": self.note, "period": self.period}
+        if self.ledger is None or self._charge is None:
+            return {**said, "made": self.made}
+        paid = {"population": self.ledger.population, "ledger": self.ledger.id, "charge": self._charge.number}
+        return {**said, **paid, "made": self._charge.made}
+
+    def finish(self, release: Release) -> None:
+        """Note that the release was made. It is charged already, so a failure here is only a warning."""
+        if self.ledger is None or self._charge is None:
+            return
+        try:
+            self.ledger.finish(self._charge, release)
+        except Exception as error:
+            # The text of an error from elsewhere may hold items.
+            reason = str(error) if isinstance(error, ShortlistError) else type(error).__name__
+            _warn(f"the release is charged, but the ledger does not say that it was finished: {reason}")
+
+
+def open_account(
+    ledger: Ledger | PathLike | None, terms: Terms, *, bits: Bits, note: str | None = None, period: str | None = None
+) -> Account:
+    """Open the ledger of a selection, and refuse a release that it does not cover."""
+    opened = require_ledger(ledger)
+    account = Account(
+        terms=terms,
+        bits=bits,
+        ledger=opened,
+        note=check_text(note, name="note"),
+        period=check_text(period, name="period"),
+    )
+    encode_parameters(terms.list_parameters())  # a release whose record cannot be written is refused before it is paid
+    if opened is not None:
+        opened.check(terms.mechanism, terms.state_guarantee(), bits=bits, note=note)
+    return account
+
+
+def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
+    """Open the ledger that a selection must be charged to: the given one, or that of SHORTLIST_LEDGER."""
+    given = Ledger.open(ledger) if isinstance(ledger, str | os.PathLike) else ledger
+    # A subclass could charge less.
+    if given is not None and type(given) is not Ledger:
+        raise ParameterError("{ledger} must be a Ledger or the path of one", "not {type}", type=type(given).__name__)
+    named = os.environ.get(VARIABLE)
+    if named is None:
+        return given
+    if not named:
+        raise LedgerError("{variable} must name a ledger", "it is empty", variable=VARIABLE)
+    if given is None:
+        return Ledger.open(named)
+    if not os.path.exists(named) or not os.path.samefile(given.path, named):
+        raise LedgerError("{ledger} must be the one that {variable} names", "it is another one", variable=VARIABLE)
+    return given
+
+
 def hash_record(release: Release) -> str:
     """Compute the SHA-256 of a release's JSON record, as `sha256sum` does of the file."""
     return hashlib.sha256(release.to_json().encode()).hexdigest()
@@ -292,3 +402,13 @@ def _read_timeout(seconds: float) -> float:
             value=quote(seconds),
         )
     return float(seconds)
+
+
+def _warn(text: str) -> None:
+    """Warn the caller of `select`. If warnings are errors, print the warning, so that the release is not lost."""
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+    except RuntimeWarning:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -1,5 +1,8 @@
 """The file of a ledger: an SQLite database with one budget and its charges, which are never removed.
 
+Rows are text. Numbers are written as exact decimals or fractions, never as floats. The budget has a random identifier,
+so that a file that was replaced by another ledger is noticed, and a record can name the ledger that it was charged to.
+
 The rollback journal exists only while a charge is written. At any other time, the file alone is complete. A commit
 reaches the disk before it returns. With `synchronous=EXTRA`, the removal of the journal reaches the disk, too. Every
 call opens its own connection, so threads, forked children and other processes may use a ledger.
@@ -7,28 +10,44 @@ call opens its own connection, so threads, forked children and other processes m
 
 from __future__ import annotations
 
+import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import cache
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from shortlist.atomic_files import check_target, write_whole
-from shortlist.errors import LedgerError, OutputError
+from shortlist.errors import LedgerError, OutputError, ParameterError
+from shortlist.ledger.budget import Accounting, Budget
+from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.numbers import write_exact
+from shortlist.record import encode_parameters
+from shortlist.release import draw_identifier, read_clock
+from shortlist.terms import check_text
+from shortlist.version import __version__
 
 if TYPE_CHECKING:
     import sqlite3
 
+Row = dict[str, str | None]
+
 APPLICATION = int.from_bytes(b"SLdg")
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+LARGEST_BITS = 2048
+"""The longest numerator or denominator of a number in a ledger."""
 
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {SCHEMA_VERSION};
 CREATE TABLE budget (
     id INTEGER PRIMARY KEY CHECK (id = 1),
+    ledger TEXT NOT NULL,
     created TEXT NOT NULL,
     version TEXT NOT NULL,
     population TEXT,
@@ -82,6 +101,24 @@ _REASONS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """A release that was charged: when, for which mechanism, with what guarantee, and whether it was finished.
+
+    `release` is the SHA-256 of the release's JSON record, which is what `sha256sum` prints for the file.
+    """
+
+    number: int
+    made: datetime
+    version: str
+    mechanism: str
+    parameters: Mapping[str, Any]
+    guarantee: Guarantee
+    note: str | None = None
+    finished: datetime | None = None
+    release: str | None = None
+
+
 def create_file(path: Path, budget: dict[str, str | None]) -> None:
     """Write the file of a new ledger, whole or not at all. An existing file is never overwritten."""
     if os.path.lexists(path):
@@ -125,6 +162,89 @@ def write(path: Path, *, timeout: float) -> Iterator[sqlite3.Connection]:
         connection.execute("COMMIT")
 
 
+def write_budget(budget: Budget, *, population: str | None) -> Row:
+    """Write a budget as a row."""
+    guarantee = budget.guarantee
+    return {
+        "ledger": draw_identifier(),
+        "created": read_clock().isoformat(),
+        "version": __version__,
+        "population": check_text(population, name="population"),
+        "epsilon": _write_number(guarantee.epsilon, name="epsilon"),
+        "delta": _write_number(guarantee.delta, name="delta"),
+        "neighbours": str(guarantee.neighbours),
+        "unit": guarantee.unit,
+        "accounting": str(budget.accounting),
+        "basic_delta": None if budget.basic_delta is None else _write_number(budget.basic_delta, name="basic_share"),
+        "rho": None if budget.rho is None else write_exact(budget.rho),
+    }
+
+
+def write_charge(mechanism: str, parameters: Mapping[str, Any], guarantee: Guarantee, *, note: str | None) -> Row:
+    """Write a charge as a row."""
+    return {
+        "made": read_clock().isoformat(),
+        "version": __version__,
+        "mechanism": mechanism,
+        "parameters": json.dumps(encode_parameters(parameters), ensure_ascii=False),
+        "epsilon": _write_number(guarantee.epsilon, name="epsilon"),
+        "delta": _write_number(guarantee.delta, name="delta"),
+        "rho": None if guarantee.rho is None else _write_number(guarantee.rho, name="rho"),
+        "note": check_text(note, name="note"),
+    }
+
+
+def read_budget(connection: sqlite3.Connection) -> tuple[str, Budget, str | None]:
+    """Read the identifier of a ledger, its budget, and the name of its population."""
+    columns = "ledger, epsilon, delta, neighbours, unit, accounting, basic_delta, rho, population"
+    with _report_damage():
+        row = connection.execute(f"SELECT {columns} FROM budget").fetchone()
+        identifier, epsilon, delta, neighbours, unit, accounting, basic_delta, rho, population = row
+        budget = Budget(
+            guarantee=_read_guarantee(epsilon, delta, None, Neighbours(neighbours), unit),
+            accounting=Accounting(accounting),
+            basic_delta=_read_number(basic_delta),
+            rho=_read_number(rho),
+        )
+    return identifier, budget, population
+
+
+def read_last(connection: sqlite3.Connection) -> int:
+    """Read the number of the last charge, or 0."""
+    (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM charge").fetchone()
+    return int(last)
+
+
+def read_sums(connection: sqlite3.Connection, budget: Budget) -> Iterator[tuple[Guarantee, int]]:
+    """Read each guarantee that was charged, and how often."""
+    query = "SELECT epsilon, delta, rho, COUNT(*) FROM charge GROUP BY epsilon, delta, rho"
+    ours = budget.guarantee
+    for epsilon, delta, rho, times in connection.execute(query):
+        with _report_damage():
+            yield _read_guarantee(epsilon, delta, rho, ours.neighbours, ours.unit), times
+
+
+def read_charges(connection: sqlite3.Connection, budget: Budget, *, number: int | None = None) -> Iterator[Charge]:
+    """Read all charges, or one, in the order of their numbers. Times are not used, because clocks may be set back."""
+    columns = "id, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release"
+    ours = budget.guarantee
+    query = f"SELECT {columns} FROM charge WHERE id = COALESCE(?, id) ORDER BY id"
+    for row in connection.execute(query, (number,)):
+        with _report_damage():
+            identifier, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release = row
+            yield Charge(
+                number=identifier,
+                made=datetime.fromisoformat(made),
+                version=version,
+                mechanism=mechanism,
+                parameters=MappingProxyType(dict(json.loads(parameters))),
+                guarantee=_read_guarantee(epsilon, delta, rho, ours.neighbours, ours.unit),
+                note=note,
+                finished=None if finished is None else datetime.fromisoformat(finished),
+                release=release,
+            )
+
+
 @contextmanager
 def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
     """Connect to a file that must be a ledger. Closing rolls back what was not committed."""
@@ -136,7 +256,6 @@ def _connect(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
         address = f"{path.as_uri()}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)) as connection:
             _check_ledger(connection, path)
-            _renew_triggers(connection)
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA recursive_triggers = ON")  # a row that is replaced is a row that is removed
             connection.execute("PRAGMA synchronous = EXTRA")
@@ -164,20 +283,20 @@ def _check_regular(path: Path) -> None:
 
 
 def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse foreign files, newer schemas, and a ledger that cannot have a rollback journal."""
+    """Refuse foreign files, other schemas, and a ledger that cannot have a rollback journal."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION or version < 1:
+    if application != APPLICATION or not version:
         raise LedgerError(
             "the ledger must be a file made by `shortlist ledger create`",
             "{path} is another file",
             path=repr(str(path)),
         )
-    if version > SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         raise LedgerError(
-            "the ledger must be of schema {known} or older",
+            "the ledger must be of schema {known}",
             "{path} is of schema {version}",
-            hint="install a newer version of shortlist",
+            hint="use the version of shortlist that made it",
             known=SCHEMA_VERSION,
             version=version,
             path=repr(str(path)),
@@ -187,34 +306,6 @@ def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
         raise LedgerError(
             "the ledger must have a rollback journal", "that of {path} cannot be turned on", path=repr(str(path))
         )
-
-
-def _renew_triggers(connection: sqlite3.Connection) -> None:
-    """Give a ledger of an earlier version the triggers of this one, so that its charges are as well protected."""
-    wanted = _list_own_triggers()
-    if _list_triggers(connection) == wanted:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    found = _list_triggers(connection)  # another process may have renewed them meanwhile
-    for name in found.keys() - {name for name, text in wanted.items() if found.get(name) == text}:
-        connection.execute('DROP TRIGGER "{}"'.format(name.replace('"', '""')))
-    for name, text in wanted.items():
-        if found.get(name) != text:
-            connection.execute(text)
-    connection.execute("COMMIT")
-
-
-@cache
-def _list_own_triggers() -> dict[str, str]:
-    import sqlite3  # loads a library that a list without a ledger does not need
-
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.executescript(_SCHEMA)
-        return _list_triggers(connection)
-
-
-def _list_triggers(connection: sqlite3.Connection) -> dict[str, str]:
-    return dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
 
 
 def _translate_error(path: Path, error: sqlite3.Error) -> LedgerError:
@@ -227,3 +318,29 @@ def _translate_error(path: Path, error: sqlite3.Error) -> LedgerError:
         path=repr(str(path)),
         reason=_REASONS.get(code, f"it is damaged ({name or type(error).__name__})"),
     )
+
+
+def _write_number(number: Fraction, *, name: str) -> str:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > LARGEST_BITS:
+        raise ParameterError(f"{{{name}}} must have fewer digits to be charged to a ledger")
+    return write_exact(number)
+
+
+def _read_guarantee(epsilon: str, delta: str, rho: str | None, neighbours: Neighbours, unit: str) -> Guarantee:
+    exact = Fraction(epsilon)
+    return Guarantee(epsilon=exact, delta=Fraction(delta), rho=_read_number(rho), neighbours=neighbours, unit=unit)
+
+
+def _read_number(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
+
+
+@contextmanager
+def _report_damage() -> Iterator[None]:
+    """Report a row that this library did not write."""
+    try:
+        yield
+    except (ValueError, TypeError, ArithmeticError):
+        raise LedgerError(
+            "the ledger must hold rows that shortlist wrote", "one of its rows was changed by something else"
+        ) from None
