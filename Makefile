@@ -5,7 +5,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/compiled
 BIN := .venv/bin
 
-.PHONY: help demo test fast check bench mutations clean
+.PHONY: help demo reproduce test fast check bench mutations clean
 .NOTPARALLEL:
 
 help: ## Say what the targets do
@@ -13,6 +13,10 @@ help: ## Say what the targets do
 
 demo: .venv/.demo-ready ## Release the top 10 of a vote log made on the spot
 	@$(BIN)/shortlist demo
+
+ARGS ?= --quick
+reproduce: .venv/.reproduction-ready ## Repeat the paper's experiments in minutes; ARGS= repeats all of them in hours
+	@$(BIN)/python -m reproduction $(ARGS)
 
 test: .venv/.ready ## Run the tests and the examples in the documentation
 	@$(BIN)/pytest -q -n auto
@@ -35,9 +39,13 @@ mutations: .venv/.ready ## Break decisive lines one at a time, and see that a te
 clean: ## Remove the environment and the caches
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# The demo needs few packages and the tests need many. Both live in .venv, each with its own stamp.
+# The demo needs few packages and the tests need many. All live in .venv, each with its own stamp.
 .venv/.demo-ready: pyproject.toml
 	@.ci/setup cli
+
+.venv/.reproduction-ready: pyproject.toml
+	@.ci/setup reproduction
+	@touch $@
 
 .venv/.ready: pyproject.toml
 	@.ci/setup dev

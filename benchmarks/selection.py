@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -123,7 +125,8 @@ def measure_memory() -> float:
 
 
 def compare_published() -> None:
-    from shortlist.paper.published import PUBLISHED
+    sys.path.append(str(Path(__file__).parents[1]))  # The reproduction is beside the package.
+    from reproduction.published import PUBLISHED
 
     print(
         "| counts | d | joint, ms | published FastJoint, ms | / joint | published Joint, ms | / published FastJoint |"

@@ -49,6 +49,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     files = (path for path in (source / "shortlist").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     assert held == {str(path.relative_to(source)) for path in files}
     assert "shortlist/py.typed" in held
+    assert not any("reproduction" in name for name in held)
     assert "shortlist/mechanisms/joint/joint.proof.md" in held
 
 
@@ -58,6 +59,7 @@ def test_the_sdist_holds_what_a_packager_needs(built):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "tests/conftest.py", "docs/privacy.md"} <= names
+    assert "reproduction/README.md" in names
     assert not any(name.startswith((".venv", "dist", ".git/")) for name in names)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class Picks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ManyPicks:
+class ManyPicks(Sequence[Picks]):
     """The picks of many independent draws, one draw after the other in each array.
 
     Draw i holds `lengths[i]` picks. Everything else is as in `Picks`, and `chosen` has a name for each draw. If only
@@ -176,10 +176,14 @@ class ManyPicks:
             counted=counted if any(counted) and not all(counted) else None,
         )
 
-    def publish(self, rows: IntArray) -> list[IntArray]:
-        """Return the rows of each draw in the order in which they are published, given the row of each item."""
-        parts = np.split(rows, np.cumsum(self.lengths)[:-1])
-        return [np.sort(part) for part in parts] if self.unordered else parts
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, place: Any) -> Any:
+        return list(self.split())[place]
+
+    def __iter__(self) -> Iterator[Picks]:
+        return self.split()
 
     def reshape(self, k: int) -> ManyPicks:
         """Return the same picks as draws of k items each."""

@@ -170,7 +170,7 @@ class Release(Sequence[Any]):
             found.append(f"Accuracy: {public}." + (f"{nothing}hold random items." if public.votes else ""))
         if assessed is not None:
             shorter = public is not None and public.votes <= assessed.bound.votes
-            found.append(f"Assessment: {assessed.in_words if shorter else assessed}.")
+            found.append(f"Assessment: {'no smaller bound follows from these data' if shorter else assessed}.")
         return found
 
     def explain(self) -> str:

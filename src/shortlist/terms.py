@@ -1,7 +1,7 @@
 """The terms of a release: what it is to hold and to promise, fixed before data is seen.
 
 One value carries them from the reading of parameters to the record. What can be bought on top of a list is part of
-them: noisy counts of its items, and an estimate of its error on these data.
+them: noisy counts of its items, and a bound on its error that uses these data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.exact.bits import Bits, is_secure
+from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, takes_cap
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
@@ -225,15 +225,6 @@ class Terms:
         bound = ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=self.write_bound(votes, chosen))
         # Cutting off at 0 brings no estimate farther from a spread, which is 0 or more.
         return Assessment(estimate=max(0, spread), margin=self.assess.find_margin(1 - _CONFIDENCE), bound=bound)
-
-    def check_may_release(self, bits: Bits) -> None:
-        """Refuse a secure release by a mechanism that computes in floating point. Call it before data is read."""
-        if self.mechanism.research and is_secure(bits):
-            raise ParameterError(
-                "{name} computes in floating point and must not make a secure release",
-                hint="choose another {mechanism}; for experiments pass {bits=SeededBits(7)}, which marks the release",
-                name=self.mechanism.name,
-            )
 
 
 _remember = lru_cache(maxsize=256, typed=True)(Terms._read)

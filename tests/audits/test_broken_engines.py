@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from shortlist.audits import engines, tables
+from shortlist.audits import tables
 from shortlist.audits.report import Result
 from shortlist.errors import DataError
 from shortlist.votes.engines import registry
@@ -110,7 +110,7 @@ BOTH = {tables.WITH_DOMAIN, tables.WITHOUT_DOMAIN}
 )
 def test_a_broken_engine_fails(broken, failing, monkeypatch):
     """Each error is caught with a domain and without one, where it exists; the right engine passes the same tables."""
-    monkeypatch.setattr(tables, "ENGINES", [each for each in engines.ENGINES if each.name == "PyArrow"])
+    monkeypatch.setattr(tables, "ENGINES", [each for each in tables.ENGINES if each.name == "PyArrow"])
     monkeypatch.setattr(registry, "ArrowTable", broken)
     results = {each.check: each.result for each in tables.check_tables(seed=3) if each.result is not Result.NOT_RUN}
     assert results == {check: Result.FAIL if check in failing else Result.PASS for check in sorted(BOTH)}

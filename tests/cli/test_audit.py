@@ -66,15 +66,10 @@ def enumerate_little(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shortlist.audits.privacy_loss.small_histograms", lambda largest_d: [(3, 3), (3, 1)])
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--mechanism", "laplace"], ["--mechanism", "cdp-peel", "--epsilon", "0.05", "--trials", "1000"]]
-)
-def test_what_was_not_decided_has_an_exit_code_of_its_own(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A mechanism without a stated law, and too few draws for a small epsilon: neither a pass nor a failure."""
+def test_what_was_not_decided_has_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too few draws for a small epsilon: neither a pass nor a failure."""
     enumerate_little(monkeypatch)
-    done = CliRunner().invoke(app, ["audit", *arguments])
+    done = CliRunner().invoke(app, ["audit", "--mechanism", "cdp-peel", "--epsilon", "0.05", "--trials", "1000"])
     assert done.exit_code == 3
     assert "NOT DECIDED" in done.output
     assert "fail" not in done.output.lower().replace("failed", "")

@@ -50,7 +50,7 @@ main()
         (["--count", "votes"], "error: --person or --count must be named"),
         (["--sensitivity", "2"], "Hint: leave --sensitivity out"),
         (["--mechanism", "cdp-peel"], "Hint: try --delta 1e-6"),
-        (["--mechanism", "laplace"], "pass --seed and --insecure"),
+        (["--mechanism", "laplace"], "error: --mechanism must be one of auto, joint, "),
         (["--memory-limit", "much"], "error: --memory-limit must be a size"),
         (["--domain-sql", "SELECT 1"], "error: --domain-sql must come with --database"),
         (

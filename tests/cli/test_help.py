@@ -12,9 +12,6 @@ from shortlist.cli.app import COMMANDS, app
 
 from .conftest import Call
 
-LONG = {"reproduce"}
-"""Commands whose examples take minutes, but for the last; tests/paper runs them on a small grid."""
-
 MODULES_AFTER = """
 import sys
 import shortlist
@@ -57,8 +54,6 @@ def test_help_ends_with_an_example_that_works(
     head, _, example = help_text.partition("Example:")
     assert head
     assert example.strip().startswith("shortlist")
-    if LONG.intersection(command):
-        example = example.strip().splitlines()[-1]
     (folder / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder / "temporary"))
     program = "shortlist() { printf '%s\\n' \"$@\" ''; }\n" + example

@@ -12,15 +12,14 @@ from flint import arb, ctx, fmpq
 from laws import exponential, losses, sequences
 
 from shortlist import SeededBits, top_k
-from shortlist.audits.laws import find_rate
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms import MECHANISMS, Joint, build_mechanism
+from shortlist.mechanisms.stated import find_rate
 from shortlist.profile import Profile
 
 LARGEST = 2**63 - 1
-SECURE = [name for name, kind in MECHANISMS.items() if not kind.research]
 NEEDED = {
     "cdp-peel": {"delta": "1e-6"},
     "noisy-counts": {"votes_per_person": 1},
@@ -48,7 +47,7 @@ class CountedBits(SeededBits):
         return super().draw(count)
 
 
-@pytest.mark.parametrize("name", SECURE)
+@pytest.mark.parametrize("name", list(MECHANISMS))
 def test_every_draw_ends(name):
     """For every mechanism, extreme counts and extreme epsilons, a list comes out of few random bytes."""
     for counts in HISTOGRAMS.values():
@@ -60,7 +59,7 @@ def test_every_draw_ends(name):
                 assert len(chosen) == k or not mechanism.needs_domain
 
 
-@pytest.mark.parametrize("name", SECURE)
+@pytest.mark.parametrize("name", list(MECHANISMS))
 @pytest.mark.parametrize("byte", [b"\x00", b"\xff", b"\x80"])
 def test_extreme_bits_end_or_ask_for_more(name, byte):
     """Where all bits are equal, a draw ends, or goes on asking for bits: it never crashes."""

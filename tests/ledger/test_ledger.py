@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import pytest
 
-from shortlist import Guarantee, Joint, Laplace, Release, SeededBits, prepare
+from shortlist import Guarantee, Joint, Release, SeededBits, prepare
 from shortlist.errors import BudgetError, LedgerError, OutputError, ParameterError
 from shortlist.ledger import Ledger, file, require_ledger
 from shortlist.ledger.statement import Statement
@@ -111,14 +111,6 @@ def test_opening_gives_the_same_budget(ledger, path):
     exact = Ledger.create(path.with_name("b.db"), epsilon="1/3", delta="1/1000003", basic_share="1/7")
     assert Ledger.open(path.with_name("b.db")).budget == exact.budget
     assert exact.budget.basic_delta == Fraction(1, 7 * 1000003)
-
-
-@pytest.mark.parametrize("mechanism", [Laplace(k=1, epsilon="0.1")], ids=["research"])
-def test_refuses_research(ledger, mechanism):
-    """A release in floating point has no guarantee to charge."""
-    with pytest.raises(ParameterError, match="research"):
-        ledger.charge(mechanism)
-    assert not ledger.charges
 
 
 def test_refuses_seeded_randomness(ledger):

@@ -117,7 +117,6 @@ def test_every_engine_charges_once(engines, tmp_path):
         {"note": "two\nlines"},
         {"bits": SeededBits(7)},
         {"bits": Undrawn()},
-        {"mechanism": "laplace"},
         {"memory_limit": "much"},
     ],
     ids=" ".join,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, write_table
+from shortlist.mechanisms import MECHANISMS, Mechanism, write_table
 from shortlist.privacy.zcdp import find_rho, find_rho_of_pure
 
 every_mechanism = pytest.mark.parametrize("kind", MECHANISMS.values(), ids=list(MECHANISMS))
@@ -48,11 +48,10 @@ def test_the_guarantee_in_words_says_whether_there_is_a_delta(kind):
 
 @every_mechanism
 def test_a_description_is_complete(kind):
-    """Everything is said about every mechanism, in its own words and its own colour."""
+    """Everything is said about every mechanism, in its own words."""
     assert kind.summary
     assert kind.when
     assert not kind.summary.endswith(".")
-    assert [other.colour for other in MECHANISMS.values()].count(kind.colour) == 1
     assert [other.summary for other in MECHANISMS.values()].count(kind.summary) == 1
 
 
@@ -82,8 +81,3 @@ def test_the_pages_have_the_table_of_the_classes(page, columns):
     named = ", ".join(f'"{column}"' for column in columns)
     command = f"from shortlist.mechanisms import write_table; print(write_table({named}))"
     assert table == write_table(*columns), f"run: python -c '{command}'"
-
-
-def test_the_default_is_a_secure_mechanism():
-    """Who names no mechanism gets one that may make a secure release."""
-    assert not MECHANISMS[DEFAULT_MECHANISM].research

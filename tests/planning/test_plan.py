@@ -10,8 +10,8 @@ import pytest
 
 import shortlist
 from shortlist.errors import DataError, ParameterError
-from shortlist.planning import wishes
-from shortlist.planning.wishes import Wish
+from shortlist.planning import advice
+from shortlist.planning.advice import Wish
 
 STEEP = (20_000 / np.arange(10, 3010)).astype(int)
 """The 30th item has 512 votes, and an ordered list of 30 from 3,000 needs about 490 at epsilon 1."""
@@ -113,7 +113,7 @@ def test_the_call_of_python_works(made):
         counts, k=5, epsilon="1/3", delta="1e-6", votes_per_person=3, ordered=False, neighbours="replace", draws=10
     )
     for forecast in other.forecasts:
-        call = shortlist.planning.commands.write_call(forecast.mechanism, votes_per_person=3)
+        call = shortlist.planning.writing.write_call(forecast.mechanism, votes_per_person=3)
         assert "votes_per_person=3" in call
         assert len(eval(call, {"shortlist": shortlist, "new_counts": counts})) == 5, call
 
@@ -132,7 +132,7 @@ def test_invented_counts_need_no_data():
 
 def test_the_command_for_a_wish_has_its_epsilon():
     """Command, record, notebook and page have the smallest epsilon, and a mechanism that it is enough for."""
-    from shortlist.planning.page.grid import compute_grid
+    from shortlist.planning.page import compute_grid
 
     made = shortlist.plan(STEEP, k=10, epsilon="0.1", want="recall 0.9", draws=20)
     least = min(each.epsilon for each in made.answers.values() if each.epsilon is not None)
@@ -182,7 +182,7 @@ def test_the_command_has_the_cap_whatever_the_mechanism(name):
     """Votes beyond the limit are not counted, so the release needs the limit as well."""
     made = shortlist.plan(STEEP, k=5, epsilon=1, delta="1e-6", votes_per_person=7, draws=10)
     mechanism = next(each.mechanism for each in made.forecasts if each.label == name)
-    command = shortlist.planning.commands.write_command(mechanism, votes_per_person=7)
+    command = shortlist.planning.writing.write_command(mechanism, votes_per_person=7)
     assert "--votes-per-person 7" in command
     assert ("--delta 1e-6" in command) == (name != "margin-joint")
 
@@ -229,23 +229,23 @@ def test_without_a_domain_few_votes_are_seen():
 
 def test_a_wish_finds_the_smallest_epsilon_that_does_it(monkeypatch):
     """It holds at the epsilon found and at every larger one, and fails at the next smaller one."""
-    monkeypatch.setattr(wishes, "EPSILONS", tuple(Fraction(each) for each in ("0.05", "0.2", "0.5", "1", "3")))
+    monkeypatch.setattr(advice, "EPSILONS", tuple(Fraction(each) for each in ("0.05", "0.2", "0.5", "1", "3")))
     for text in ("recall 0.9", "exact 0.5", "error 30"):
         made = shortlist.plan(STEEP, k=10, epsilon=1, want=text, draws=200)
         wish = Wish.read(text)
         answer = made.answers["joint"]
-        assert answer.epsilon in wishes.EPSILONS
-        for epsilon in wishes.EPSILONS:
+        assert answer.epsilon in advice.EPSILONS
+        for epsilon in advice.EPSILONS:
             seen = made.planner.look(shortlist.Joint(k=10, epsilon=epsilon))
             assert wish.holds(seen) or epsilon < answer.epsilon
-        below = [epsilon for epsilon in wishes.EPSILONS if epsilon < answer.epsilon]
+        below = [epsilon for epsilon in advice.EPSILONS if epsilon < answer.epsilon]
         assert not wish.holds(made.planner.look(shortlist.Joint(k=10, epsilon=below[-1])))
         assert json.loads(made.to_json())["smallest_epsilon"]["joint"] == str(float(answer.epsilon)).removesuffix(".0")
 
 
 def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
     """Then the answer is None, and it says how far the search went."""
-    monkeypatch.setattr(wishes, "EPSILONS", (Fraction(1, 10), Fraction(1, 5)))
+    monkeypatch.setattr(advice, "EPSILONS", (Fraction(1, 10), Fraction(1, 5)))
     made = shortlist.plan(STEEP, k=100, epsilon=1, want="exact 0.99", draws=20)
     assert {answer.epsilon for answer in made.answers.values()} == {None}
     assert str(made.answers["joint"]).startswith("no ε up to 0.2, where it is ")

@@ -14,11 +14,8 @@ from scipy import stats
 from shortlist import SeededBits
 from shortlist.ledger import Budget
 from shortlist.mechanisms import build_mechanism
-from shortlist.planning.candidates import Constraints
-from shortlist.planning.forecast import forecast
-from shortlist.planning.histograms import invent_histogram, read_histogram
-from shortlist.planning.measures import QUANTILES, measure
-from shortlist.profile import ManyPicks
+from shortlist.planning.forecast import QUANTILES, forecast, measure
+from shortlist.planning.inputs import Constraints, invent_histogram, read_histogram
 
 BUDGET = Budget.plan(epsilon=10, delta="1e-6")
 REAL_DRAWS, DRAWS = 500, 1000
@@ -27,7 +24,7 @@ REAL_DRAWS, DRAWS = 500, 1000
 def draw_singly(mechanism, histogram, seed=99):
     """The measures of lists that are drawn one by one."""
     prepared, bits = mechanism.prepare(histogram.profile), SeededBits(seed)
-    lists = ManyPicks.join([prepared.draw(bits) for _ in range(REAL_DRAWS)])
+    lists = [prepared.draw(bits) for _ in range(REAL_DRAWS)]
     return measure(histogram.counts[: mechanism.k], lists)
 
 

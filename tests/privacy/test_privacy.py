@@ -1,14 +1,18 @@
 """Guarantees: how they are written, composed and converted."""
 
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
+from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from shortlist import CDPPeel, Guarantee, Joint, compose, prepare
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 
 PURE = Guarantee(epsilon=Fraction(1, 10), rho=Fraction(1, 800))
@@ -203,3 +207,65 @@ def test_a_promise_beyond_floats_is_composed():
 
 def print_of(guarantees):
     return str(compose(guarantees))
+
+
+def enumerate_leaders(mechanism, leaders, others):
+    """The law of cdp-peel with a person who voted for all leaders, and without: on who is a leader, round by round."""
+    lift = ball(mechanism.round_epsilon).exp()
+    for path in itertools.product((True, False), repeat=mechanism.k):
+        here = there = arb(1)
+        left = {True: leaders, False: others}
+        for leads in path:
+            here *= left[leads] * (lift if leads else 1) / (left[True] * lift + left[False])
+            there *= arb(left[leads]) / (left[True] + left[False])
+            left[leads] -= 1
+        yield here, there
+
+
+def test_a_delta_bounds_probabilities_and_not_odds():
+    """On 200 items with one vote and 400 without, the odds change by more than e^ε forty times as often as δ says.
+
+    The sentence of a guarantee with a delta is about probabilities: they keep the bound. So it says nothing of odds.
+    """
+    mechanism = CDPPeel(k=10, epsilon=1, delta="1e-6")
+    law, factor, delta = list(enumerate_leaders(mechanism, 200, 400)), arb(1).exp(), ball(Fraction(1, 10**6))
+    beyond = [(here, there) for here, there in law if here > factor * there]
+    assert sum((here for here, _ in beyond), arb(0)) > 39 * delta
+    for pairs in (law, [(there, here) for here, there in law]):
+        assert sum((p - factor * q for p, q in pairs if p > factor * q), arb(0)) < delta
+    words = mechanism.guarantee.in_words
+    assert "the probability of any conclusion changes by at most a factor of 2.72, plus 1e-6" in words
+    assert "odds" not in words
+    assert "odds" in Joint(k=10, epsilon=1).guarantee.in_words
+
+
+def test_guarantees_that_results_choose_need_a_ledger():
+    """A Gaussian with ρ = 1 decides what the next release promises: δ is above what compose states for either."""
+    gaussian, next_gaussian = (Guarantee(epsilon=100, delta="1e-30", rho=rho) for rho in (1, "0.5037"))
+    delta = Fraction(1, 100)
+    stated = [
+        compose([gaussian, other], delta=delta).epsilon
+        for other in (Guarantee(epsilon="0.001", delta="0.0095"), next_gaussian)
+    ]
+    epsilon, shift = float(max(stated)), math.sqrt(2)
+
+    def reveal(limit):
+        """The δ of (0.001, 0.0095) randomised response at an epsilon."""
+        heads = 1 / (1 + math.exp(-0.001))
+        gaps = [p - math.exp(limit) * q for p, q in ((heads, 1 - heads), (1 - heads, heads))]
+        return 0.0095 + 0.9905 * sum(gap for gap in gaps if gap > 0)
+
+    def blur(limit):
+        """The δ of a Gaussian with ρ = 0.5037 at an epsilon."""
+        mean = math.sqrt(2 * 0.5037)
+        return norm.sf(limit / mean - mean / 2) - math.exp(limit) * norm.sf(limit / mean + mean / 2)
+
+    def find_delta(choose):
+        """The δ of both releases at the stated epsilon, the second chosen given the noise of the first."""
+        found, error = quad(lambda z: norm.pdf(z) * choose(epsilon - shift * z - 1), -8, 8, limit=500)
+        assert error < 1e-6
+        return found
+
+    assert find_delta(reveal) < float(delta)
+    assert find_delta(blur) < float(delta)
+    assert find_delta(lambda limit: max(reveal(limit), blur(limit))) == pytest.approx(0.01155, abs=1e-5)

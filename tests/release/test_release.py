@@ -249,7 +249,7 @@ def test_explains_itself_to_readers():
     counts = {"a": 900, "b": 400, "c": 1}
     text = prepare(counts, k=2, epsilon=1, delta="1e-6", mechanism="cdp-peel").release().explain()
     assert text.startswith("This list of 2 of 3 items, most popular first, was made with differential privacy.")
-    assert "factor of 2.72, except with probability 1e-6." in text
+    assert "factor of 2.72, plus 1e-6." in text
     assert "Accuracy: with probability 0.95, " in text
     insecure = prepare(counts, k=2, epsilon=1, neighbours="replace", ordered=False).release(SeededBits(1)).explain()
     assert insecure.startswith("NOT SECURE")
@@ -644,7 +644,6 @@ def test_releases_state_their_error():
     assert (release.error_bound.votes, release.error_bound.confidence) == (votes, Fraction(19, 20))
     assert f"at most {votes} votes" in str(release)
     assert release.to_dict()["error_bound"]["votes"] == votes
-    assert prepare([9, 3], k=1, epsilon=1, mechanism="laplace").release(SeededBits(1)).error_bound is None
 
 
 def test_sets_have_no_order():
@@ -760,20 +759,6 @@ def test_new_files_follow_the_umask(tmp_path):
     make().to_json(tmp_path / "top.json")
     (tmp_path / "other").write_text("")
     assert (tmp_path / "top.json").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
-class Floating(Joint):
-    name = "floating"
-    research = True
-
-
-def test_floating_point_makes_no_secure_release():
-    """A mechanism in floating point works with a seed, and not without."""
-    terms = Terms.build(Floating(k=1, epsilon=1), {})
-    terms.check_may_release(SeededBits(1))
-    Terms.build(Joint(k=1, epsilon=1), {}).check_may_release(SystemBits())
-    with pytest.raises(ParameterError, match="secure release"):
-        terms.check_may_release(SystemBits())
 
 
 def test_sensitivity_scales_the_guarantee():

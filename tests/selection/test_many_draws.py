@@ -45,14 +45,6 @@ def test_a_wrong_number_is_refused(n):
         prepare(COUNTS, k=2, epsilon=1).draw_many(n)
 
 
-def test_research_mechanisms_make_no_secure_lists():
-    """Neither one nor many."""
-    selector = prepare(COUNTS, k=2, epsilon=1, mechanism="laplace")
-    with pytest.raises(ParameterError, match="floating point"):
-        selector.draw_many(3)
-    assert len(selector.draw_many(3, SeededBits(1))) == 3
-
-
 def test_picks_are_joined_and_split():
     """Draws of different lengths stay apart, with their noisy counts and choices."""
     draws = [

@@ -15,9 +15,9 @@ from chi_square import p_value
 from flint import arb
 
 from shortlist import prepare
-from shortlist.audits.laws import Histogram
 from shortlist.audits.stated import state_law
 from shortlist.exact.balls import enclose_exp_minus, use_precision
+from shortlist.mechanisms.stated import Histogram
 from shortlist.profile import Picks
 from shortlist.votes.memory.views import Window
 

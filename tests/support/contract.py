@@ -1,4 +1,4 @@
-"""What a mechanism owes its caller. Say how to make one and what its law is; inherit the tests."""
+"""What a mechanism owes its caller. Say how to make one, and which law its draws imply; inherit the tests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHAPES: tuple[list[int], ...] = (
 
 
 class Subject:
-    """The mechanism under test, and what is enumerated. Subclasses define `make`, `law` and `implied_law`."""
+    """The mechanism under test, and what is enumerated. Subclasses define `make` and `implied_law`."""
 
     epsilon: ClassVar[Fraction] = Fraction(1)
     largest_d: ClassVar[int] = 4
@@ -56,8 +56,9 @@ class Subject:
         raise NotImplementedError
 
     def law(self, histogram: Histogram, k: int, epsilon: Fraction, relation: str = "add-remove") -> list[arb]:
-        """The stated law by brute force, over `laws.sequences`."""
-        raise NotImplementedError
+        """The law that the mechanism states by brute force, over `laws.sequences`."""
+        stated = {output.items: p for output, p in self.make(k, epsilon, relation).state_law(histogram)}
+        return [stated[items] for items in sequences(len(histogram), k)]
 
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
         """The law that follows from the weights the mechanism itself uses, over `laws.sequences`."""
@@ -118,7 +119,7 @@ class LawContract(Subject):
         """Draw lists, one by one or many at once."""
         bits = SeededBits(3)
         if self.at_once:
-            return prepared.draw_many(self.draws, bits).split()
+            return prepared.draw_many(self.draws, bits)
         return (prepared.draw(bits) for _ in range(self.draws))
 
     def sampled_p_values(self, histogram: Histogram, k: int) -> tuple[float, float, float]:

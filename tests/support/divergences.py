@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from shortlist.array_types import FloatArray
-from shortlist.audits.laws import hockey_stick
+from shortlist.mechanisms.stated import hockey_stick
 from shortlist.privacy.guarantee import Guarantee
 
 CLEAR = 1e-6

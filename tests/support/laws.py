@@ -8,7 +8,7 @@ import numpy as np
 from chi_square import p_value
 from flint import arb
 
-from shortlist.audits.laws import (
+from shortlist.mechanisms.stated import (
     Histogram,
     exponential,
     losses,

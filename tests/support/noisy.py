@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shortlist.audits.laws import Histogram, neighbours
-from shortlist.audits.noise_laws import falling_counts as outputs
-from shortlist.audits.noise_laws import gaussian_law, laplace_law, output_chance
+from shortlist.mechanisms.stated import Histogram, gaussian_law, laplace_law, neighbours, output_chance
+from shortlist.mechanisms.stated import falling_counts as outputs
 
 __all__ = ["capped_neighbours", "gaussian_law", "laplace_law", "output_chance", "outputs"]
 

@@ -13,11 +13,10 @@ from flint import arb
 from laws import Histogram, sequences
 
 from shortlist import SeededBits
-from shortlist.audits.laws import decay, exponential_round, flip_round
-from shortlist.audits.round_laws import peel_law
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
+from shortlist.mechanisms.stated import decay, exponential_round, flip_round, peel_law
 from shortlist.profile import Profile
 
 __all__ = ["PeelLaw", "ball", "decay", "exponential_round", "flip_round", "peel_law"]

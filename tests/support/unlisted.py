@@ -33,7 +33,7 @@ FAR = "far"
 
 
 class UnlistedContract:
-    """Subclasses define `make`, `law` and `read`, and may widen what is enumerated."""
+    """Subclasses define `make` and `read`, and may widen what is enumerated."""
 
     epsilon: ClassVar[Fraction] = Fraction(1)
     delta: ClassVar[Fraction] = Fraction(1, 5)
@@ -46,8 +46,9 @@ class UnlistedContract:
         raise NotImplementedError
 
     def law(self, mechanism: Mechanism, histogram: Histogram) -> Law:
-        """The stated law by brute force, from the public numbers of the mechanism."""
-        raise NotImplementedError
+        """The law that the mechanism states by brute force."""
+        stated = mechanism.state_law(histogram)
+        return {output.items if output.counts is None else (output.items, output.counts): p for output, p in stated}
 
     def read(self, picks: Picks, items: Sequence[int]) -> tuple[object, ...]:
         """The output as `law` names it, given the items that were chosen."""
@@ -105,7 +106,7 @@ class UnlistedContract:
         for k, epsilon in itertools.product((1, 4), ("1e-9", "1", "1000000")):
             levels = Profile.of(array) if len(array) else Nobody()
             prepared, bits = self.make(k, Fraction(epsilon)).prepare(levels), SeededBits(k)
-            for picks in (prepared.draw(bits), *prepared.draw_many(3, bits).split()):
+            for picks in (prepared.draw(bits), *prepared.draw_many(3, bits)):
                 assert len(picks.levels) <= min(k, np.count_nonzero(array))
                 assert (picks.levels > 0).all()
                 chosen = set(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
@@ -177,7 +178,7 @@ def draw_outputs(contract: type[UnlistedContract], histogram: Histogram, at_once
         names[count, sum(other == count for other in histogram[:item])] = item
     found: Counter[tuple[object, ...]] = Counter()
     single = (prepared.draw(bits) for _ in range(this.draws))
-    for picks in prepared.draw_many(this.draws, bits).split() if at_once else single:
+    for picks in prepared.draw_many(this.draws, bits) if at_once else single:
         items = [names[pair] for pair in zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)]
         found[this.read(picks, items)] += 1
     return found

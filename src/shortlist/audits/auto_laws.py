@@ -8,10 +8,10 @@ from functools import reduce
 
 from flint import arb
 
-from shortlist.audits.laws import Histogram, flip_round, losses, set_losses
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.mechanisms import Auto, CDPPeel, Mechanism, NoisyCounts, PNFPeel, Subset
 from shortlist.mechanisms.auto import candidates
+from shortlist.mechanisms.stated import Histogram, flip_round, losses, set_losses
 
 
 def choice_law(mechanism: Auto, histogram: Histogram) -> list[arb]:

@@ -107,7 +107,7 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
             given |= {"at_least": 1} if several else {}
         return [Case(kind=type(mechanism), epsilon=exact, options=MappingProxyType(given))]
     if mechanism is None:
-        kinds = [kind for kind in MECHANISMS.values() if not kind.research]
+        kinds = list(MECHANISMS.values())
     else:
         wanted: Sequence[object] = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
         kinds = list(dict.fromkeys(find_kind(name) for name in wanted))

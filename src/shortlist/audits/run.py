@@ -8,10 +8,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shortlist.audits.cases import Case, list_cases
-from shortlist.audits.frequencies import ALARM, MOST_MORE, Frequencies, check_frequencies
-from shortlist.audits.independence import Independence, check_independence
-from shortlist.audits.lower_bound import FAILURE, LowerBound, bound_epsilon, find_far_pair
-from shortlist.audits.privacy_loss import Enumeration, enumerate_losses
+from shortlist.audits.frequencies import (
+    ALARM,
+    MOST_MORE,
+    Frequencies,
+    Independence,
+    check_frequencies,
+    check_independence,
+)
+from shortlist.audits.privacy_loss import (
+    FAILURE,
+    Enumeration,
+    LowerBound,
+    bound_epsilon,
+    enumerate_losses,
+    find_far_pair,
+)
 from shortlist.audits.report import AuditReport, Finding, Result
 from shortlist.audits.stated import LAWS
 from shortlist.audits.tables import check_tables

@@ -9,45 +9,38 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from flint import arb
 
 from shortlist.audits.auto_laws import choice_law
-from shortlist.audits.laws import (
+from shortlist.audits.unknown_domain_laws import limited_domain_law, stable_law, threshold_law
+from shortlist.exact.balls import ball
+from shortlist.mechanisms import Auto, Mechanism
+from shortlist.mechanisms.stated import (
     Histogram,
-    Items,
+    Output,
+    Stated,
     exponential,
     exponential_round,
+    falling_counts,
     find_rate,
     flip_round,
+    gaussian_law,
+    laplace_law,
     losses,
     margin_losses,
+    output_chance,
+    peel_law,
     permute_and_flip,
     sequences,
     set_losses,
     subsets,
 )
-from shortlist.audits.noise_laws import falling_counts, gaussian_law, laplace_law, output_chance
-from shortlist.audits.round_laws import peel_law
-from shortlist.audits.unknown_domain_laws import limited_domain_law, stable_law, threshold_law
-from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball
-from shortlist.mechanisms import Auto, Mechanism
 
 _REACH = 6
 """How far beyond the counts of a histogram the noisy counts are enumerated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What one release shows."""
-
-    items: Items
-    counts: tuple[int, ...] | None = None
-    chosen: str | None = None
 
 
 Law = dict[Output, arb]
@@ -59,16 +52,18 @@ def state_law(mechanism: Mechanism, histogram: Histogram, *, reach: int = _REACH
 
     Noisy counts are enumerated up to `reach` beyond the counts of the histogram.
     """
-    if mechanism.name not in LAWS:
-        raise ParameterError("{mechanism} must be one whose law is stated here: {names}", names=", ".join(LAWS))
     law: Law = defaultdict(lambda: arb(0))
-    for output, chance in LAWS[mechanism.name](mechanism, histogram, reach):
+    for output, chance in _state(mechanism, histogram, reach):
         items = tuple(sorted(output.items)) if mechanism.unordered else output.items
         law[Output(items, output.counts, output.chosen)] += chance
     return dict(law)
 
 
-Stated = Iterator[tuple[Output, arb]]
+def _state(mechanism: Mechanism, histogram: Histogram, reach: int) -> Stated:
+    """Take the law that the mechanism states, or that of the list below."""
+    if type(mechanism).state_law is Mechanism.state_law and mechanism.name in LAWS:
+        return LAWS[mechanism.name](mechanism, histogram, reach)
+    return mechanism.state_law(histogram, reach=reach)
 
 
 def _joint(mechanism: Mechanism, histogram: Histogram, reach: int) -> Stated:
@@ -122,7 +117,7 @@ def _auto(mechanism: Mechanism, histogram: Histogram, reach: int) -> Stated:
     assert isinstance(mechanism, Auto)
     chances = choice_law(mechanism, histogram)
     for chance, (name, each) in zip(chances, mechanism.candidates.items(), strict=True):
-        for output, p in LAWS[name](each, histogram, reach):
+        for output, p in _state(each, histogram, reach):
             yield Output(output.items, output.counts, name), chance * p
 
 

@@ -1,21 +1,62 @@
-"""Tests of hypotheses with proven levels: relative entropy for a law, Clopper-Pearson for a probability."""
+"""Samples of the real code, and what they prove: tests of hypotheses with proven levels, and telling events.
+
+Relative entropy tests a law, and Clopper-Pearson bounds a probability. Outputs are drawn with the randomness of the
+operating system.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from flint import arb
 
 from shortlist.exact.balls import use_precision
+from shortlist.exact.bits import Bits, SystemBits
+from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms.mechanism import Prepared
+from shortlist.mechanisms.stated import Histogram, Output
+from shortlist.profile import Picks
+from shortlist.votes.memory.arrays import ArrayTally
 
+_BATCHES = (1, 2, 3, 10, 100, 1000)
+"""How many lists each call of `draw_many` draws, in turn."""
 _PRECISION = 128
-_STEPS = 40
+_HALVINGS = 40
 _NEGLIGIBLE = 1e-12
 
 LEAST_EXPECTED = 10
 """A cell that is expected less often counts as rare."""
+_DEVIATIONS = 6.2
+"""How many standard deviations a bound with a failure probability of about 10⁻⁹ is away."""
+_LEAST = 20
+"""If an event was never seen, its expected number is bounded by about this."""
+
+
+def draw_outputs(
+    mechanism: Mechanism, histogram: Histogram, trials: int, bits: Bits | None = None, *, many: bool = False
+) -> list[Output]:
+    """Draw `trials` times as `top_k` draws, and return what releases would show. `many` draws by `draw_many`."""
+    source = SystemBits() if bits is None else bits
+    tally = ArrayTally(np.array(histogram))
+    prepared = mechanism.prepare(tally)
+    drawn = _draw_batches(prepared, trials, source) if many else (prepared.draw(source) for _ in range(trials))
+    return [_show(picks, tally) for picks in drawn]
+
+
+def _draw_batches(prepared: Prepared, trials: int, bits: Bits) -> Iterator[Picks]:
+    done = turn = 0
+    while done < trials:
+        size = min(_BATCHES[turn % len(_BATCHES)], trials - done)
+        yield from prepared.draw_many(size, bits)
+        done, turn = done + size, turn + 1
+
+
+def _show(picks: Picks, tally: ArrayTally) -> Output:
+    rows, noisy = picks.publish(tally.items(picks))
+    return Output(tuple(rows.tolist()), None if noisy is None else tuple(noisy.tolist()), picks.chosen)
 
 
 def bound_p_value(observed: Sequence[int], law: Sequence[float]) -> float:
@@ -52,7 +93,7 @@ def bound_below(successes: int, trials: int, failure: float) -> float:
     """
     # P(at least so many successes) rises with p. Below the bound, it is certainly at most `failure`.
     low, high = 0.0, successes / trials
-    for _ in range(_STEPS):
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if successes and _tail(successes, trials, middle) <= failure else (low, middle)
     return low
@@ -84,3 +125,28 @@ def _tail(successes: int, trials: int, p: float) -> arb:
                 total += term / (1 - ratio)
                 break
         return total.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event: the first `size` outputs. Samples prove about this epsilon with it."""
+
+    size: int
+    epsilon: float
+
+
+def choose_event(chances: Iterable[tuple[float, float]], trials: int, delta: float) -> Event:
+    """Choose the best event among the first outputs, given their probabilities here and there, best ratios first.
+
+    >>> choose_event([(0.5, 0.1), (0.5, 0.9)], 10_000, 0.0)
+    Event(size=1, epsilon=1.3...)
+    """
+    p = q = 0.0
+    best = Event(0, -math.inf)
+    for size, (here, there) in enumerate(chances, start=1):
+        p, q = min(p + here, 1.0), min(q + there, 1.0)
+        low = p - _DEVIATIONS * math.sqrt(p * (1 - p) / trials) - delta
+        high = q + _DEVIATIONS * math.sqrt(q * (1 - q) / trials) + _LEAST / trials
+        if low > 0 and (epsilon := math.log(low / high)) > best.epsilon:
+            best = Event(size, epsilon)
+    return best

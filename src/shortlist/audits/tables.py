@@ -1,26 +1,35 @@
 """The path of tables: on every engine that is installed, one hostile person changes each count by 1 at most.
 
-Tables are counted for a domain, and without one. Without a domain, the person may also bring new items.
+Tables are counted for a domain, and without one. Without a domain, the person may also bring new items. The tables are
+random, and made to be miscounted: with values that an engine may round, fold, convert or take for equal.
 """
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from shortlist.audits.engines import ENGINES, Engine, find_missing
-from shortlist.audits.hostile_votes import Neighbours, invent_neighbours
 from shortlist.audits.report import Finding, Result
 from shortlist.errors import DataError
-from shortlist.exact.bits import SeededBits, SystemBits
+from shortlist.exact.bits import Bits, SeededBits, SystemBits
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import observe, tally
+from shortlist.votes import Query, observe, tally
 from shortlist.votes.items.item_keys import write_item
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Counts = dict[bytes | None, int] | str
 """The count of each item, or the text of the error."""
@@ -31,6 +40,30 @@ _PAIRS = 30
 _MOST_IDLE = 10
 """After this many pairs in which no count moved, a check ends."""
 _COLUMNS = {"person": "user", "item": "track"}
+_Value = TypeVar("_Value")
+
+DOMAINS: dict[str, list[Any]] = {
+    "text": ["a", "A", "b", "ä", "7", "007", "1.5", "true", "2024-02-29", "k"],
+    "whole numbers": [7, 0, -1, 127, 2**31, 2**53, 2**53 + 1, 2**63 - 1],
+    "decimals": [Decimal("1.50"), Decimal("2.00"), Decimal("-0.25"), Decimal("7.00")],
+    "dates": [date(2024, 2, 29), date(1970, 1, 1), date(9999, 12, 31)],
+    "timestamps": [datetime(2024, 2, 29, 12, 30), datetime(1970, 1, 1), datetime(1970, 1, 1, 0, 0, 0, 1)],
+}
+"""Public lists of items, by what they hold."""
+
+_VOTES: dict[str, tuple[str, list[Any]]] = {
+    "text": ("string", [*DOMAINS["text"], "", "a ", "Ä", "a\u0308", "\u212a", "+7", "7.0", "NULL", "NaN", "TRUE"]),
+    "int64": ("int64", [*DOMAINS["whole numbers"], -(2**63), 2**53 + 2, 128]),
+    "float64": ("float64", [7.0, 0.0, 127.0, 7.5, 1.5, -0.0, float("nan"), float("inf"), 2.0**53, 1e300]),
+    "decimal": ("decimal128(20, 5)", [Decimal("1.5"), Decimal("2"), Decimal("7"), Decimal("1.50001")]),
+    "date": ("date32", [*DOMAINS["dates"], date(1, 1, 1)]),
+    "timestamp": ("timestamp[us]", [*DOMAINS["timestamps"], datetime(2024, 2, 29), datetime(1600, 1, 1)]),
+}
+"""Types of votes in Arrow, and values of them."""
+_ORDINARY = 3
+"""The first values of each type are items of the domain that fits the type."""
+Hold = Callable[["pyarrow.Table", Path], Any]
+"""Put a table where an engine holds it; files go into a folder."""
 
 
 def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: int | None = None) -> Iterator[Finding]:
@@ -120,3 +153,165 @@ def may_differ(before: Counts, after: Counts, cap: int | None, *, listed: bool =
     fits = before.keys() == after.keys() if listed else before.keys() <= after.keys()
     growth = [votes - before.get(item, 0) for item, votes in after.items()]
     return fits and set(growth) <= {0, 1} and (cap is None or sum(growth) <= cap)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours:
+    """A domain, the votes of some people, and those of one person more."""
+
+    items: list[Any]
+    kind: str
+    people: list[list[Any]]
+    cap: int | None
+    first: bool = False
+    """Whether the rows of the last person come before all others. An engine may trust what it reads first."""
+
+    def table(self, *, last: bool) -> pyarrow.Table:
+        """The votes as a table, with or without the last person."""
+        import pyarrow as pa
+
+        rows = [(person, item) for person, items in enumerate(self.people[:-1]) for item in items]
+        if last:
+            own = [(len(self.people) - 1, item) for item in self.people[-1]]
+            rows = [*own, *rows] if self.first else [*rows, *own]
+        name = _VOTES[self.kind][0]
+        kind = pa.decimal128(20, 5) if self.kind == "decimal" else pa.timestamp("us") if "time" in name else name
+        users = pa.array([person for person, _ in rows], pa.int64())
+        return pa.table({"user": users, "track": pa.array([item for _, item in rows], kind)})
+
+
+def invent_neighbours(bits: Bits) -> Neighbours:
+    """Invent two tables that differ in one person, whose votes are among those that are hardest to count."""
+    kind = choose(sorted(_VOTES), bits)
+    # Mostly a domain of the same kind, and text, which any engine is tempted to convert.
+    own = {"text": "text", "int64": "whole numbers", "float64": "whole numbers", "decimal": "decimals"}
+    same = own.get(kind, "dates" if kind == "date" else "timestamps")
+    domain = choose([same, same, same, "text", *DOMAINS], bits)
+    values = [*_VOTES[kind][1], None]
+    # If all others are ordinary, the last person alone has what may be an error, or decide how a column is read.
+    usual = choose([values, values[:_ORDINARY]], bits)
+    people = [[choose(usual, bits) for _ in range(1 + draw_small(6, bits))] for _ in range(1 + draw_small(5, bits))]
+    people.append([choose(choose([values, values[:_ORDINARY]], bits), bits) for _ in range(3 + draw_small(8, bits))])
+    cap, first = choose([None, 1, 2], bits), choose([False, True], bits)
+    return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=cap, first=first)
+
+
+def choose(values: Sequence[_Value], bits: Bits) -> _Value:
+    """Choose one of a few values."""
+    return values[draw_small(len(values), bits)]
+
+
+def draw_small(bound: int, bits: Bits) -> int:
+    """Draw a number below a small bound. It needs no exact law: these votes are inventions."""
+    return int.from_bytes(bits.draw(8)) % bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A place where votes can be."""
+
+    name: str
+    hold: Hold
+    packages: tuple[str, ...] = ()
+    """What must be installed, beside DuckDB and PyArrow."""
+    slow: bool = False
+    """Whether only few tables are counted there."""
+
+
+def find_missing(engine: Engine) -> str | None:
+    """Find a package that the engine needs and that is not installed."""
+    needed = ("duckdb", "pyarrow", *engine.packages)
+    return next((name for name in needed if not _is_installed(name)), None)
+
+
+def _hold_arrow(table: pyarrow.Table, folder: Path) -> Any:
+    return table
+
+
+def _hold_pandas(table: pyarrow.Table, folder: Path) -> Any:
+    """Put whole numbers beside a gap as they are. By default, a conversion to pandas makes floats of all of them."""
+    return table.to_pandas(integer_object_nulls=True)
+
+
+def _hold_polars(table: pyarrow.Table, folder: Path) -> Any:
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def _hold_duckdb(table: pyarrow.Table, folder: Path) -> Any:
+    """A table whose texts are compared without case and accents."""
+    import duckdb
+
+    connection = duckdb.connect()
+    relation = connection.from_arrow(table)
+    kind = "VARCHAR COLLATE NOCASE.NOACCENT" if str(relation.types[1]) == "VARCHAR" else relation.types[1]
+    connection.execute(f"CREATE TABLE votes (user BIGINT, track {kind})")
+    relation.insert_into("votes")
+    return connection.table("votes")
+
+
+def _hold_parquet(table: pyarrow.Table, folder: Path) -> Any:
+    from pyarrow import parquet
+
+    path = folder / f"{len(table)}.parquet"
+    parquet.write_table(table, path)
+    return path
+
+
+def _hold_csv(table: pyarrow.Table, folder: Path) -> Any:
+    from pyarrow import csv
+
+    path = folder / f"{len(table)}.csv"
+    csv.write_csv(table, path)
+    return path
+
+
+def _hold_sqlite(table: pyarrow.Table, folder: Path) -> Any:
+    """A column that converts what it stores, and compares without case."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE)")
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    plain = (None, int, float, str)
+    connection.executemany(
+        "INSERT INTO votes VALUES (?, ?)", [(user, item if type(item) in plain else str(item)) for user, item in rows]
+    )
+    return Query(connection, "SELECT user, track FROM votes")
+
+
+def _hold_ibis(table: pyarrow.Table, folder: Path) -> Any:
+    import ibis
+
+    backend = ibis.duckdb.connect()
+    backend.con.from_arrow(table).create("votes")
+    return backend.table("votes")
+
+
+def _hold_spark(table: pyarrow.Table, folder: Path) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF")
+    session = builder.getOrCreate()
+    return session.createDataFrame(table)
+
+
+ENGINES = (
+    Engine(name="PyArrow", hold=_hold_arrow),
+    Engine(name="pandas", packages=("pandas",), hold=_hold_pandas),
+    Engine(name="Polars", packages=("polars",), hold=_hold_polars),
+    Engine(name="DuckDB", hold=_hold_duckdb),
+    Engine(name="Parquet files", hold=_hold_parquet),
+    Engine(name="CSV files", hold=_hold_csv),
+    Engine(name="SQLite", hold=_hold_sqlite),
+    Engine(name="Ibis", packages=("ibis",), hold=_hold_ibis),
+    Engine(name="Spark", packages=("pyspark", "java"), hold=_hold_spark, slow=True),
+)
+
+
+def _is_installed(name: str) -> bool:
+    if name == "java":
+        return shutil.which("java") is not None
+    with suppress(ImportError, ValueError):
+        return find_spec(name) is not None
+    return False

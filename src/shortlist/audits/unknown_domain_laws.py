@@ -6,16 +6,25 @@ may have different sets of items, and an output that is possible on one side may
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from flint import arb
 
-from shortlist.audits.laws import Histogram, Items, decay
-from shortlist.audits.noise_laws import Point, falling_counts, gaussian_law, laplace_law, output_chance
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
 from shortlist.mechanisms import LimitedDomain, Stable, Threshold
+from shortlist.mechanisms.stated import (
+    Histogram,
+    Items,
+    Point,
+    chance_of_few,
+    decay,
+    falling_counts,
+    gaussian_law,
+    laplace_law,
+    output_chance,
+    rank_items,
+    sequences_up_to,
+)
 
 
 def limited_domain_law(
@@ -59,7 +68,7 @@ def threshold_law(
             if len(places) == mechanism.k:
                 chance = output_chance(counts, places, noisy, noise)
             else:
-                chance = _chance_of_few(counts, places, noisy, least, noise)
+                chance = chance_of_few(counts, places, noisy, least, noise)
             law[items, noisy] = chance
     return law
 
@@ -82,29 +91,5 @@ def stable_law(mechanism: Stable, histogram: Histogram, *, threshold: int | None
     return law
 
 
-def rank_items(histogram: Histogram) -> list[int]:
-    """The items that exist by falling count, equal counts in the order of their bytes."""
-    return sorted((item for item, count in enumerate(histogram) if count), key=lambda item: (-histogram[item], item))
-
-
-def sequences_up_to(items: Sequence[int], k: int) -> Iterator[Items]:
-    """Every sequence of at most k of these items."""
-    for length in range(min(k, len(items)) + 1):
-        yield from itertools.permutations(items, length)
-
-
 def _noise_law(noise: DiscreteGaussian | DiscreteLaplace) -> tuple[Point, Point]:
     return laplace_law(noise.b) if isinstance(noise, DiscreteLaplace) else gaussian_law(noise.variance)
-
-
-def _chance_of_few(
-    counts: tuple[int, ...], places: Items, noisy: tuple[int, ...], least: int, noise: tuple[Point, Point]
-) -> arb:
-    """P(these items have these noisy counts, and all others are below the threshold); ties in each order alike."""
-    at, below = noise
-    chance = arb(1)
-    for place, count in enumerate(counts):
-        chance *= at(noisy[places.index(place)] - count) if place in places else below(least - 1 - count)
-    for value in set(noisy):
-        chance /= math.factorial(noisy.count(value))
-    return chance

@@ -22,7 +22,6 @@ COMMANDS = {
     "mechanisms": "Say what each mechanism promises.",
     "audit": "Check that mechanisms keep their promise.",
     "demo": "Release the top 10 of an invented log.",
-    "reproduce": "Repeat the experiments of the paper.",
 }
 """The commands in the order of the help, each in a line that a narrow terminal can show."""
 

@@ -11,8 +11,7 @@ EXAMPLE = "shortlist mechanisms"
 _LETTERS = {"ε′": "r", "ε": "epsilon", "δ": "delta", "β": "beta", "ρ": "rho", "²": "^2", "·": "*", "–": "-"}
 _NOTES = (
     "The guarantee is for the --neighbours that you choose. rho (zCDP) is a second guarantee, to add up many releases; "
-    "r is what each of the k rounds of cdp-peel may spend. Secure means exact, without floating-point noise. The "
-    "others are accepted only with --seed and --insecure."
+    "r is what each of the k rounds of cdp-peel may spend. All mechanisms are exact, without floating-point noise."
 )
 _WIDEST = 100
 
@@ -23,12 +22,11 @@ def mechanisms() -> None:
 
     width = min(shutil.get_terminal_size().columns, _WIDEST)
     for name, kind in MECHANISMS.items():
-        secure = "not secure" if kind.research else "secure"
         print(name)
         _print_lines(kind.summary, width)
         _print_lines(f"take it when {kind.when}", width)
         rho = kind.rho_in_words if kind.rho_in_words.startswith("ρ") else f"rho {kind.rho_in_words}"
-        _print_lines(f"guarantee {kind.guarantee_in_words}; {rho}; {secure}", width)
+        _print_lines(f"guarantee {kind.guarantee_in_words}; {rho}", width)
     print()
     _print_lines(_NOTES, width, indent="")
 

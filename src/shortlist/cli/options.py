@@ -146,7 +146,7 @@ Delta = Annotated[
 ]
 Assess = Annotated[
     str | None,
-    typer.Option(metavar="NUMBER", help="Spend this epsilon on top, to estimate the error of the list on these data."),
+    typer.Option(metavar="NUMBER", help="Spend this epsilon on top, for a bound on the error that uses these data."),
 ]
 CountsEpsilon = Annotated[
     str | None, typer.Option(metavar="NUMBER", help="Spend this epsilon on top, for noisy counts of the items.")

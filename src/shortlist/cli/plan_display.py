@@ -29,7 +29,7 @@ def print_plan(made: Plan, printed: Format) -> None:
     if printed is Format.CSV:
         sys.stdout.write(made.to_csv())
         return
-    from shortlist.planning.commands import explain_limit
+    from shortlist.planning.writing import explain_limit
 
     console, best = make_console(), made.best
     head = f"The top {best.k:,} of {made.histogram.d:,} items at ε = {float(best.epsilon):g}"
@@ -116,7 +116,7 @@ def _print_advice(console: Console, made: Plan) -> None:
 def _print_answers(console: Console, made: Plan) -> None:
     if made.wish is None:
         return
-    from shortlist.planning.wishes import explain_answers
+    from shortlist.planning.advice import explain_answers
 
     _print_heading(console, "The smallest ε for your wish")
     print_lines(console, to_text(explain_answers(made.wish, made.answers)))

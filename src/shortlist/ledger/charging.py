@@ -258,10 +258,6 @@ class Ledger:
         """Refuse a release that this ledger can never charge."""
         if not isinstance(mechanism, Mechanism):
             raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
-        if mechanism.research:
-            raise ParameterError(
-                "{mechanism} must be exact to be charged to a ledger", "{name} is for research", name=mechanism.name
-            )
         if not is_secure(read_bits(bits)):
             raise ParameterError(
                 "a release that is charged to a ledger must use secure randomness",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from shortlist.mechanisms.joint.pnf_joint import PNFJoint
     from shortlist.mechanisms.peel.cdp_peel import CDPPeel
     from shortlist.mechanisms.peel.pnf_peel import PNFPeel
-    from shortlist.mechanisms.research.gamma import Gamma
-    from shortlist.mechanisms.research.laplace import Laplace
     from shortlist.mechanisms.subset.subset import Subset
     from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain
     from shortlist.mechanisms.unknown_domain.stable import Stable
@@ -33,9 +31,7 @@ __all__ = [
     "Auto",
     "CDPPeel",
     "FastJoint",
-    "Gamma",
     "Joint",
-    "Laplace",
     "LimitedDomain",
     "MarginJoint",
     "Mechanism",
@@ -154,7 +150,6 @@ _COLUMNS: dict[str, Callable[[type[Mechanism]], str]] = {
     "take it when": lambda kind: kind.when,
     "guarantee": lambda kind: kind.guarantee_in_words,
     "ρ (zCDP)": lambda kind: kind.rho_in_words,
-    "exact and secure": lambda kind: "no" if kind.research else "yes",
 }
 
 

@@ -86,14 +86,14 @@ class ErrorBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """An estimate, with noise, of how wrong a list is on the data that it was drawn from.
+    """A bound on the error of a list that was computed, with noise, from the data that it was drawn from.
 
-    `estimate` says, in votes, how wrong the list is. Its noise is at most `margin` with the probability of the
-    bound; records of earlier versions have none. The `bound` follows from the estimate.
+    The `bound` follows from `estimate`: the spread of the law of the list, in votes, with noise. The noise is at most
+    `margin` with the probability of the bound. The spread is not the error of the list, which may be smaller or larger.
 
     >>> bound = ErrorBound(votes=40, confidence="0.95", statement="no place misses 40")
     >>> print(Assessment(estimate=3, margin=30, bound=bound))
-    the list is wrong by about 3 votes (± 30) on these data; with probability 0.95, no place misses 40
+    on these data, with probability 0.95, no place misses 40
     """
 
     estimate: int
@@ -106,13 +106,7 @@ class Assessment:
                 raise ParameterError(f"{{{name}}} must be a whole number from 0")
 
     def __str__(self) -> str:
-        return f"{self.in_words}; {self.bound}"
-
-    @property
-    def in_words(self) -> str:
-        """The estimate without the bound."""
-        margin = "" if self.margin is None else f" (± {self.margin:,})"
-        return f"the list is wrong by about {write_votes(self.estimate)}{margin} on these data"
+        return f"on these data, {self.bound}"
 
 
 def write_votes(number: int) -> str:

@@ -7,17 +7,24 @@ it can draw any number of times. Each draw is one more release, and costs the gu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+import numpy as np
+from flint import arb
+
+from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
-from shortlist.profile import Levels, ManyPicks, Picks
+from shortlist.profile import EVERY_LEVEL, Levels, Picks
+
+if TYPE_CHECKING:
+    from shortlist.mechanisms.stated import Histogram, Output
 
 UNORDERED_BOUND = (
     "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
@@ -29,18 +36,71 @@ the listed items have this many votes. The j-th of them after sorting has this m
 """
 
 
-class Prepared(Protocol):
-    """A mechanism that has seen the levels. Implementations inherit from it."""
+class Prepared(ABC):
+    """A mechanism that has seen the levels: the object that draws."""
 
+    @abstractmethod
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
 
-    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
         """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
 
-        Most mechanisms draw all at once, which is faster. By default, one draw follows the other.
+        By default, one draw follows the other.
         """
-        return ManyPicks.join([self.draw(bits) for _ in range(n)])
+        return [self.draw(bits) for _ in range(n)]
+
+    def compute_exact_chance(self) -> float | None:
+        """Compute the probability of a list with the true count at each place; None if it has no closed form.
+
+        Items with equal counts may change places.
+        """
+        return None
+
+
+class RowDraws(Prepared):
+    """The law of lists that are drawn in one step: `draw_many` is the sampler, and a single draw is a row of one."""
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose k items."""
+        return self.draw_many(1, bits)[0]
+
+    @abstractmethod
+    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
+        """Choose k items n times, independently."""
+
+
+class Score(Protocol):
+    """The score of a mechanism on given levels: about how many votes its list misses at a place. Less is better.
+
+    One person changes it by at most Δ. A score has logarithms of sums of exponentials, so it is irrational. It is
+    enclosed in balls: first from floats with a proven error, then exactly. More effort makes the ball narrower.
+    """
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the mean over places j of min(z_j, h_(j)): no place can miss more votes than its count.
+
+        Without effort floats suffice. With effort the ball is exact, and its radius shrinks as effort rises.
+        """
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose the largest z_j, which is not cut off at a count."""
+
+
+def cut_off(score: arb, top: IntArray) -> arb:
+    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
+    least, most = score.lower(), score.upper()
+    # A ball that is not finite says nothing on that side. Scores are 0 or more.
+    below = _cut_off(least, top) if least.is_finite() else arb(0)
+    above = _cut_off(most, top) if most.is_finite() else arb(int(top.sum(dtype=object))) / len(top)
+    return below.union(above)
+
+
+def _cut_off(point: arb, top: IntArray) -> arb:
+    whole = point.floor().unique_fmpz()
+    assert whole is not None  # a point has an exact floor
+    larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
+    return (point * larger + int(top[larger:].sum(dtype=object))) / len(top)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +122,11 @@ class Mechanism(ABC):
     rho_in_words: ClassVar[str]
     bound_in_words: ClassVar[str] = "each listed item has at most {bound} fewer than the true item at that place"
     """What `error_bound` bounds. `{bound}` stands for a number of votes, such as "1 vote"."""
-    colour: ClassVar[str]
-    """The colour of its line in figures. Those of the experiment are from the palette of Okabe and Ito."""
-    marker: ClassVar[str] = "."
-    """The marker of its line in figures. The paper's four methods have the markers of the paper."""
-    in_experiment: ClassVar[bool] = False
-    """Whether the experiment of the paper compares it with the published algorithms."""
-    research: ClassVar[bool] = False
-    """Whether the mechanism computes in floating point. Then it may not make a secure release."""
     needs_domain: ClassVar[bool] = True
     """Whether it needs a public list of all items. A mechanism that needs none may choose fewer than k items."""
+
+    audited: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """Further parameters with which an audit checks it."""
 
     k: int
     epsilon: Fraction
@@ -140,6 +195,29 @@ class Mechanism(ABC):
         """The rate at which the weight of an item falls with its count, at one place of the list.
 
         It is None if the whole list is weighed at once.
+        """
+        return None
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
+        """State the law by brute force: each output on a histogram with its probability, at the working precision.
+
+        Tests and audits compare draws with it. It shares nothing with the code that draws (see `stated.py`), and its
+        rates are formulas of epsilon. Noisy counts are enumerated up to `reach` beyond the counts of the histogram.
+        """
+        raise ParameterError("{mechanism} must be one that states its law", "{name} does not", name=self.name)
+
+    def make_score(self, levels: Levels, rate: Fraction) -> Score | None:
+        """Make the score of the mechanism at a rate; None if it has none.
+
+        `auto` compares scores at the rate of the mechanism. An assessment publishes the spread at half of a smaller
+        rate.
+        """
+        return None
+
+    def find_tail(self) -> tuple[Fraction, int] | None:
+        """Find a and c: an error of t or more has a probability of at most c · e^(a (s − t)/2), with s the spread.
+
+        The spread is that of the score at the rate a/2. None stands for no proof, so no list can be assessed.
         """
         return None
 

@@ -20,8 +20,6 @@ HOMES = {
     "limited-domain": "unknown_domain.limited_domain.LimitedDomain",
     "threshold": "unknown_domain.threshold.Threshold",
     "stable": "unknown_domain.stable.Stable",
-    "laplace": "research.laplace.Laplace",
-    "gamma": "research.gamma.Gamma",
 }
 """Where each mechanism is: its module and its class."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.errors import DataError
-from shortlist.planning.histograms import Histogram, read_histogram
+from shortlist.planning.inputs import Histogram, read_histogram
 from shortlist.votes.files.files import open_files
 from shortlist.votes.files.source import translate_errors_of
 from shortlist.votes.workspace.failures import strip_context
@@ -23,7 +23,7 @@ def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
     workspace = Workspace(memory_limit=None)
     source = open_files(workspace, files, choose=lambda header: header.take([item, count], where=_NAME), name=_NAME)
     with translate_errors_of(source, hint="is the file complete, and are all its rows alike?"):
-        # Columns are taken by position, because DuckDB takes two names that differ in case for one.
+        # The relation has the two columns that were asked for, in this order.
         names, numbers = source.relation.columns
         text = f'trim(CAST("{_quote(numbers)}" AS VARCHAR))'
         whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"

@@ -1,27 +1,48 @@
-"""How good the list of one mechanism will be on given counts."""
+"""How good the list of a mechanism will be on given counts: recall, exact lists, and the errors ℓ∞ and ℓ1 in votes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
+from shortlist.errors import ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Amount, Budget
 from shortlist.mechanisms import Auto, Mechanism
 from shortlist.planning.exact_chances import compute_exact_chance
-from shortlist.planning.histograms import Histogram
-from shortlist.planning.measures import Spread, fill_places, measure
+from shortlist.planning.inputs import Histogram
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import write_exact, write_rounded_up
-from shortlist.profile import ManyPicks
+from shortlist.privacy.numbers import quote, write_exact, write_rounded_up
+from shortlist.profile import Picks
 
 SAMPLES = 20
 """How many of the drawn lists are kept as samples."""
+QUANTILES = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """The mean of a measure over many lists, and the values that 5, 50 and 95 % of the lists do not exceed."""
+
+    mean: float
+    low: float
+    middle: float
+    high: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> Spread:
+        """Summarise a sample. Quantiles are values of the sample, not between two of them.
+
+        >>> Spread.of(np.array([1.0, 2.0, 3.0]))
+        Spread(mean=2.0, low=1.0, middle=2.0, high=3.0)
+        """
+        low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
+        return cls(mean=float(values.mean()), low=low, middle=middle, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +110,22 @@ def forecast(
     prepared = mechanism.prepare(histogram.profile)
     lists = prepared.draw_many(draws, SeededBits(seed))
     errors = measure(histogram.counts[: mechanism.k], lists)
-    chance = compute_exact_chance(mechanism, prepared)
+    chance = prepared.compute_exact_chance()
+    if chance is None:
+        chance = compute_exact_chance(mechanism, prepared)
     return Forecast(
         mechanism=mechanism,
         label=mechanism.name if label is None else label,
         exact=float(errors.exact.mean()) if chance is None else chance,
         exact_is_computed=chance is not None,
-        length=Spread.of(lists.lengths.astype(np.float64)),
+        length=Spread.of(np.array([len(each.levels) for each in lists], dtype=np.float64)),
         recall=Spread.of(errors.recall),
         largest=Spread.of(errors.largest),
         total=Spread.of(errors.total),
         bound=_bound_error(mechanism, histogram.d),
         affordable=_count_affordable(budget, mechanism.guarantee),
         draws=draws,
-        choices={} if lists.chosen is None else _count_choices(lists.chosen),
+        choices=_count_choices(each.chosen for each in lists if each.chosen is not None),
         samples=_find_samples(histogram, lists, mechanism.k),
     )
 
@@ -130,12 +153,63 @@ def _count_choices(chosen: Iterable[str]) -> dict[str, float]:
     return {name: times / counted.total() for name, times in counted.most_common()}
 
 
-def _find_samples(histogram: Histogram, lists: ManyPicks, k: int) -> IntArray:
+def _find_samples(histogram: Histogram, lists: Sequence[Picks], k: int) -> IntArray:
     """The positions of items in falling order of count, in which items with equal counts are ranked as they stand."""
-    lengths = lists.lengths[:SAMPLES]
-    shown = int(lengths.sum())
-    starts = np.searchsorted(-histogram.counts, -lists.levels[:shown])
-    return fill_places(starts + lists.ranks[:shown], lengths, k, empty=-1)
+    falling = -histogram.counts
+    shown = [np.searchsorted(falling, -each.levels) + each.ranks for each in lists[:SAMPLES]]
+    return fill_places(shown, k, empty=-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """The measures of many lists, one value for each list."""
+
+    recall: FloatArray
+    """The share of the k places with an item that has as many votes as the true item at place k, or more."""
+    largest: FloatArray
+    """ℓ∞: the largest difference in votes between the listed and the true item at a place."""
+    total: FloatArray
+    """ℓ1: the sum of these differences."""
+
+    @property
+    def exact(self) -> FloatArray:
+        """1 for a list with the true count at every place, else 0."""
+        return np.where(self.largest == 0, 1.0, 0.0)
+
+
+def measure(top: IntArray, lists: Sequence[Picks]) -> Errors:
+    """Compare lists of k items with the k largest counts. Lists without an order are put in the order of counts.
+
+    Without a domain, a list may be shorter. A place without an item counts like an item without votes.
+
+    >>> picks = Picks(levels=np.array([9, 2]), ranks=np.zeros(2, dtype=int))
+    >>> measure(np.array([9, 7]), [picks])
+    Errors(recall=array([0.5]), largest=array([5.]), total=array([5.]))
+    """
+    levels = fill_places([each.levels for each in lists], len(top), empty=0)
+    if lists[0].unordered:
+        levels = -np.sort(-levels, axis=1)
+    differences = np.abs(levels - top).astype(np.float64)
+    return Errors(
+        # If nobody voted for the item at place k, a place without an item is as good.
+        recall=(levels >= top[-1]).mean(axis=1),
+        largest=differences.max(axis=1),
+        total=differences.sum(axis=1),
+    )
+
+
+def fill_places(lists: Sequence[IntArray], k: int, *, empty: int) -> IntArray:
+    """Lay out lists of up to k values in rows of k places.
+
+    >>> fill_places([np.array([5, 6]), np.array([], dtype=int), np.array([7])], 2, empty=-1)
+    array([[ 5,  6],
+           [-1, -1],
+           [ 7, -1]])
+    """
+    places = np.full((len(lists), k), empty, dtype=np.int64)
+    lengths = np.array([len(each) for each in lists])
+    places[np.arange(k) < lengths[:, None]] = np.concatenate(lists)
+    return places
 
 
 SORTS: dict[str, Callable[[Forecast], Any]] = {
@@ -148,3 +222,9 @@ SORTS: dict[str, Callable[[Forecast], Any]] = {
     "name": lambda each: each.label,
 }
 """What forecasts may be sorted by: the best comes first."""
+
+
+def check_sort(sort: str) -> None:
+    """Refuse a measure that no forecast has."""
+    if not isinstance(sort, str) or sort not in SORTS:
+        raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))

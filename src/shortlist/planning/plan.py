@@ -12,16 +12,28 @@ from shortlist.atomic_files import write_whole
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
 from shortlist.near_names import suggest_names
-from shortlist.planning.advice import Advice, advise, needs_help
-from shortlist.planning.candidates import FEW_VOTES, Constraints
-from shortlist.planning.collapse import Collapse, find_collapse
-from shortlist.planning.commands import write_call, write_command
-from shortlist.planning.forecast import SORTS, Forecast, forecast
-from shortlist.planning.histograms import Histogram
-from shortlist.planning.reading import check_sort, read_budget, read_draws, read_size, take_histogram
-from shortlist.planning.visibility import Visibility, find_visibility
-from shortlist.planning.wishes import Answer, Wish, explain_answers, find_epsilons, find_least
-from shortlist.planning.writing import describe_plan, write_csv, write_notebook
+from shortlist.planning.advice import (
+    Advice,
+    Answer,
+    Wish,
+    advise,
+    explain_answers,
+    find_epsilons,
+    find_least,
+    needs_help,
+)
+from shortlist.planning.forecast import SORTS, Forecast, check_sort, forecast
+from shortlist.planning.inputs import (
+    FEW_VOTES,
+    Constraints,
+    Histogram,
+    read_budget,
+    read_draws,
+    read_size,
+    take_histogram,
+)
+from shortlist.planning.rules import Collapse, Visibility, find_collapse, find_visibility
+from shortlist.planning.writing import describe_plan, write_call, write_command, write_csv, write_notebook
 from shortlist.privacy.numbers import Real, read_epsilon
 
 DRAWS = 1000

@@ -31,7 +31,10 @@ class Guaranteed(Protocol):
 def compose(
     guarantees: Guarantee | Guaranteed | Iterable[Guarantee | Guaranteed], *, delta: Real | None = None
 ) -> Guarantee:
-    """State what several releases promise together, even if each was chosen after the earlier ones were seen.
+    """State what several releases promise together, if their number and their guarantees were fixed before the first.
+
+    What is released, and from which items, may depend on earlier results. How many releases there are, and the
+    epsilon, delta and rho of each, may not. If results decide this, take a `Ledger`: its budget is fixed.
 
     Pass guarantees, releases, mechanisms or selectors, one or many. Without `delta`, epsilons, deltas and rhos are
     summed. With `delta`, the guarantees are split into two parts. Those of the first part count by their rho, those of

@@ -101,15 +101,24 @@ class Guarantee:
     def in_words(self) -> str:
         """Say in a sentence what a reader learns about one person at most. The factor is rounded up.
 
-        >>> Guarantee(epsilon=1, delta="1e-6", neighbours="replace").in_words
-        'The odds between any two choices of votes of one person change by at most a factor of 2.72, \
-except with probability 1e-6.'
+        With a delta the sentence is the definition: (ε, δ)-DP bounds the probability of every event. It does not bound
+        the odds, not even except with probability δ.
+
+        >>> Guarantee(epsilon=1, neighbours="replace").in_words
+        'The odds between any two choices of votes of one person change by at most a factor of 2.72.'
+        >>> Guarantee(epsilon=1, delta="1e-6").in_words
+        'Whether or not a given person is in the data, the probability of any conclusion changes by at most a factor \
+of 2.72, plus 1e-6.'
         """
-        hidden = f"that a given {self.unit} is in the data"
         if self.neighbours is Neighbours.REPLACE:
-            hidden = f"between any two choices of votes of one {self.unit}"
-        except_for = f", except with probability {write_rounded_up(self.delta)}" if self.delta else ""
-        return f"The odds {hidden} change by at most a factor of {_write_factor(self.epsilon)}{except_for}."
+            odds, cases = "between any two choices of votes of one {unit}", "Whatever votes one {unit} casts"
+        else:
+            odds, cases = "that a given {unit} is in the data", "Whether or not a given {unit} is in the data"
+        limit = f"at most a factor of {_write_factor(self.epsilon)}"
+        if not self.delta:
+            return f"The odds {odds.format(unit=self.unit)} change by {limit}."
+        changes = f"the probability of any conclusion changes by {limit}, plus {write_rounded_up(self.delta)}."
+        return f"{cases.format(unit=self.unit)}, {changes}"
 
     def scale(self, sensitivity: int, *, unit: str) -> Guarantee:
         """State the guarantee for a person who adds up to N, not 1, to every count.

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+import numpy as np
+
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
@@ -95,7 +97,6 @@ def top_k(
             hint="use prepare(...).release()",
         )
     terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
-    terms.check_may_release(drawn_from)
     array, labels = read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
@@ -141,9 +142,9 @@ def prepare(
 ) -> Selector[Any]:
     """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
 
-    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for an estimate of
-    the error on these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the
-    items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
+    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for a bound on
+    the error that uses these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of
+    the items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
     warning. `unit` is the word for one person in the guarantee, say "household".
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
@@ -190,7 +191,6 @@ class Selector(Generic[Items]):
         """
         refuse_uncharged("draw")
         drawn_from = read_bits(bits)
-        self._terms.check_may_release(drawn_from)
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
@@ -207,13 +207,15 @@ class Selector(Generic[Items]):
         """
         refuse_uncharged("draw_many")
         drawn_from = read_bits(bits)
-        self._terms.check_may_release(drawn_from)
         many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
-        items: list[Any] = many.publish(self._tally.items(Picks(levels=many.levels, ranks=many.ranks)))
+        levels, ranks = (np.concatenate([getattr(each, name) for each in many]) for name in ("levels", "ranks"))
+        ends = np.cumsum([len(each.levels) for each in many])
+        rows = np.split(self._tally.items(Picks(levels=levels, ranks=ranks)), ends[:-1])
+        items: list[Any] = [picks.publish(each)[0] for picks, each in zip(many, rows, strict=True)]
         if self._labels is None:
             return items
         lists = [[self._labels[index] for index in each.tolist()] for each in items]
-        if many.unordered:
+        if many[0].unordered:
             lists = [[each[place] for place in order_labels(each)] for each in lists]
         return cast("list[Items]", lists)
 
@@ -236,7 +238,6 @@ class Selector(Generic[Items]):
         from shortlist.release import make_release, warn
 
         drawn_from, terms = read_bits(bits), self._terms
-        terms.check_may_release(drawn_from)
         account = open_account(ledger, terms, bits=drawn_from, note=note, period=period)
         account.charge(self._tally.d)
         picks, spread = terms.draw_extras(self._prepared.draw(drawn_from), self._tally, drawn_from)

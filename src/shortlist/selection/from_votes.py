@@ -65,7 +65,7 @@ def select(
     `note` and `period` say what the release is for and which time the votes are of. The record holds both, and the
     ledger the note.
 
-    `assess` is an epsilon on top, for an estimate of the error on these data and the bound that follows from it.
+    `assess` is an epsilon on top, for a bound on the error of the list that uses these data.
     `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The guarantee of the
     release is the sum. `people` is the number of people, where that is public: a bound above it is a warning.
 
@@ -100,7 +100,6 @@ def select(
         **parameters,
     )
     built, cap, drawn_from = terms.mechanism, terms.votes_per_person, read_bits(bits)
-    terms.check_may_release(drawn_from)
     account = open_account(ledger, terms, bits=drawn_from, note=note, period=period)
     columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
     reading: dict[str, Any] = {"memory_limit": memory_limit, "start": account.charge, "progress": progress}

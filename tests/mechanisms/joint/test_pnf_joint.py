@@ -10,10 +10,10 @@ from flint import arb, arb_poly, ctx
 from laws import losses, random_histograms
 
 from shortlist import PNFJoint, SeededBits, top_k
-from shortlist.audits.laws import decay, flip_round, permute_and_flip
 from shortlist.exact import thinning
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms.joint import pnf_joint
+from shortlist.mechanisms.stated import decay, flip_round, permute_and_flip
 from shortlist.profile import Profile
 
 

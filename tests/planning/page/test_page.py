@@ -9,8 +9,8 @@ import pytest
 from browser import open_page
 
 import shortlist
-from shortlist.planning import wishes
-from shortlist.planning.page import grid
+from shortlist.planning import advice
+from shortlist.planning import page as grid
 
 WIDTHS = (390, 800, 1400)
 
@@ -27,7 +27,7 @@ def page(tmp_path_factory):
         made.to_html(path, progress=steps.append)
         assert len(steps) == 12
         # A second page, without a catalogue and with a wish.
-        patch.setattr(wishes, "EPSILONS", tuple(Fraction(each) for each in ("0.5", "5")))
+        patch.setattr(advice, "EPSILONS", tuple(Fraction(each) for each in ("0.5", "5")))
         options = {"delta": "1e-6", "votes_per_person": 3, "ordered": False, "without_domain": True}
         made = shortlist.plan(counts, k=16, epsilon="0.5", draws=40, want="exact 0.5", **options)
         made.to_html(path.with_name("no_domain.html"))
@@ -154,16 +154,14 @@ def test_it_can_be_used_by_keyboard_and_screen_reader(browser, page):
         assert opened.value("document.activeElement.id") in {"copy", "mechanism", ""}
 
 
-def test_colours_are_those_of_the_mechanisms_and_shapes_differ(browser, page):
+def test_colours_and_shapes_differ(browser, page):
     """A line is told apart by its colour and by its dashes or markers."""
     with open_page(browser, page, width=1400) as opened:
         looks = opened.value(
             "[...document.querySelectorAll('#legend li')].map(each => [each.textContent.trim(),"
             " each.querySelector('line').getAttribute('stroke'), each.querySelector('svg').lastChild.outerHTML])"
         )
-        assert {name: colour for name, colour, _ in looks} == {
-            name: shortlist.mechanisms.MECHANISMS[name].colour for name, _, _ in looks
-        }
+        assert len({colour for _, colour, _ in looks}) == len(looks)
         assert len({marker for _, _, marker in looks}) == len(looks)
 
 

@@ -11,14 +11,14 @@ from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms.auto.auto import Auto
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore
 from shortlist.mechanisms.auto.set_scores import SetScore
 from shortlist.mechanisms.bounds import ceil_log
 from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
 from shortlist.mechanisms.joint.joint import Joint
 from shortlist.mechanisms.joint.margin_joint import MarginJoint
 from shortlist.mechanisms.joint.pnf_joint import PNFJoint
-from shortlist.mechanisms.mechanism import Mechanism
+from shortlist.mechanisms.mechanism import Mechanism, Score
 from shortlist.mechanisms.peel.cdp_peel import CDPPeel
 from shortlist.mechanisms.peel.pnf_peel import PNFPeel
 from shortlist.mechanisms.subset.subset import Subset
@@ -86,7 +86,7 @@ class Assess:
 
 def check_assessed(mechanism: Mechanism) -> None:
     """Refuse a mechanism for which nothing is proven."""
-    if type(mechanism) not in _ASSESSED:
+    if type(mechanism) not in _ASSESSED and mechanism.find_tail() is None:
         raise ParameterError(
             "{assess} must go with one of {names}",
             "not {name}",
@@ -124,6 +124,8 @@ def find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
     >>> find_tail(Joint(k=3, epsilon=1)), find_tail(PNFPeel(k=3, epsilon=1))
     ((Fraction(1, 2), 1), (Fraction(1, 3), 3))
     """
+    if (tail := mechanism.find_tail()) is not None:
+        return tail
     if isinstance(mechanism, NoisyCounts):
         rate = mechanism.round_rate
         # E e^(a(Z − Z′)) is at most (16/7)² for a = 3/4b, and e⁴ for a = 2/σ.
@@ -134,6 +136,8 @@ def find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
 
 def _make_score(mechanism: Mechanism, levels: Levels) -> Score:
     rate = find_tail(mechanism)[0] / 2
+    if (score := mechanism.make_score(levels, rate)) is not None:
+        return score
     if isinstance(mechanism, Subset):
         return SetScore(levels, sizes=mechanism.sizes, rate=rate)
     return (ListScore if mechanism.round_rate is None else RoundScore)(levels, k=mechanism.k, rate=rate)

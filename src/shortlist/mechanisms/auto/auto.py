@@ -18,14 +18,14 @@ from shortlist.exact.choice import are_below, is_below
 from shortlist.exact.shuffles import draw_distinct_below, permute_each
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.auto.candidates import adjust_score, find_terms
-from shortlist.mechanisms.auto.scores import ListScore, RoundScore, Score
+from shortlist.mechanisms.auto.scores import ListScore, RoundScore
 from shortlist.mechanisms.joint.margin_joint import BonusMixture, MarginJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, read_sizes
 from shortlist.mechanisms.peel.many import PeelDraws
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import find_rho_of_pure
-from shortlist.profile import Levels, ManyPicks, Picks
+from shortlist.profile import Levels, Picks
 
 SHARE = Fraction(1, 20)
 """The share of epsilon that the choice spends."""
@@ -58,8 +58,6 @@ class Auto(Mechanism):
     when: ClassVar[str] = "you do not know which: it is the default"
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
     rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
-    colour: ClassVar[str] = "#000000"
-    marker: ClassVar[str] = "s"
 
     delta: Fraction | None = None
     ordered: bool = True
@@ -146,16 +144,16 @@ class PrivateChoice(Prepared):
         unordered = self._auto.unordered
         return Picks(levels=picks.levels, ranks=picks.ranks, counts=picks.counts, chosen=name, unordered=unordered)
 
-    def draw_many(self, n: int, bits: Bits) -> ManyPicks:
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
         names = np.array(self.choose_many(n, bits))
         draws: list[Picks | None] = [None] * n
         for name in self._candidates:
             rows = np.flatnonzero(names == name).tolist()
             if rows:
-                for row, picks in zip(rows, self._prepare(name).draw_many(len(rows), bits).split(), strict=True):
+                for row, picks in zip(rows, self._prepare(name).draw_many(len(rows), bits), strict=True):
                     draws[row] = replace(picks, chosen=name, unordered=self._auto.unordered)
-        return ManyPicks.join([picks for picks in draws if picks is not None])
+        return [picks for picks in draws if picks is not None]
 
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: in random order, the first that is accepted."""
@@ -222,6 +220,8 @@ class PrivateChoice(Prepared):
 
 def make_score(candidate: Mechanism, levels: Levels, prepared: Prepared | None = None) -> Score:
     """Make the score of a candidate. The weights of a peel that is prepared are not computed again."""
+    if (score := candidate.make_score(levels, candidate.round_rate or candidate.rate)) is not None:
+        return score
     if (rate := candidate.round_rate) is not None:
         peeling = prepared.peeling if isinstance(prepared, PeelDraws) else None
         return RoundScore(levels, k=candidate.k, rate=rate, peeling=peeling)

@@ -8,30 +8,20 @@ with a proven error, then exactly. More effort makes the ball narrower.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from flint import arb
 
-from shortlist.array_types import FloatArray, IntArray
+from shortlist.array_types import FloatArray
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.mechanisms.joint.mixture import Mixture
+from shortlist.mechanisms.mechanism import cut_off
 from shortlist.mechanisms.peel.peeling import PeelLevels
-from shortlist.profile import EVERY_LEVEL, Levels
+from shortlist.profile import Levels
 
 _ROUNDED = 2.0**-50
 """More than a few roundings, as a share of a number."""
-
-
-class Score(Protocol):
-    """The score of one mechanism on given levels, in votes. A smaller score is better."""
-
-    def enclose(self, effort: int) -> arb:
-        """Enclose the score: from floats without effort, and exactly with a radius that shrinks as effort rises."""
-
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose the largest z_j: the score of the worst place, not cut off at its count."""
 
 
 class ListScore:
@@ -108,15 +98,3 @@ class RoundScore:
             total += int(profile.sizes[index])
             levels.append([total - taken for taken in range(min(int(profile.sizes[index]), len(self._top)))])
         return [each for level in reversed(levels) for each in level][: len(self._top)]
-
-
-def cut_off(score: arb, top: IntArray) -> arb:
-    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
-    return _cut_off(score.lower(), top).union(_cut_off(score.upper(), top))
-
-
-def _cut_off(point: arb, top: IntArray) -> arb:
-    whole = point.floor().unique_fmpz()
-    assert whole is not None  # a point has an exact floor
-    larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
-    return (point * larger + int(top[larger:].sum())) / len(top)

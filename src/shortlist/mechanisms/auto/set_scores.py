@@ -10,7 +10,7 @@ from flint import arb
 
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.choice import enclose_sum
-from shortlist.mechanisms.auto.scores import cut_off
+from shortlist.mechanisms.mechanism import cut_off
 from shortlist.mechanisms.spans import count_bits
 from shortlist.mechanisms.subset.draws import count_set_bits, find_reach
 from shortlist.mechanisms.subset.grid import Grid

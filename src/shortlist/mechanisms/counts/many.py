@@ -32,7 +32,7 @@ class NoisyDraws(LargestNoisyCounts):
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose the k items n times, with their noisy counts."""
         if self._ties or not self._fits:
-            return Prepared.draw_many(self, n, bits)
+            return ManyPicks.join(Prepared.draw_many(self, n, bits))
         near = self._wide.near_counts
         rows = max(1, _CELLS // (len(near) + self._k))
         parts = [self._wide.draw_rows(min(rows, n - start), bits) for start in range(0, n, rows)]

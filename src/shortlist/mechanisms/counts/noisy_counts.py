@@ -44,7 +44,6 @@ class NoisyCounts(Mechanism):
     when: ClassVar[str] = "people cast few votes each, k is large, or you want counts"
     guarantee_in_words: ClassVar[str] = "ε, or (ε, δ)"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2m), or ρ"
-    colour: ClassVar[str] = "#a6761d"
 
     epsilon: Fraction = _NOT_GIVEN
     votes_per_person: int

@@ -33,9 +33,6 @@ class FastJoint(Joint):
     summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
     when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#009E73"
-    marker: ClassVar[str] = "p"
-    in_experiment: ClassVar[bool] = True
 
     beta: Fraction = Fraction(1, 1024)
 

@@ -30,9 +30,6 @@ class Joint(Mechanism):
     summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
     when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
     rho_in_words: ClassVar[str] = "ε²/8"
-    colour: ClassVar[str] = "#E69F00"
-    marker: ClassVar[str] = "*"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:

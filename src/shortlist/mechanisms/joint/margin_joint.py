@@ -38,9 +38,6 @@ class MarginJoint(Joint):
     name: ClassVar[str] = "margin-joint"
     summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
     when: ClassVar[str] = "you would take joint: the true list is at least as likely"
-    colour: ClassVar[str] = "#56B4E9"
-    marker: ClassVar[str] = "^"
-    in_experiment: ClassVar[bool] = False
 
     def _prepare(self, levels: Levels) -> BonusMixture:
         return BonusMixture(Mixture(levels, k=self.k, rate=self.rate, tau=None), k=self.k, rate=self.rate)

@@ -48,9 +48,6 @@ class PNFJoint(Mechanism):
     summary: ClassVar[str] = "permute-and-flip over all ordered lists"
     when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
-    colour: ClassVar[str] = "#D55E00"
-    marker: ClassVar[str] = "D"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:

@@ -35,9 +35,6 @@ class CDPPeel(Mechanism):
     when: ClassVar[str] = "counts lie close together and a small δ is acceptable"
     guarantee_in_words: ClassVar[str] = "(ε, δ)"
     rho_in_words: ClassVar[str] = "kε′²/8"
-    colour: ClassVar[str] = "#0072B2"
-    marker: ClassVar[str] = "P"
-    in_experiment: ClassVar[bool] = True
 
     delta: Fraction
     calibration: Calibration = Calibration.OPTIMAL

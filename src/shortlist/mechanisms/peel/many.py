@@ -43,7 +43,7 @@ class PeelDraws(SuccessiveDraws, Prepared):
         """Choose k items n times."""
         peeling = self.peeling
         if peeling.k > MOST_ROUNDS:
-            return Prepared.draw_many(self, n, bits)
+            return ManyPicks.join(Prepared.draw_many(self, n, bits))
         positions = self._draw_many_positions(n, bits).ravel()
         return ManyPicks.join([peeling.picks(positions)]).reshape(peeling.k)
 

@@ -43,9 +43,6 @@ class PNFPeel(Mechanism):
     summary: ClassVar[str] = "k rounds of permute-and-flip, one item each"
     when: ClassVar[str] = "counts lie close together and δ must be 0"
     rho_in_words: ClassVar[str] = "ε·tanh(ε/2k)"
-    colour: ClassVar[str] = "#CC79A7"
-    marker: ClassVar[str] = "o"
-    in_experiment: ClassVar[bool] = True
 
     @property
     def guarantee(self) -> Guarantee:

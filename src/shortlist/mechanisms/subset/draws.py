@@ -70,7 +70,7 @@ class SetMixture(Prepared):
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose n sets of items. Where sets may have several sizes, one draw follows the other."""
         if len(self._sizes) > 1:
-            return Prepared.draw_many(self, n, bits)
+            return ManyPicks.join(Prepared.draw_many(self, n, bits))
         k = self._sizes[0]
         parts = [
             self._choose_profile(positions).picks(positions)

@@ -36,8 +36,6 @@ class Subset(Mechanism):
     when: ClassVar[str] = "the order of the items does not matter: fewer votes are needed then"
     rho_in_words: ClassVar[str] = "ε²/8"
     bound_in_words: ClassVar[str] = "an item left out has at most {bound} more than any listed item"
-    colour: ClassVar[str] = "#999999"
-    marker: ClassVar[str] = "v"
 
     at_least: int | None = None
 

@@ -47,7 +47,6 @@ class LimitedDomain(UnknownDomain):
     name: ClassVar[str] = "limited-domain"
     summary: ClassVar[str] = "k rounds of the exponential mechanism among the most-voted items, with a stop"
     when: ClassVar[str] = "there is no list of all items, and k is small"
-    colour: ClassVar[str] = "#1b9e77"
 
     k_bar: int | None = None
     votes_per_person: int | None = None

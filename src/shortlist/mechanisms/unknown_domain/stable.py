@@ -51,7 +51,6 @@ class Stable(UnknownDomain):
     name: ClassVar[str] = "stable"
     summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
     when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
-    colour: ClassVar[str] = "#e7298a"
 
     at_least: int | None = None
 
@@ -159,7 +158,7 @@ class StableSets(Prepared):
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose a set of items n times."""
         if max(self._threshold, int(self.gaps.max()), self._sizes.stop) > _FARTHEST:
-            return Prepared.draw_many(self, n, bits)
+            return ManyPicks.join(Prepared.draw_many(self, n, bits))
         words = draw_words(n, bits)
         cells = self._table.locate_each(words)
         for i in np.flatnonzero(cells < 0).tolist():

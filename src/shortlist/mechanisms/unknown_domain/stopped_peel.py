@@ -45,7 +45,7 @@ class StoppedPeel(PeelDraws):
     def draw_many(self, n: int, bits: Bits) -> ManyPicks:
         """Choose up to k items n times."""
         if self.peeling.k > MOST_ROUNDS:
-            return Prepared.draw_many(self, n, bits)
+            return ManyPicks.join(Prepared.draw_many(self, n, bits))
         positions = self._draw_many_positions(n, bits, self._stops)
         chosen = (positions >= 0) & ((positions < self._stops.start) | (positions >= self._stops.stop))
         picks = self.candidates.picks(positions[chosen])

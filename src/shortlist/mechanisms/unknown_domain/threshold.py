@@ -54,7 +54,6 @@ class Threshold(UnknownDomain):
     name: ClassVar[str] = "threshold"
     summary: ClassVar[str] = "the items whose counts reach a threshold after noise, with the noisy counts"
     when: ClassVar[str] = "there is no list of all items, people cast few votes each, and k is large"
-    colour: ClassVar[str] = "#7570b3"
 
     votes_per_person: int
     noise: NoiseLaw | None = None

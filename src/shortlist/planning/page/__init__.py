@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 
-from shortlist.planning.page.grid import compute_grid
-from shortlist.planning.plan import Plan
-from shortlist.planning.writing import INVENTED, NOT_PRIVATE
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.mechanisms import MECHANISMS, Auto, Mechanism
+from shortlist.planning.advice import explain_answers, write_share
+from shortlist.planning.forecast import Forecast, Spread
+from shortlist.planning.inputs import Histogram
+from shortlist.planning.plan import Plan, Planner
+from shortlist.planning.rules import find_need
+from shortlist.planning.writing import INVENTED, NOT_PRIVATE, explain_limit, write_command
+from shortlist.privacy.numbers import write_exact
 from shortlist.version import __version__
 
-__all__ = ["write_page"]
+EPSILONS = tuple(Fraction(each) for each in ("0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2", "3", "5", "10"))
+_MOST_DRAWS = 200
+"""How many lists are drawn for each setting of the grid, if the plan has no fewer."""
+_SHOWN_PLACES = 10
+"""How many places of a sample list the page shows, and how many wrong items beyond these."""
+_LONGEST_NAME = 40
+_COLOURS = (
+    *("#000000", "#E69F00", "#56B4E9", "#999999", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#a6761d"),
+    *("#1b9e77", "#7570b3", "#e7298a"),
+)
+"""The colours of lines, in the order of the mechanisms. The first of them are the palette of Okabe and Ito."""
 
 
 def write_page(made: Plan, *, progress: Callable[[str], None] = lambda step: None) -> str:
@@ -30,3 +53,141 @@ def write_page(made: Plan, *, progress: Callable[[str], None] = lambda step: Non
         allowed=escape(made.constraints.describe()),
         version=escape(__version__),
     )
+
+
+def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
+    """Make the plan for every epsilon and k of a grid around that of a plan; return what the script needs."""
+    k, d = made.best.k, made.histogram.d
+    epsilons = sorted({*EPSILONS, made.best.epsilon})
+    sizes = sorted({max(1, k // 4), max(1, k // 2), k, min(2 * k, d)})
+    planner = replace(made.planner, draws=min(made.planner.draws, _MOST_DRAWS), progress=lambda step: None)
+    names = list(made.constraints.allow(k, made.best.epsilon))
+    colours = dict(zip(MECHANISMS, itertools.cycle(_COLOURS)))
+    cells: list[list[dict[str, Any]]] = []
+    for size in sizes:
+        row: list[Plan] = []
+        for epsilon in epsilons:
+            report(f"Planning for k = {size:,} and ε = {write_exact(epsilon)}")
+            row.append(planner.plan(size, epsilon))
+        collapses = {
+            name: _find_crossing(epsilons, [_pick(each, name).mechanism for each in row], made.histogram)
+            for name in names
+        }
+        cells.append([{**_describe(each), "collapse": collapses} for each in row])
+    positions = 2 * sizes[-1]
+    return {
+        "source": made.histogram.source,
+        "invented": made.histogram.invented,
+        "items": d,
+        "inside": [_count_inside(made.histogram, size) for size in sizes],
+        "listed": made.constraints.without_domain,
+        "budget": str(made.budget.guarantee).partition(" for")[0],
+        "limit": explain_limit(made.constraints.votes_per_person),
+        "wishes": _answer_wish(made, planner, sizes, report),
+        "draws": planner.draws,
+        "places": _SHOWN_PLACES,
+        "epsilons": [float(each) for each in epsilons],
+        "sizes": sizes,
+        "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
+        "mechanisms": [{"name": name, "colour": colours[name]} for name in names],
+        "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(positions, d))],
+        "cells": cells,
+    }
+
+
+def _answer_wish(
+    made: Plan, planner: Planner, sizes: Sequence[int], report: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """The wish and its answers for each k, or nothing without a wish."""
+    if made.wish is None:
+        return []
+    answers = [
+        made.answers if size == made.best.k else replace(planner, progress=report).answer(made.wish, size)
+        for size in sizes
+    ]
+    return [
+        {
+            "text": explain_answers(made.wish, each),
+            "answers": [
+                [name, None if answer.epsilon is None else float(answer.epsilon), str(answer)]
+                for name, answer in each.items()
+            ],
+            "command": planner.write_wish(each, size, made.best.name),
+        }
+        for size, each in zip(sizes, answers, strict=True)
+    ]
+
+
+def _describe(made: Plan) -> dict[str, Any]:
+    """The numbers and words of one plan."""
+    cap, item = made.constraints.votes_per_person, made.planner.item
+    inside = _count_inside(made.histogram, made.best.k)
+    return {
+        "choice": made.advice.choice,
+        "rule": made.advice.rule,
+        "changes": made.advice.changes,
+        "collapses": made.collapse.happens,
+        "rows": {each.label: _describe_row(each, inside, cap, item) for each in made.forecasts},
+    }
+
+
+def _describe_row(each: Forecast, inside: int, cap: int | None, item: str | None) -> dict[str, Any]:
+    rho = each.mechanism.guarantee.rho
+    return {
+        "length": round(each.length.mean, 1),
+        "words": [write_share(each.recall.mean), write_share(each.exact)],
+        "recall": _list(each.recall, 3),
+        "exact": float(f"{each.exact:.3g}"),
+        "computed": each.exact_is_computed,
+        "largest": _list(each.largest, 0),
+        "total": _list(each.total, 0),
+        "bound": each.bound,
+        "guarantee": each.promise,
+        "rho": None if rho is None else float(f"{float(rho):.2g}"),
+        "affordable": each.affordable,
+        "command": write_command(each.mechanism, votes_per_person=cap, item=item),
+        "ordered": not each.mechanism.unordered,
+        "right": ((each.samples >= 0) & (each.samples < inside)).sum(axis=1).tolist(),
+        "samples": [_shorten(each, inside) for each in _sort_unordered(each)],
+    }
+
+
+def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
+    """The first places of a list, and the first wrong ones after them: the number of each place, and its position."""
+    listed = [[place, position] for place, position in enumerate(positions.tolist(), start=1) if position >= 0]
+    wrong = [each for each in listed[_SHOWN_PLACES:] if each[1] >= inside]
+    return listed[:_SHOWN_PLACES] + wrong[:_SHOWN_PLACES]
+
+
+def _count_inside(histogram: Histogram, k: int) -> int:
+    """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
+    return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))
+
+
+def _sort_unordered(each: Forecast) -> IntArray:
+    """The sample lists. Those without an order begin with the items that have fewest votes."""
+    return -np.sort(-each.samples, axis=1) if each.mechanism.unordered else each.samples
+
+
+def _list(spread: Spread, digits: int) -> list[float]:
+    return [round(value, digits) for value in (spread.mean, spread.low, spread.middle, spread.high)]
+
+
+def _pick(made: Plan, name: str) -> Forecast:
+    return next(each for each in made.forecasts if each.label == name)
+
+
+def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism], histogram: Histogram) -> float | None:
+    """The epsilon at which the votes that are needed equal the votes at rank k, between points of the grid.
+
+    `auto` needs what the mechanism needs that it chooses. None also stands for an epsilon outside of the grid.
+    """
+    votes = int(histogram.counts[mechanisms[0].k - 1])
+    if isinstance(mechanisms[0], Auto) or not votes:
+        return None
+    points = [(float(each), find_need(one, histogram)) for each, one in zip(epsilons, mechanisms, strict=True)]
+    for (left, before), (right, after) in itertools.pairwise(points):
+        if before is not None and after is not None and before > votes >= after:
+            share = math.log((before + 1) / (votes + 1)) / math.log((before + 1) / (after + 1))
+            return round(math.exp(math.log(left) + share * math.log(right / left)), 4)
+    return None

@@ -140,7 +140,7 @@ function showOdds() {
   const factor = Math.exp(epsilon);
   const after = factor / (1 + factor);
   const rare = 0.01 * factor / (0.99 + 0.01 * factor);
-  find("odds").textContent = `Whoever reads the list can change their odds that you are in the data by a factor of at most `
+  find("odds").textContent = `Without a δ, whoever reads the list can change their odds that you are in the data by a factor of at most `
     + `e^${epsilon} = ${factor < 100 ? factor.toPrecision(3) : whole.format(factor)}. `
     + `A guess of 50 % becomes at most ${share(after)}, and a guess of 1 % at most ${share(rare)}.`;
   find("odds-before").textContent = "before: 50 %";

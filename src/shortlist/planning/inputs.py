@@ -1,0 +1,287 @@
+"""What a plan is made from, read and checked: constraints, counts that are given or invented, a budget, draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.errors import DataError, ParameterError
+from shortlist.ledger import Budget
+from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism
+from shortlist.mechanisms.accuracy import write_votes
+from shortlist.privacy import Neighbours
+from shortlist.privacy.numbers import (
+    Real,
+    quote,
+    read_positive,
+    read_probability,
+    read_rational,
+    read_whole,
+    write_rounded_up,
+)
+from shortlist.profile import Profile
+from shortlist.votes.memory.arrays import ArrayTally, read_counts
+
+SMALL_DELTA = Fraction(1, 10**6)
+"""The δ that is proposed to those who have given none."""
+FEW_VOTES = 10
+"""The limit on votes per person that is proposed to those who have given none."""
+SHAPES = ("zipf",)
+"""What invented counts may look like."""
+_MOST_ITEMS = 10**8
+_LARGEST_COUNT = 2**53
+_MOST_DRAWS = 10**6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """What a list must satisfy, apart from k and epsilon.
+
+    >>> list(Constraints().allow(k=3, epsilon=1))
+    ['auto', 'joint', 'margin-joint', 'fastjoint', 'pnf-joint', 'pnf-peel']
+    >>> list(Constraints(delta="1e-6", ordered=False).allow(k=3, epsilon=1))[2:4]
+    ['margin-joint', 'subset']
+    >>> list(Constraints(delta="1e-6", votes_per_person=5, without_domain=True).allow(k=3, epsilon=1))
+    ['limited-domain', 'threshold']
+    """
+
+    delta: Any = None
+    votes_per_person: int | None = None
+    ordered: bool = True
+    neighbours: str = "add-remove"
+    without_domain: bool = False
+    """Whether there is no public list of items."""
+
+    def __post_init__(self) -> None:
+        if self.delta is not None:
+            object.__setattr__(self, "delta", read_probability(self.delta, name="delta"))
+        if self.votes_per_person is not None:
+            read_whole(self.votes_per_person, name="votes_per_person")
+        object.__setattr__(self, "neighbours", str(Neighbours.read(self.neighbours)))
+        if self.without_domain and self.delta is None:
+            raise ParameterError(
+                "{without_domain} must go with {delta}",
+                "without a public list of items, δ is the probability that an item of one person shows",
+                hint="try {delta=1e-6}",
+            )
+
+    def allow(self, k: int, epsilon: Any) -> Mapping[str, Mechanism]:
+        """The mechanisms that are allowed, by name: all that need no more than is given, and give an order if asked."""
+        found: dict[str, Mechanism] = {}
+        accepted = {"delta": self.delta, "votes_per_person": self.votes_per_person, "ordered": self.ordered}
+        for name, kind in MECHANISMS.items():
+            known = {field.name: field.default is MISSING for field in fields(kind)}
+            given = {each: value for each, value in accepted.items() if each in known and value is not None}
+            needed = {each for each, needs in known.items() if needs} - {"k", "epsilon"}
+            if kind.needs_domain == self.without_domain or not needed <= given.keys():
+                continue
+            mechanism = build_mechanism(name, k=k, epsilon=epsilon, neighbours=self.neighbours, **given)
+            if not (self.ordered and mechanism.unordered):
+                found[name] = mechanism
+        return found
+
+    def describe(self) -> str:
+        """Say in words what is allowed.
+
+        >>> Constraints(delta="1e-6", votes_per_person=20).describe()
+        'an ordered list; δ = 1e-6; at most 20 votes of each person; neighbours: add-remove'
+        """
+        parts = ["an ordered list" if self.ordered else "a list in any order"]
+        parts.append("δ = 0" if self.delta is None else f"δ = {write_rounded_up(self.delta)}")
+        cap = self.votes_per_person
+        votes = "any number of votes" if cap is None else "at most 1 vote" if cap == 1 else f"at most {cap:,} votes"
+        parts.append(f"{votes} of each person")
+        parts += ["no public list of items"] if self.without_domain else []
+        return "; ".join([*parts, f"neighbours: {self.neighbours}"])
+
+    def relax(self, k: int, epsilon: Any, *, few: int = FEW_VOTES) -> Mapping[str, Mechanism]:
+        """What one change of the constraints would allow: a mechanism for each change, described in words.
+
+        `few` is the limit on votes per person that is proposed.
+        """
+        changes = {
+            "in any order": (self.ordered, replace(self, ordered=False), "stable" if self.without_domain else "subset"),
+            f"with δ = {float(SMALL_DELTA):.0e}".replace("e-0", "e-"): (
+                self.delta is None,
+                replace(self, delta=SMALL_DELTA),
+                "cdp-peel",
+            ),
+            f"with at most {write_votes(few)} per person, if that changes the counts little": (
+                self.votes_per_person is None,
+                replace(self, votes_per_person=few),
+                "threshold" if self.without_domain else "noisy-counts",
+            ),
+        }
+        return {
+            words: changed.allow(k, epsilon)[name] for words, (possible, changed, name) in changes.items() if possible
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram:
+    """Counts in falling order, with the names of the items if they have any."""
+
+    counts: IntArray
+    names: Sequence[Any] | None
+    source: str
+    """What the counts are, in words."""
+    invented: bool
+
+    @property
+    def d(self) -> int:
+        """The number of items."""
+        return len(self.counts)
+
+    @cached_property
+    def profile(self) -> Profile:
+        """How many items have each count."""
+        return Profile.of(self.counts)
+
+    def drop_unvoted(self) -> Histogram:
+        """The items that have votes. Without a public list, no others are known."""
+        voted = int(np.count_nonzero(self.counts))
+        return replace(self, counts=self.counts[:voted])
+
+    def name(self, position: int) -> str:
+        """The name of an item, given its position in falling order of count."""
+        return f"item {position + 1:,}" if self.names is None else str(self.names[position])
+
+
+def read_histogram(counts: Any, *, source: str = "the given counts") -> Histogram:
+    """Read counts as `top_k` does. Refuse what looks like votes that are not counted yet.
+
+    >>> read_histogram({"pear": 190, "apple": 310}).names
+    ['apple', 'pear']
+    """
+    array, labels = read_counts(counts)
+    ArrayTally(array)  # refuses negative counts
+    if len(array) > 1 and int(array.max()) <= 1:
+        raise DataError(
+            "{counts} must be totals, one for each item, and some above 1",
+            "none is above 1, as in a table of votes",
+            hint="count the votes of each item first",
+        )
+    order = np.argsort(-array, kind="stable")
+    names = None if labels is None else [labels[index] for index in order.tolist()]
+    return Histogram(counts=array[order], names=names, source=source, invented=False)
+
+
+def invent_histogram(
+    like: str,
+    *,
+    items: Real | None,
+    people: Real | None,
+    exponent: Real | None = None,
+    votes_per_person: int | None = None,
+) -> Histogram:
+    """Invent counts: the item at rank r gets a share of all votes that is proportional to 1 / r^exponent.
+
+    Each person casts `votes_per_person` votes, or 1 if it is not given. Nobody votes twice for an item.
+
+    >>> invent_histogram("zipf", items=5, people=1000).counts
+    array([437, 218, 145, 109,  87])
+    """
+    if like not in SHAPES:
+        raise ParameterError(
+            "{like} must be one of {shapes}", "not {value}", shapes=", ".join(SHAPES), value=quote(like)
+        )
+    for name, value in (("items", items), ("people", people)):
+        if value is None:
+            raise ParameterError(
+                "{like} must go with {items} and {people}",
+                f"{{{name}}} is missing",
+                hint=f"try {{{name}=100000}}",
+            )
+    size, population = _read_number(items, name="items", most=_MOST_ITEMS), _read_number(people, name="people")
+    steep = float(read_positive(1 if exponent is None else exponent, name="exponent"))
+    shares = np.arange(1, size + 1, dtype=np.float64) ** -steep
+    votes = population * (1 if votes_per_person is None else read_whole(votes_per_person, name="votes_per_person"))
+    counts = np.minimum(np.floor(votes * shares / shares.sum()), population).astype(np.int64)
+    each = votes_per_person or 1
+    source = (
+        f"invented counts of {size:,} items: {population:,} people with {each:,} {'vote' if each == 1 else 'votes'} "
+        f"each, Zipf with exponent {steep:g}"
+    )
+    return Histogram(counts=counts, names=None, source=source, invented=True)
+
+
+def _read_number(value: Any, *, name: str, most: int = _LARGEST_COUNT) -> int:
+    try:
+        number = read_positive(value, name=name)
+    except ParameterError:
+        number = Fraction(0)
+    if number.denominator != 1 or not 0 < number <= most:
+        raise ParameterError(
+            f"{{{name}}} must be a whole number from 1 to {{most}}",
+            "not {value}",
+            hint=f"try {{{name}=20000}}",
+            most=f"{most:,}",
+            value=quote(value),
+        )
+    return int(number)
+
+
+def read_size(k: object) -> int:
+    """Read the number of items. A range of sizes is refused."""
+    if isinstance(k, Sequence) and not isinstance(k, str):
+        raise ParameterError(
+            "{k} must be one number in a plan",
+            "not a range of sizes",
+            hint="plan for the smallest and for the largest size; the page has a slider for k",
+        )
+    return read_whole(k, name="k")
+
+
+def take_histogram(
+    counts: Any,
+    k: int,
+    constraints: Constraints,
+    like: str | None,
+    items: Real | None,
+    people: Real | None,
+    exponent: Real | None,
+) -> Histogram:
+    """Read the counts, or invent them."""
+    if (counts is None) == (like is None):
+        wrong = "neither was" if counts is None else "both were"
+        raise ParameterError("{counts} or {like} must be given, and only one of them", wrong)
+    sizes = {"items": items, "people": people, "exponent": exponent}
+    if like is not None:
+        histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person)
+    else:
+        for name in (each for each, value in sizes.items() if value is not None):
+            raise ParameterError(f"{{{name}}} must go with {{like}}", "counts were given")
+        histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
+    if constraints.without_domain:
+        histogram = histogram.drop_unvoted()
+    if k > histogram.d:
+        raise DataError(
+            "{k} must be at most the number of items" + (" with votes" if constraints.without_domain else ""),
+            "k is {value}, and there are {d}",
+            hint="ask for fewer items",
+            value=k,
+            d=histogram.d,
+        )
+    return histogram
+
+
+def read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
+    """Read the budget whose number of releases is stated."""
+    limit, failure = read_positive(epsilon, name="budget_epsilon"), read_rational(delta, name="budget_delta")
+    if not 0 <= failure < 1:
+        raise ParameterError("{budget_delta} must be from 0 to 1, without 1", "not {value}", value=quote(delta))
+    return Budget.plan(epsilon=limit, delta=failure, neighbours=neighbours)
+
+
+def read_draws(draws: int) -> int:
+    """Read how many lists are drawn for each mechanism."""
+    number = read_whole(draws, name="draws")
+    if number > _MOST_DRAWS:
+        raise ParameterError("{draws} must be at most {most}", most=f"{_MOST_DRAWS:,}")
+    return number
