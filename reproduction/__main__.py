@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from shortlist.cli.failures import report_errors
 from shortlist.cli.options import format_example
-from shortlist.cli.streams import guard_streams
+from shortlist.cli.process import guard_streams, report_errors
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:

@@ -160,8 +160,8 @@ def test_a_clock_set_back_changes_nothing(ledger, path):
     """Charges that seem to lie in the future count like others, and the order is that of their numbers."""
     with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute(
-            "INSERT INTO charge (made, version, mechanism, parameters, epsilon, delta) "
-            "VALUES ('2999-01-01T00:00:00+00:00', '0', 'joint', '{}', '0.25', '0')"
+            "INSERT INTO charge (identifier, made, version, mechanism, parameters, epsilon, delta) "
+            "VALUES ('x', '2999-01-01T00:00:00+00:00', '0', 'joint', '{}', '0.25', '0')"
         )
     direct.close()
     ledger.finish(ledger.charge(TENTH), release())
@@ -234,8 +234,8 @@ def test_damage_is_reported(ledger, path):
     """A row that was written by something else, or bytes that are no page."""
     with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute(
-            "INSERT INTO charge (made, version, mechanism, parameters, epsilon, delta) "
-            "VALUES ('today', '0', 'joint', '{}', '-5', '0')"
+            "INSERT INTO charge (identifier, made, version, mechanism, parameters, epsilon, delta) "
+            "VALUES ('x', 'today', '0', 'joint', '{}', '-5', '0')"
         )
     direct.close()
     for call in (lambda: ledger.spent, lambda: ledger.charges, lambda: ledger.charge(TENTH)):

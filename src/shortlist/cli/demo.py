@@ -9,10 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shortlist.cli.display import make_console, make_ranking, print_lines, show_progress, to_text
-from shortlist.cli.options import Force, Quiet
+from shortlist.cli.options import OUTPUT, Force, Quiet, option
 from shortlist.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ _COLUMNS: dict[str, Any] = {"person": "user_id", "item": "track"}
 
 Folder = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Where to put the files. [default: a new temporary folder, which stays]"),
+    option(OUTPUT, "Where to put the files. [default: a new temporary folder, which stays]", metavar="FOLDER"),
 ]
 
 

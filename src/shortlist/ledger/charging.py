@@ -28,7 +28,7 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Real, quote
 from shortlist.record import encode_parameters
-from shortlist.release import Release, read_clock
+from shortlist.release import Release, draw_identifier, read_clock
 from shortlist.terms import Terms, check_text
 
 if TYPE_CHECKING:
@@ -172,19 +172,22 @@ class Ledger:
         parameters: Mapping[str, Any] | None = None,
         bits: Bits | None = None,
         note: str | None = None,
+        identifier: str | None = None,
     ) -> Charge:
         """Charge one release, before votes are read and before anything is drawn.
 
         The guarantee and the public parameters are those of the mechanism, unless the release states others. The
-        charge is on the disk when this returns, and is never removed. Two draws are two charges.
+        charge is on the disk when this returns, and is never removed. Two draws are two charges. `identifier` is that
+        of the release, or a new one.
         """
         stated = self._check_chargeable(mechanism, guarantee, bits, note)
         public = mechanism.parameters if parameters is None else parameters
-        row = file.write_charge(mechanism.name, public, stated, note=note)
+        named = identifier or draw_identifier()
+        row = file.write_charge(mechanism.name, public, stated, note=note, identifier=named)
         with self._connect(file.write) as connection:
             self._check_covered(add_up(file.read_sums(connection, self.budget)), stated)
             number = file.insert(connection, "charge", row)
-            (charge,) = file.read_charges(connection, self.budget, number=number)
+            (charge,) = file.read_charges(connection, self.budget, only=number)
         self._last = max(self._last, number)
         return charge
 
@@ -210,11 +213,16 @@ class Ledger:
             raise ParameterError("{charge} and {release} must be a charge of this ledger and its release")
         digest = hash_record(release)
         with self._connect(file.write) as connection:
-            stored = file.read_charges(connection, self.budget, number=charge.number)
+            stored = file.read_charges(connection, self.budget, only=charge.number)
             if charge.release is not None or charge not in stored:
                 raise ParameterError("{charge} must be one of this ledger without a finished release")
             query = "UPDATE charge SET finished = ?, release = ? WHERE id = ?"
             connection.execute(query, (read_clock().isoformat(), digest, charge.number))
+
+    def find_charge(self, identifier: str) -> int | None:
+        """Find the number of the charge for the release with an identifier."""
+        with self._connect(file.read) as connection:
+            return file.find_number(connection, identifier)
 
     def verify(self, release: Release) -> Charge:
         """Find the charge that paid for a release. Refuse a record that is not the one that was charged."""
@@ -225,7 +233,7 @@ class Ledger:
         if release.ledger != self.id:
             raise LedgerError("the record must be charged to this ledger", "it names another one")
         with self._connect(file.read) as connection:
-            found = tuple(file.read_charges(connection, self.budget, number=release.charge))
+            found = tuple(file.read_charges(connection, self.budget, only=release.charge))
         if not found:
             raise LedgerError("the record must name a charge of this ledger", "there is none of its number")
         if found[0].release is None:
@@ -233,7 +241,7 @@ class Ledger:
                 "the charge of the record must have a finished release",
                 "it has none: its run ended early, or the record was made by something else",
             )
-        if found[0].release != hash_record(release):
+        if (found[0].id, found[0].release) != (release.id, hash_record(release)):
             raise LedgerError("the record must be the one that was charged", "it was changed, or is another one")
         return found[0]
 
@@ -288,6 +296,10 @@ class Ledger:
         )
 
 
+latest: Account | None = None
+"""The account that was opened last and is not finished. If its run is interrupted, it says whether it was charged."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Account:
     """What one selection must pay, to which ledger, and what its record says about that."""
@@ -297,6 +309,7 @@ class Account:
     ledger: Ledger | None
     note: str | None
     period: str | None
+    id: str = field(default_factory=draw_identifier)
     made: datetime = field(default_factory=read_clock)
     _charge: Charge | None = field(default=None, init=False)
 
@@ -307,12 +320,21 @@ class Account:
         mechanism, guarantee = self.terms.mechanism, self.terms.state_guarantee()
         mechanism.check_size(d)
         self._charge = self.ledger.charge(
-            mechanism, guarantee, parameters=self.terms.list_parameters(), bits=self.bits, note=self.note
+            mechanism,
+            guarantee,
+            parameters=self.terms.list_parameters(),
+            bits=self.bits,
+            note=self.note,
+            identifier=self.id,
         )
+
+    def find_charge(self) -> int | None:
+        """Find the number of the charge in the ledger, also if the run was interrupted while it was charged."""
+        return None if self.ledger is None else self.ledger.find_charge(self.id)
 
     def describe(self) -> dict[str, Any]:
         """Describe when the release was charged or asked for, what for, and by which charge it was paid."""
-        said = {"note": self.note, "period": self.period}
+        said = {"id": self.id, "note": self.note, "period": self.period}
         if self.ledger is None or self._charge is None:
             return {**said, "made": self.made}
         paid = {"population": self.ledger.population, "ledger": self.ledger.id, "charge": self._charge.number}
@@ -324,6 +346,7 @@ class Account:
             return
         try:
             self.ledger.finish(self._charge, release)
+            _forget(self)
         except Exception as error:
             # The text of an error from elsewhere may hold items.
             reason = str(error) if isinstance(error, ShortlistError) else type(error).__name__
@@ -345,6 +368,8 @@ def open_account(
     encode_parameters(terms.list_parameters())  # a release whose record cannot be written is refused before it is paid
     if opened is not None:
         opened.check(terms.mechanism, terms.state_guarantee(), bits=bits, note=note)
+        global latest
+        latest = account
     return account
 
 
@@ -398,6 +423,12 @@ def _read_timeout(seconds: float) -> float:
             value=quote(seconds),
         )
     return float(seconds)
+
+
+def _forget(account: Account) -> None:
+    global latest
+    if latest is account:
+        latest = None
 
 
 def _warn(text: str) -> None:

@@ -61,6 +61,7 @@ CREATE TABLE budget (
 );
 CREATE TABLE charge (
     id INTEGER PRIMARY KEY,
+    identifier TEXT NOT NULL UNIQUE,
     made TEXT NOT NULL,
     version TEXT NOT NULL,
     mechanism TEXT NOT NULL,
@@ -81,8 +82,9 @@ CREATE TRIGGER charge_is_new BEFORE INSERT ON charge WHEN NEW.id IN (SELECT id F
 BEGIN SELECT RAISE(ABORT, 'a charge is never replaced'); END;
 CREATE TRIGGER charge_stays BEFORE UPDATE ON charge
 WHEN OLD.release IS NOT NULL
-    OR (OLD.id, OLD.made, OLD.version, OLD.mechanism, OLD.parameters, OLD.epsilon, OLD.delta, OLD.rho, OLD.note)
-    IS NOT (NEW.id, NEW.made, NEW.version, NEW.mechanism, NEW.parameters, NEW.epsilon, NEW.delta, NEW.rho, NEW.note)
+    OR (OLD.id, OLD.identifier, OLD.made, OLD.version, OLD.mechanism, OLD.parameters)
+    IS NOT (NEW.id, NEW.identifier, NEW.made, NEW.version, NEW.mechanism, NEW.parameters)
+    OR (OLD.epsilon, OLD.delta, OLD.rho, OLD.note) IS NOT (NEW.epsilon, NEW.delta, NEW.rho, NEW.note)
 BEGIN SELECT RAISE(ABORT, 'a charge is finished once and not changed otherwise'); END;
 """
 
@@ -105,10 +107,12 @@ _REASONS = {
 class Charge:
     """A release that was charged: when, for which mechanism, with what guarantee, and whether it was finished.
 
-    `release` is the SHA-256 of the release's JSON record, which is what `sha256sum` prints for the file.
+    `id` is the identifier of the release, which its record has. `release` is the SHA-256 of the release's JSON record,
+    which is what `sha256sum` prints for the file.
     """
 
     number: int
+    id: str
     made: datetime
     version: str
     mechanism: str
@@ -180,9 +184,12 @@ def write_budget(budget: Budget, *, population: str | None) -> Row:
     }
 
 
-def write_charge(mechanism: str, parameters: Mapping[str, Any], guarantee: Guarantee, *, note: str | None) -> Row:
+def write_charge(
+    mechanism: str, parameters: Mapping[str, Any], guarantee: Guarantee, *, note: str | None, identifier: str
+) -> Row:
     """Write a charge as a row."""
     return {
+        "identifier": identifier,
         "made": read_clock().isoformat(),
         "version": __version__,
         "mechanism": mechanism,
@@ -215,6 +222,12 @@ def read_last(connection: sqlite3.Connection) -> int:
     return int(last)
 
 
+def find_number(connection: sqlite3.Connection, identifier: str) -> int | None:
+    """Find the number of the charge for the release with an identifier."""
+    row = connection.execute("SELECT id FROM charge WHERE identifier = ?", (identifier,)).fetchone()
+    return None if row is None else int(row[0])
+
+
 def read_sums(connection: sqlite3.Connection, budget: Budget) -> Iterator[tuple[Guarantee, int]]:
     """Read each guarantee that was charged, and how often."""
     query = "SELECT epsilon, delta, rho, COUNT(*) FROM charge GROUP BY epsilon, delta, rho"
@@ -224,16 +237,17 @@ def read_sums(connection: sqlite3.Connection, budget: Budget) -> Iterator[tuple[
             yield _read_guarantee(epsilon, delta, rho, ours.neighbours, ours.unit), times
 
 
-def read_charges(connection: sqlite3.Connection, budget: Budget, *, number: int | None = None) -> Iterator[Charge]:
+def read_charges(connection: sqlite3.Connection, budget: Budget, *, only: int | None = None) -> Iterator[Charge]:
     """Read all charges, or one, in the order of their numbers. Times are not used, because clocks may be set back."""
-    columns = "id, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release"
+    columns = "id, identifier, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release"
     ours = budget.guarantee
     query = f"SELECT {columns} FROM charge WHERE id = COALESCE(?, id) ORDER BY id"
-    for row in connection.execute(query, (number,)):
+    for row in connection.execute(query, (only,)):
         with _report_damage():
-            identifier, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release = row
+            number, identifier, made, version, mechanism, parameters, epsilon, delta, rho, note, finished, release = row
             yield Charge(
-                number=identifier,
+                number=number,
+                id=identifier,
                 made=datetime.fromisoformat(made),
                 version=version,
                 mechanism=mechanism,

@@ -90,6 +90,7 @@ def _charge(charge: Charge) -> dict[str, Any]:
     guarantee = charge.guarantee
     return {
         "number": charge.number,
+        "id": charge.id,
         "made": charge.made.isoformat(),
         "version": charge.version,
         "mechanism": charge.mechanism,
