@@ -45,7 +45,7 @@ class Command(TyperCommand):
         for each in order:
             single = each.param_type_name == "option" and not each.multiple and not getattr(each, "is_flag", False)
             if single and order.count(each) > 1:
-                raise ParameterError(f"{each.opts[0]} must be given once", "it was given twice")
+                raise ParameterError("{option} must be given once", "it was given twice", option=each.opts[0])
         return super().parse_args(ctx, args)
 
 
