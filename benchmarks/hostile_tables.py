@@ -38,7 +38,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 import hostile
 from postgres_server import postgres_server
 
-from shortlist.votes.workspace.workspace import Workspace
+from shortlist.votes.duckdb import Workspace
 
 PEOPLE = 8
 PAIRS = 32

@@ -22,7 +22,7 @@ from shortlist import CDPPeel, LimitedDomain, NoisyCounts, SeededBits, Stable, S
 from shortlist.mechanisms import Mechanism
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import observe
-from shortlist.votes.engines.observed import ObservedTally
+from shortlist.votes.tallies import ObservedTally
 
 EPSILON, DELTA, CAP = 1, "1e-6", 20
 SIZES = (10, 50, 100)

@@ -156,7 +156,7 @@ UNNEEDED = {
     "mechanisms.accuracy",
     "record",
     "release",
-    "votes.engines",
+    "votes.duckdb",
     "votes.tallies",
 }
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from shortlist.selection.from_counts import Selector, prepare, top_k
     from shortlist.selection.from_votes import select
     from shortlist.votes import Query
-    from shortlist.votes.check.check import Check, check
-    from shortlist.votes.files.files import Files
+    from shortlist.votes.check import Check, check
+    from shortlist.votes.files import Files
 
 __all__ = [
     "Assessment",
@@ -120,8 +120,8 @@ _HOMES = {
     "selection.from_votes": ["select"],
     "selection.from_counts": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],
-    "votes.check.check": ["Check", "check"],
-    "votes.files.files": ["Files"],
+    "votes.check": ["Check", "check"],
+    "votes.files": ["Files"],
 }
 
 

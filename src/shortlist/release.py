@@ -254,7 +254,7 @@ class Release(Sequence[Any]):
             import pyarrow as pa
         except ImportError:
             raise MissingExtraError("tables", purpose="an Arrow table") from None
-        from shortlist.votes.items.arrow_values import make_arrow_column
+        from shortlist.votes.values import make_arrow_column
 
         columns: dict[str, Any] = make_columns(self)
         text = pa.array([], pa.string())

@@ -9,12 +9,12 @@ import pytest
 from shortlist.audits import tables
 from shortlist.audits.report import Result
 from shortlist.errors import DataError
-from shortlist.votes.engines import registry
-from shortlist.votes.engines.arrow import ArrowTable
-from shortlist.votes.items.domain import number_items
+from shortlist.votes import tallies
+from shortlist.votes.domain import number_items
+from shortlist.votes.duckdb import ArrowSource
 
 
-class Rewritten(ArrowTable):
+class Rewritten(ArrowSource):
     """An engine that counts another table than the one that it was given."""
 
     def __init__(self, workspace, given, name):
@@ -48,49 +48,50 @@ class RefusesGaps(Rewritten):
         return votes
 
 
-class NoCap(ArrowTable):
+class NoCap(ArrowSource):
     """All votes of a person count, whatever the cap is."""
 
-    def count(self, domain, columns, start):
-        return super().count(domain, lift_cap(columns), start)
+    def count(self, described, domain, voters):
+        return super().count(described, domain, lift_cap(voters))
 
-    def count_observed(self, columns, start):
-        return super().count_observed(lift_cap(columns), start)
+    def count_observed(self, described, voters):
+        return super().count_observed(described, lift_cap(voters))
 
 
 class CapByTheOthers(NoCap):
     """Which votes of a person are kept depends on how many rows the other people have."""
 
-    def count(self, domain, columns, start):
-        self._cut(columns.voters.cap)
-        return super().count(domain, columns, start)
+    def count(self, described, domain, voters):
+        described = self._cut(described, voters.cap)
+        return super().count(described, domain, voters)
 
-    def count_observed(self, columns, start):
-        self._cut(columns.voters.cap)
-        return super().count_observed(columns, start)
+    def count_observed(self, described, voters):
+        described = self._cut(described, voters.cap)
+        return super().count_observed(described, voters)
 
-    def _cut(self, cap):
+    def _cut(self, described, cap):
         votes = list(dict.fromkeys(zip(*self._given.to_pydict().values(), strict=True)))
         taken, kept = Counter(), []
         for person, item in sorted(votes, key=repr, reverse=len(self._given) % 2 == 0):
             if item is not None and (cap is None or taken[person] < cap):
                 taken[person] += 1
                 kept.append({"user": person, "track": item})
-        self._given = pa.Table.from_pylist(kept, schema=self._given.schema)
+        table, chosen = described.held
+        return replace(described, held=(pa.Table.from_pylist(kept, schema=table.schema), chosen))
 
 
-class VotesAreItems(ArrowTable):
+class VotesAreItems(ArrowSource):
     """An item that somebody votes for joins the domain."""
 
-    def count(self, domain, columns, start):
+    def count(self, described, domain, voters):
         voted = self._given["track"].combine_chunks()
         if voted.type == pa.string() and domain.items.type in (pa.string(), pa.large_string()):
             domain = number_items(pa.concat_arrays([domain.items, voted.cast(domain.items.type)]))
-        return super().count(domain, columns, start)
+        return super().count(described, domain, voters)
 
 
-def lift_cap(columns):
-    return replace(columns, voters=replace(columns.voters, cap=None))
+def lift_cap(voters):
+    return replace(voters, cap=None)
 
 
 BOTH = {tables.WITH_DOMAIN, tables.WITHOUT_DOMAIN}
@@ -99,7 +100,7 @@ BOTH = {tables.WITH_DOMAIN, tables.WITHOUT_DOMAIN}
 @pytest.mark.parametrize(
     ("broken", "failing"),
     [
-        (ArrowTable, set()),
+        (ArrowSource, set()),
         (EveryRowIsAPerson, BOTH),
         (NoRareItems, BOTH),
         (RefusesGaps, BOTH),
@@ -111,6 +112,6 @@ BOTH = {tables.WITH_DOMAIN, tables.WITHOUT_DOMAIN}
 def test_a_broken_engine_fails(broken, failing, monkeypatch):
     """Each error is caught with a domain and without one, where it exists; the right engine passes the same tables."""
     monkeypatch.setattr(tables, "ENGINES", [each for each in tables.ENGINES if each.name == "PyArrow"])
-    monkeypatch.setattr(registry, "ArrowTable", broken)
+    monkeypatch.setattr(tallies, "ArrowSource", broken)
     results = {each.check: each.result for each in tables.check_tables(seed=3) if each.result is not Result.NOT_RUN}
     assert results == {check: Result.FAIL if check in failing else Result.PASS for check in sorted(BOTH)}

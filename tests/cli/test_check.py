@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from shortlist.votes.check.report import NOTICE
+from shortlist.votes.check import NOTICE
 
 ARGUMENTS = ["check", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
 PROGRAM = [sys.executable, "-m", "shortlist.cli"]

@@ -20,15 +20,12 @@ from hypothesis import strategies as st
 
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import Query
-from shortlist.votes.columns import read_columns
-from shortlist.votes.engines import spark
-from shortlist.votes.items.arrow_values import make_arrow_column
-from shortlist.votes.items.domain import number_items
-from shortlist.votes.items.item_types import choose_exact_type, find_family
-from shortlist.votes.items.keys import NO_ROW, Lookup, make_key_table
-from shortlist.votes.items.matching import can_match
-from shortlist.votes.tallies import open_votes
+from shortlist.votes import Query, frames
+from shortlist.votes.domain import number_items
+from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
+from shortlist.votes.source import check_comparable, check_observable, check_persons, read_columns
+from shortlist.votes.tallies import Plan, open_votes
+from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
 
 NUMBERS = itertools.count()
 MOMENT = datetime(2024, 2, 29, 12, 30)
@@ -282,10 +279,11 @@ def check_spark_chain(case, session, workspace):
     data["number"] = [number for number in numbers for _ in case.people[number][1]]
     held = hold_spark(data, session)
     for size in sizes:
-        votes = spark.SparkTable(workspace, held.where(f"number < {size}"), "the votes")
         try:
-            with patch.object(spark, "_FEW_BYTES", spark._FEW_BYTES * (size % 2)):
-                plans.append(votes.plan_counts(domain, columns).withColumn("size", functions.lit(size)))
+            plan = plan_count(workspace, held.where(f"number < {size}"), domain, columns)
+            with patch.object(frames, "_FEW_BYTES", frames._FEW_BYTES * (size % 2)):
+                counted = plan.source.plan_counts(plan.described, domain, columns.voters)
+            plans.append(counted.withColumn("size", functions.lit(size)))
         except DataError as error:
             errors.append(str(error))
     assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
@@ -304,7 +302,7 @@ def check_spark_chain(case, session, workspace):
 def outcome(workspace, votes, domain, columns):
     """The items in their order with their counts, or the text of the error."""
     try:
-        counted = open_votes(workspace, votes).count(domain, columns, lambda: None)
+        counted = plan_count(workspace, votes, domain, columns).count()
     except DataError as error:
         return str(error)
     profile = counted.above(counted.d, EVERY_LEVEL)
@@ -312,6 +310,19 @@ def outcome(workspace, votes, domain, columns):
     ranks = np.concatenate([np.arange(size) for size in profile.sizes])
     found = zip(counted.names(counted.rows(Picks(levels=levels, ranks=ranks))), levels.tolist(), strict=True)
     return sorted(((repr(item), count) for item, count in found), key=lambda pair: order(domain)[pair[0]])
+
+
+def plan_count(workspace, votes, domain, columns):
+    """Describe votes and check them as a release does; the domain is given, or None."""
+    source = open_votes(workspace, votes)
+    with source.explain_failures():
+        described = source.describe(columns.choose)
+    if domain is None:
+        check_observable(described, columns)
+    else:
+        check_comparable(described, domain, columns)
+    check_persons(described, columns)
+    return Plan(workspace=workspace, source=source, described=described, columns=columns, domain=domain)
 
 
 def order(domain):

@@ -6,13 +6,12 @@ from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
-from hostile import read_value
+from hostile import plan_count, read_value
 
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes.columns import read_columns
-from shortlist.votes.items.item_keys import write_item
-from shortlist.votes.tallies import open_votes
+from shortlist.votes.source import read_columns
+from shortlist.votes.values import write_item
 
 
 def check_chain(case, hold, workspace, *, first=1, exact=True):
@@ -32,7 +31,7 @@ def check_chain(case, hold, workspace, *, first=1, exact=True):
 def outcome(workspace, votes, columns):
     """The count of every item, or the text of the error."""
     try:
-        counted = open_votes(workspace, votes).count_observed(columns, lambda: None)
+        counted = plan_count(workspace, votes, None, columns).count()
     except DataError as error:
         return str(error)
     if not counted.d:

@@ -229,19 +229,19 @@ MUTATIONS = (
         "tests/votes/memory/test_arrays.py::test_shows_the_levels_it_is_asked_for",
     ),
     Mutation(  # a person counts as often as they voted
-        "votes/engines/counting.py",
+        "votes/duckdb.py",
         "system.main.count(DISTINCT other) AS votes",
         "system.main.count(other) AS votes",
         "tests/votes/engines/test_engines.py::test_counts_each_person_once[parquet]",
     ),
     Mutation(  # one vote fewer than the cap allows
-        "votes/engines/counting.py",
+        "votes/duckdb.py",
         'filter(f"turn <= {voters.cap}")',
         'filter(f"turn < {voters.cap}")',
         "tests/votes/engines/test_engines.py::test_a_cap_keeps_so_many_votes_of_each_person[parquet]",
     ),
     Mutation(  # the same on PostgreSQL
-        "votes/engines/postgres.py",
+        "votes/postgres.py",
         "count(DISTINCT {other.person}) AS votes {voted}",
         "count({other.person}) AS votes {voted}",
         "tests/votes/engines/test_engines.py::test_counts_each_person_once[postgres]",
@@ -298,13 +298,13 @@ MUTATIONS = (
         "tests/mechanisms/unknown_domain/test_stable.py::test_one_less_is_seen[1-add-remove]",
     ),
     Mutation(  # without a domain, a person who votes twice counts twice
-        "votes/engines/counting.py",
+        "votes/duckdb.py",
         "system.main.count(DISTINCT other) AS votes",
         "system.main.count(other) AS votes",
         "tests/votes/engines/test_observed.py::test_groups_by_exact_value[pyarrow-text]",
     ),
     Mutation(  # ties are in an order that is not that of the bytes
-        "votes/engines/observed.py",
+        "votes/duckdb.py",
         "(PARTITION BY votes ORDER BY item) - 1 AS place",
         "(PARTITION BY votes ORDER BY item DESC) - 1 AS place",
         "tests/votes/engines/test_observed.py::test_ties_are_in_the_order_of_bytes[pyarrow]",

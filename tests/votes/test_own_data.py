@@ -7,7 +7,7 @@ import pytest
 
 from shortlist.errors import ParameterError
 from shortlist.votes import tally
-from shortlist.votes.files.files import Files
+from shortlist.votes.files import Files
 
 COLUMNS = {"user": [1, 2, 2], "track": ["a", "b", "a long title of a track"]}
 NUMBERS = {"user": [1, 2, 2], "track": [7, 8, 9]}

@@ -26,7 +26,7 @@ from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, SeededBits, SystemBits
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query, observe, tally
-from shortlist.votes.items.item_keys import write_item
+from shortlist.votes.values import write_item
 
 if TYPE_CHECKING:
     import pyarrow
@@ -123,9 +123,9 @@ def count(pair: Neighbours, votes: Any, *, listed: bool = True) -> Counts:
     """Count votes by the public functions, for the domain or without one, item by item; or give the error."""
     try:
         if listed:
-            counted = tally(votes, **_COLUMNS, domain=pair.items, votes_per_person=pair.cap)  # type: ignore[arg-type]
+            counted = tally(votes, **_COLUMNS, domain=pair.items, votes_per_person=pair.cap)
         else:
-            counted = observe(votes, **_COLUMNS, votes_per_person=pair.cap)  # type: ignore[arg-type]
+            counted = observe(votes, **_COLUMNS, votes_per_person=pair.cap)
     except DataError as error:
         return str(error)
     if not counted.d:

@@ -13,7 +13,7 @@ from shortlist.cli.process import write_option
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:
-    from shortlist.votes.check.check import Check
+    from shortlist.votes.check import Check
 
 EXAMPLE = r"""shortlist check plays/*.parquet --person user_id --item track \
     --domain catalogue.csv --output check.txt"""
@@ -45,7 +45,7 @@ def check(
     """
     _check_destination(output, force=force, quiet=quiet)
     with show_progress(quiet=quiet) as step:
-        from shortlist.votes.check.check import check as check_votes
+        from shortlist.votes.check import check as check_votes
 
         found = check_votes(
             source.read_votes(),

@@ -399,7 +399,7 @@ def describe_files(
     paths: list[str], form: FileFormat | None, encoding: str, no_header: bool, delimiter: str | None
 ) -> Any:
     """Describe files by how they are to be read, if their names do not say so."""
-    from shortlist.votes.files.files import Files
+    from shortlist.votes.files import Files
 
     return Files(
         paths,

@@ -199,7 +199,7 @@ def _watch_signals() -> Iterator[int]:
 
 def _stop_engines() -> None:
     """Stop all busy engines, if an engine was loaded."""
-    running = sys.modules.get("shortlist.votes.workspace.running")
+    running = sys.modules.get("shortlist.votes.failures")
     if running is not None:
         running.stop_engines()
 

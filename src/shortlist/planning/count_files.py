@@ -8,10 +8,9 @@ import numpy as np
 
 from shortlist.errors import DataError
 from shortlist.planning.inputs import Histogram, read_histogram
-from shortlist.votes.files.files import open_files
-from shortlist.votes.files.source import translate_errors_of
-from shortlist.votes.workspace.failures import strip_context
-from shortlist.votes.workspace.workspace import Workspace
+from shortlist.votes.duckdb import Workspace
+from shortlist.votes.failures import strip_context
+from shortlist.votes.files import open_files
 
 _NAME = "the table of counts"
 _WHOLE = "^[+-]?[0-9]{1,19}$"
@@ -21,13 +20,13 @@ _WHOLE = "^[+-]?[0-9]{1,19}$"
 def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
     """Read a Parquet, CSV or JSON lines file with a column of items and a column of counts."""
     workspace = Workspace(memory_limit=None)
-    source = open_files(workspace, files, choose=lambda header: header.take([item, count], where=_NAME), name=_NAME)
-    with translate_errors_of(source, hint="is the file complete, and are all its rows alike?"):
-        # The relation has the two columns that were asked for, in this order.
-        names, numbers = source.relation.columns
+    opened = open_files(workspace, files, choose=lambda header: header.take([item, count], where=_NAME), name=_NAME)
+    with opened.explain_failures("is the file complete, and are all its rows alike?"):
+        relation = opened.make(False)
+        names, numbers = relation.columns
         text = f'trim(CAST("{_quote(numbers)}" AS VARCHAR))'
         whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
-        table = source.relation.project(f'CAST("{_quote(names)}" AS VARCHAR) AS item, {whole} AS votes').fetchnumpy()
+        table = relation.project(f'CAST("{_quote(names)}" AS VARCHAR) AS item, {whole} AS votes').fetchnumpy()
     items, votes = table["item"], table["votes"]
     if _has_gaps(items) or _has_gaps(votes):
         raise DataError(

@@ -13,7 +13,7 @@ from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.privacy.numbers import read_whole
 from shortlist.release import Release, make_release, warn
 from shortlist.terms import Terms
-from shortlist.votes import Tally, observe, tally
+from shortlist.votes import plan_tally
 
 
 def select(
@@ -46,7 +46,7 @@ def select(
 ) -> Release:
     """Release the k items of a domain with the most votes, best first, under differential privacy.
 
-    `shortlist.votes.tally` describes where the votes and the domain may come from: frames, files, or a
+    `shortlist.votes.plan_tally` describes where the votes and the domain may come from: frames, files, or a
     `shortlist.Query` on a database. Of these parameters, `votes`, `person`, `item`, `count`, `votes_per_person`,
     `domain`, `domain_column` and `memory_limit` (of DuckDB) go there. `epsilon` is read as the exact rational that was
     written. `parameters` are those of the mechanism.
@@ -102,11 +102,18 @@ def select(
     built, cap, drawn_from = terms.mechanism, terms.votes_per_person, read_bits(bits)
     account = open_account(ledger, terms, bits=drawn_from, note=note, period=period)
     columns: dict[str, Any] = {"item": item, "person": person, "count": count, "votes_per_person": cap}
-    reading: dict[str, Any] = {"memory_limit": memory_limit, "start": account.charge, "progress": progress}
-    if domain is None:
-        counted: Tally = observe(votes, **columns, **reading)
-    else:
-        counted = tally(votes, **columns, **reading, domain=domain, domain_column=domain_column)
+    plan = plan_tally(
+        votes,
+        **columns,
+        domain=domain,
+        domain_column=domain_column,
+        observed=domain is None,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
+    # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
+    account.charge(plan.d)
+    counted = plan.count()
     progress("Drawing the items")
     picks, spread = terms.draw_extras(built.prepare(counted).draw(drawn_from), counted, drawn_from)
     progress("Naming the items")

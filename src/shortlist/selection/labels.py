@@ -26,7 +26,7 @@ def read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, l
     array, labels = read_counts(counts, widen=False)
     if mechanism.needs_domain or labels is None:
         return array, labels
-    from shortlist.votes.items.item_keys import write_item
+    from shortlist.votes.values import write_item
 
     keys = [write_item(label) for label in labels]
     if None in keys:
@@ -43,7 +43,7 @@ def order_labels(labels: list[Any]) -> list[int]:
     """
     keys = labels
     if {type(label) for label in labels} not in ({str}, {int}):
-        from shortlist.votes.items.item_keys import write_item
+        from shortlist.votes.values import write_item
 
         keys = [write_item(label) or repr(label).encode() for label in labels]
     return sorted(range(len(keys)), key=keys.__getitem__)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shortlist.votes.queries import Query
-    from shortlist.votes.tallies import Tally, observe, tally
+    from shortlist.votes.tallies import Tally, observe, plan_tally, tally
 
-__all__ = ["Query", "Tally", "observe", "tally"]
+__all__ = ["Query", "Tally", "observe", "plan_tally", "tally"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 
 from shortlist.errors import MissingExtraError
 
+_KNOWN = {"duckdb", "ibis", "narwhals", "pandas", "polars", "pyarrow", "pyspark", "sqlalchemy"}
+
 
 def import_optional(module: str, *, extra: str = "tables", purpose: str = "reading tables") -> Any:
     """Import a module that the core does without.
@@ -21,17 +23,18 @@ def import_optional(module: str, *, extra: str = "tables", purpose: str = "readi
 
 
 def find_library(value: Any) -> str:
-    """The library that a value comes from.
+    """The library that a value or the class that it inherits from belongs to; "" if none is known here.
 
     >>> import pyarrow
     >>> find_library(pyarrow.table({})), find_library([1])
-    ('pyarrow', 'builtins')
+    ('pyarrow', '')
     """
-    return type(value).__module__.partition(".")[0].lstrip("_")
+    homes = (kind.__module__.partition(".")[0].lstrip("_") for kind in type(value).__mro__)
+    return next((home for home in homes if home in _KNOWN), "")
 
 
 def unwrap(value: Any) -> Any:
-    """Take a frame out of narwhals, which wraps the frames of other libraries."""
+    """Take a frame or a column out of narwhals, which wraps those of other libraries."""
     return value.to_native() if find_library(value) == "narwhals" else value
 
 

@@ -1,24 +1,27 @@
-"""A query on a database as a source of votes or items."""
+"""A query on a database as a source of votes or items, and SQL as text."""
 
 from __future__ import annotations
 
 import os
 import re
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shortlist.errors import DataError, ParameterError
+from shortlist.exact.bits import SystemBits
 from shortlist.near_names import suggest_names
+from shortlist.votes.failures import hide_secrets
 from shortlist.votes.libraries import find_library
-from shortlist.votes.sql import list_tables, list_words
 
 READABLE = "is the database complete, and every table or file that the query reads?"
 _ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://", re.IGNORECASE)
-_SCHEME = re.compile(r"[A-Za-z][\w+.-]+:")
-_SECRET = re.compile(r"pass\w*\s*=", re.IGNORECASE)
 _TYPES = {"BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INTEGER", "TIME", "TIMESTAMP", "VARCHAR"}
+_TOKEN = re.compile(
+    r"""(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")*"|\w+)|(?P<nothing>--[^\n]*|/\*.*?\*/|\s+)|.""", re.DOTALL
+)
 _QUOTED = re.compile(r"""(["'`]).*?\1|[“«„].*?[”»“]""")
 
 
@@ -77,21 +80,10 @@ def hide_password(database: Any) -> str:
 
     >>> hide_password("postgresql://bob:a@b/c?d@db/plays?x=1"), hide_password("host=db password=x")
     ("'postgresql://...@db/plays'", "'...'")
-    >>> hide_password("postgresql:/bob:secret@db/plays"), hide_password("a@b.db")
-    ("'postgresql:...@db/plays'", "'a@b.db'")
     """
     if not isinstance(database, str | os.PathLike):
         return f"<{type(database).__name__}>"
-    text = os.fsdecode(database)
-    scheme, mark, rest = text.partition("://")
-    if _SECRET.search(text):
-        return repr(f"{scheme}://..." if mark else "...")
-    # A password may hold any character, so the last @ ends it.
-    _, at, place = (rest if mark else text).rpartition("@")
-    if not mark:
-        misspelt = _SCHEME.match(text) if at else None
-        return repr(f"{misspelt[0]}...@{place}" if misspelt else text)
-    return repr(f"{scheme}://{'...@' if at else ''}{place.partition('?')[0]}")
+    return repr(hide_secrets(os.fsdecode(database)))
 
 
 def reads_from(domain: Query, votes: Query) -> bool:
@@ -154,3 +146,92 @@ def _check_pages(path: Path, start: bytes) -> None:
         raise DataError(
             "{database} must be complete", "{path} could not be read to its end", hint=READABLE, path=repr(str(path))
         )
+
+
+def quote_name(name: str) -> str:
+    """Quote the name of a column or table.
+
+    >>> print(quote_name('my "track"'))
+    "my ""track\"""
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """Quote a text.
+
+    >>> print(quote_text("it's"))
+    'it''s'
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def order_by_hash(digest: str) -> str:
+    """Write the bytes of an MD5 in hexadecimal digits from last to first: DuckDB reads it as a number in that order."""
+    return "concat(" + ", ".join(f"substr({digest}, {place}, 2)" for place in range(31, 0, -2)) + ")"
+
+
+def invent_name() -> str:
+    """Make a name for a table that no query can guess."""
+    return f"shortlist_{SystemBits().draw(12).hex()}"
+
+
+def strip_query(sql: str) -> str:
+    """The query without a semicolon at its end, after which only comments may stand.
+
+    >>> strip_query("SELECT ';'; -- all of it")
+    "SELECT ';'"
+    """
+    end = None
+    for token in _TOKEN.finditer(sql):
+        if token[0] == ";" and end is None:
+            end = token.start()
+        elif token.lastgroup != "nothing" and token[0] != ";":
+            end = None
+    return sql[:end].strip()
+
+
+def list_words(sql: str) -> list[str]:
+    """All words, names, texts and signs of a query, in their order and without comments."""
+    return [token[0] for token in _TOKEN.finditer(strip_query(sql)) if token.lastgroup != "nothing"]
+
+
+def list_texts(sql: str) -> list[str]:
+    """The texts that a query quotes; some may be paths of files."""
+    return [token["text"][1:-1].replace("''", "'") for token in _TOKEN.finditer(sql) if token["text"]]
+
+
+def list_tables(sql: str) -> list[str]:
+    """The last parts of the names after FROM and JOIN, in the order of the query.
+
+    >>> list_tables('SELECT * FROM main."Log" JOIN tracks ON true')
+    ['log', 'tracks']
+    """
+    return [name[-1] for name in _list_names(sql)]
+
+
+def list_sources(sql: str) -> list[str]:
+    """The whole names after FROM and JOIN, in the order of the query, without those that the query itself defines.
+
+    >>> list_sources('WITH best AS (SELECT * FROM main."Log") SELECT * FROM best')
+    ['main.log']
+    """
+    words = list_words(sql)
+    defined = {
+        word.strip('"').casefold()
+        for word, verb, after in zip(words, words[1:], words[2:], strict=False)
+        if verb.upper() == "AS" and after.upper() in ("(", "NOT", "MATERIALIZED")
+    }
+    return [".".join(name) for name in _list_names(sql) if name[0] not in defined]
+
+
+def _list_names(sql: str) -> Iterator[list[str]]:
+    """The parts of each name after FROM and JOIN."""
+    words = list_words(sql)
+    for place, word in enumerate(words):
+        if word.upper() in ("FROM", "JOIN"):
+            name = words[place + 1 : place + 2]
+            while words[place + 2 : place + 3] == ["."]:
+                name, place = [*name, *words[place + 3 : place + 4]], place + 2
+            if name and name[-1] != "(" and name[-1].upper() != "SELECT":
+                yield [part.strip('"').casefold() for part in name]

@@ -1,27 +1,116 @@
-"""From votes, wherever they are, to the count of every item of the domain."""
+"""From votes, wherever they are, to the count of every item: describe, check, charge, count."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from shortlist.errors import ParameterError
-from shortlist.votes.columns import VOTES, VoteColumns, read_columns
-from shortlist.votes.domains import check_domain, open_domain
-from shortlist.votes.engines.counted import ObservedTally
-from shortlist.votes.engines.registry import ACCEPTED, open_table
-from shortlist.votes.engines.table import Table, Tally
-from shortlist.votes.items.domain import Domain
-from shortlist.votes.libraries import find_library, unwrap
-from shortlist.votes.workspace.failures import strip_context
-from shortlist.votes.workspace.workspace import Workspace
+import numpy as np
 
-__all__ = ["ObservedTally", "Tally", "observe", "tally"]
+from shortlist.errors import ParameterError
+from shortlist.votes.domain import NAME, Domain, check_domain, make_chooser, number_items
+from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
+from shortlist.votes.failures import strip_context, translate_errors
+from shortlist.votes.files import is_path
+from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
+from shortlist.votes.libraries import find_library, has_columns, import_optional, unwrap
+from shortlist.votes.postgres import PostgresSource
+from shortlist.votes.queries import Query, find_file_kind
+from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, read_series
+from shortlist.votes.source import (
+    VOTES,
+    Description,
+    ObservedTally,
+    Source,
+    Tally,
+    VoteColumns,
+    check_comparable,
+    check_observable,
+    check_persons,
+    read_columns,
+)
+from shortlist.votes.values import make_arrow_column
+
+__all__ = ["ObservedTally", "Plan", "Tally", "observe", "plan_tally", "tally"]
+
+_ACCEPTED = (
+    "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
+    "shortlist.Files or shortlist.Query"
+)
+FRAMES: dict[str, Callable[[Workspace, Any, str], Source]] = {
+    "pandas": ColumnsSource,
+    "polars": PolarsSource,
+    "duckdb": RelationSource,
+    "ibis": open_ibis,
+    "pyspark": SparkSource,
+}
+"""How the tables of each library are opened."""
+DATABASES: dict[str, Callable[[Workspace, Query, str], Source]] = {
+    "duckdb": open_duckdb_query,
+    "sqlite": SqliteSource,
+    "postgresql": PostgresSource,
+}
+"""How the queries on each kind of database are opened."""
 
 
 @strip_context
-def tally(
+def tally(votes: Any, *, item: str, domain: Any = None, **options: Any) -> Tally:
+    """Count the persons who voted for each item of the domain, in the engine that holds the votes.
+
+    `plan_tally` describes the parameters, which are the same.
+
+    >>> import pyarrow
+    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "track": ["a", "a", "a", "b", "z"]})
+    >>> tally(votes, person="user", item="track", domain=["a", "b", "c"]).above(1, 0)
+    Profile(values=array([2, 1, 0]), sizes=array([1, 1, 1]), d=3)
+    """
+    return plan_tally(votes, item=item, domain=domain, **options).count()
+
+
+@strip_context
+def observe(votes: Any, *, item: str, **options: Any) -> Tally:
+    """Count the persons who voted for each observed item, without a domain, in the engine that holds the votes.
+
+    Items are what the votes say, by their exact value: text by its bytes, numbers by value. Which items there are, and
+    how many, is data: only a mechanism that needs no domain may see it. `plan_tally` describes the parameters.
+
+    >>> import pyarrow
+    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "query": ["a", "a", "a", "b", "z"]})
+    >>> observe(votes, person="user", item="query").above(1, 0)
+    Profile(values=array([2, 1]), sizes=array([1, 2]), d=3)
+    """
+    return plan_tally(votes, item=item, observed=True, **options).count()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Votes that are described and checked, and not read. `domain` is None where items are observed."""
+
+    workspace: Workspace
+    source: Source
+    described: Description
+    columns: VoteColumns
+    domain: Domain | None
+
+    @property
+    def d(self) -> int:
+        """How many items the domain has; 0 without one."""
+        return 0 if self.domain is None else self.domain.d
+
+    @strip_context
+    def count(self) -> Tally:
+        """Read the votes and count them. Whatever depends on a row is found here, after the charge."""
+        with self.source.explain_failures():
+            if self.domain is None:
+                return self.source.count_observed(self.described, self.columns.voters)
+            return self.source.count(self.described, self.domain, self.columns.voters)
+
+
+@strip_context
+def plan_tally(
     votes: Any,
     *,
     item: str,
@@ -30,11 +119,11 @@ def tally(
     votes_per_person: int | None = None,
     domain: Any = None,
     domain_column: str | None = None,
+    observed: bool = False,
     memory_limit: str | None = None,
-    start: Callable[[int], None] = lambda d: None,
     progress: Callable[[str], None] = lambda step: None,
-) -> Tally:
-    """Count the persons who voted for each item of the domain, in the engine that holds the votes.
+) -> Plan:
+    """Read the domain, and describe and check the votes by names and types alone. Of the votes, no row is read.
 
     `votes` is a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, files (Parquet, CSV, JSON
     lines; a path, a glob, a folder, a list or `Files`) or a `Query`. Its columns `person` and `item` are read. A person
@@ -44,90 +133,129 @@ def tally(
     `domain` is the public list of items: a file, a list, a series, a frame or a `Query`. `domain_column` names its
     column; else it is called like `item`, or it is the only one (but not of a CSV file, which may lack a header).
     Duplicates and gaps in it are ignored, items without votes count 0, and votes for other items are ignored.
-
-    `start` is called once with the number of items, when all checks are done and before the votes are read.
-
-    >>> import pyarrow
-    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "track": ["a", "a", "a", "b", "z"]})
-    >>> tally(votes, person="user", item="track", domain=["a", "b", "c"]).above(1, 0)
-    Profile(values=array([2, 1, 0]), sizes=array([1, 1, 1]), d=3)
+    With `observed`, there is no domain, and items are what the votes say.
     """
     columns = read_columns(item=item, person=person, count=count, votes_per_person=votes_per_person)
-    _, table, numbered = open_tables(
-        votes, columns, domain, domain_column=domain_column, memory_limit=memory_limit, progress=progress
+    plan = describe_votes(
+        votes,
+        columns,
+        domain,
+        domain_column=domain_column,
+        observed=observed,
+        memory_limit=memory_limit,
+        progress=progress,
     )
+    if plan.domain is None:
+        check_observable(plan.described, columns)
+    else:
+        check_comparable(plan.described, plan.domain, columns)
+    check_persons(plan.described, columns)
     progress("Counting the votes")
-    begin = cache(lambda: start(numbered.d))
-    with table.explain_failures():
-        counted = table.count(numbered, columns, begin)
-    begin()  # for votes that an engine did not have to read
-    return counted
+    return plan
 
 
-@strip_context
-def observe(
-    votes: Any,
-    *,
-    item: str,
-    person: str | None = None,
-    count: str | None = None,
-    votes_per_person: int | None = None,
-    memory_limit: str | None = None,
-    start: Callable[[int], None] = lambda d: None,
-    progress: Callable[[str], None] = lambda step: None,
-) -> ObservedTally:
-    """Count the persons who voted for each observed item, without a domain, in the engine that holds the votes.
-
-    Items are what the votes say, by their exact value: text by its bytes, numbers by value. Which items there are, and
-    how many, is data: only a mechanism that needs no domain may see it. All else is as `tally` describes it.
-
-    >>> import pyarrow
-    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "query": ["a", "a", "a", "b", "z"]})
-    >>> observe(votes, person="user", item="query").above(1, 0)
-    Profile(values=array([2, 1]), sizes=array([1, 2]), d=3)
-    """
-    columns = read_columns(item=item, person=person, count=count, votes_per_person=votes_per_person)
-    if votes is None:
-        raise ParameterError("{votes} must be given")
-    table = open_votes(Workspace(memory_limit=memory_limit), unwrap(votes))
-    progress("Counting the votes")
-    begin = cache(lambda: start(0))
-    with table.explain_failures():
-        counted = table.count_observed(columns, begin)
-    begin()  # for votes that an engine did not have to read
-    return counted
-
-
-def open_tables(
+def describe_votes(
     votes: Any,
     columns: VoteColumns,
     domain: Any,
     *,
     domain_column: str | None,
+    observed: bool,
     memory_limit: str | None,
     progress: Callable[[str], None],
-) -> tuple[Workspace, Table, Domain]:
-    """Open votes, and read their domain. Of the votes, nothing is read."""
+) -> Plan:
+    """Read the domain and describe the votes, whatever types they have."""
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
         raise ParameterError("{domain_column} must be the name of a column, as text", "not {kind}", kind=kind)
     if votes is None:
         raise ParameterError("{votes} must be given")
     votes, domain = unwrap(votes), unwrap(domain)
-    check_domain(domain, votes, domain_column=domain_column, columns=columns)
-    workspace = Workspace(memory_limit=memory_limit)
-    progress("Reading the domain")
-    numbered = open_domain(workspace, domain, column=domain_column, columns=columns)
-    return workspace, open_votes(workspace, votes), numbered
+    workspace, numbered = Workspace(memory_limit=memory_limit), None
+    if not observed:
+        check_domain(domain, votes, domain_column=domain_column, columns=columns)
+        progress("Reading the domain")
+        numbered = _read_domain(workspace, domain, column=domain_column, columns=columns)
+    source = open_votes(workspace, votes)
+    with source.explain_failures():
+        described = source.describe(columns.choose)
+    return Plan(workspace=workspace, source=source, described=described, columns=columns, domain=numbered)
 
 
-def open_votes(workspace: Workspace, votes: Any) -> Table:
+def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, columns: VoteColumns) -> Domain:
+    """Read a file, list, series, frame or query of items as numbered rows."""
+    domain = domain.as_table() if find_library(domain) == "ibis" else domain
+    with translate_errors(NAME):
+        found = _read_list(domain)
+    if found is None:
+        source = open_source(workspace, domain, name=NAME)
+        if source is not None:
+            with source.explain_failures():
+                found = source.read_items(source.describe(make_chooser(column, columns)))
+        elif isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
+            found = make_arrow_column(domain, what=NAME)
+    if found is None:
+        expected = "{domain} must be a file, a list, a column, a frame or a query"
+        raise ParameterError(expected, "not {kind}", kind=type(domain).__name__)
+    return number_items(found)
+
+
+def _read_list(domain: Any) -> Any:
+    """The items of a list, an array or a series, as an Arrow array; None for anything else."""
+    pa, library = import_optional("pyarrow"), find_library(domain)
+    if isinstance(domain, pa.Array | pa.ChunkedArray):
+        return domain
+    if isinstance(domain, list | tuple):
+        return make_arrow_column(domain, what=NAME)
+    if isinstance(domain, np.ndarray):
+        return pa.array(domain) if domain.dtype.kind == "M" else make_arrow_column(domain.tolist(), what=NAME)
+    if library == "pandas" and not has_columns(domain):
+        return read_series(domain)
+    return domain.to_arrow() if library == "polars" and not has_columns(domain) else None
+
+
+def open_votes(workspace: Workspace, votes: Any) -> Source:
     """Open a table of votes in the engine that holds it."""
-    table = open_table(workspace, votes, name=VOTES)
-    if table is None:
-        values = {"accepted": ACCEPTED, "kind": type(votes).__name__, "advice": _find_advice(votes)}
+    source = open_source(workspace, votes, name=VOTES)
+    if source is None:
+        values = {"accepted": _ACCEPTED, "kind": type(votes).__name__, "advice": _find_advice(votes)}
         raise ParameterError("{votes} must be {accepted}", "not {kind}", hint="{advice}", **values)
-    return table
+    return source
+
+
+def open_source(workspace: Workspace, given: Any, *, name: str) -> Source | None:
+    """Open a table by the library that it comes from; None if it is no table. Errors call it by its name."""
+    if isinstance(given, Query):
+        kind, query = _find_database(given)
+        return DATABASES.get(kind, SqlalchemySource)(workspace, query, name)
+    if find_library(given) == "ibis" and has_columns(given):
+        given = take_frame(given)
+    if is_path(given):
+        return FileSource(workspace, given, name)
+    open_frame = FRAMES.get(find_library(given))
+    if open_frame is not None:
+        return open_frame(workspace, given, name) if has_columns(given) else None
+    if isinstance(given, Mapping) and given and all(isinstance(each, Iterable) for each in given.values()):
+        return ColumnsSource(workspace, given, name)
+    return ArrowSource(workspace, given, name) if exports_arrow(given) else None
+
+
+def _find_database(query: Query) -> tuple[str, Query]:
+    """Tell the kind of a query's database; an engine of SQLAlchemy is replaced by its driver where we know it."""
+    database = query.database
+    if isinstance(database, sqlite3.Connection):
+        return "sqlite", query
+    if query.address is not None:
+        return "postgresql", query
+    if isinstance(database, str | os.PathLike):
+        return find_file_kind(query), query
+    if find_library(database) != "sqlalchemy":
+        return find_library(database), query
+    kind = database.dialect.name
+    if kind != "sqlite":
+        return kind if kind == "postgresql" else "any other", query
+    with translate_errors("the database"):
+        return kind, Query(database.raw_connection().driver_connection, query.sql)
 
 
 def _find_advice(votes: Any) -> str:

@@ -11,7 +11,7 @@ import pytest
 from shortlist import Query, check
 from shortlist.errors import ParameterError
 from shortlist.votes import tally
-from shortlist.votes.check.report import NOTICE
+from shortlist.votes.check import NOTICE
 
 COLUMNS = {
     "user": [1, 1, 1, 2, 2, 3, 4, None, 5],

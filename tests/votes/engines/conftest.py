@@ -5,7 +5,7 @@ from functools import partial
 import hostile
 import pytest
 
-from shortlist.votes.workspace.workspace import Workspace
+from shortlist.votes.duckdb import Workspace
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.votes import Query, tally
-from shortlist.votes.engines.counting import scatter_counts
+from shortlist.votes.duckdb import scatter_counts
 
 DOMAIN = [f"i{number:02}" for number in range(20)]
 ROWS = [(f"p{number:03}", item) for number in range(100) for item in (DOMAIN[:10] if number % 2 else DOMAIN[10:])]

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from shortlist.errors import DataError
 from shortlist.votes import tally
-from shortlist.votes.persons import write_person
+from shortlist.votes.values import write_person
 
 BIG = 2**60
 DAY = datetime(2024, 1, 1)

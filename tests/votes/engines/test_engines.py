@@ -105,11 +105,11 @@ def test_text_matches_numbers_that_it_writes(hold, all_items):
     assert all_items(counted) == [(2, "7"), (0, "007"), (0, "8.0")]
 
 
-def test_whole_floats_match_numbers(hold, typed, all_items):
+def test_whole_floats_match_numbers(hold, engine, typed, all_items):
     """A gap makes floats of whole numbers; 7.0 is 7, 7.5 is nothing, and large floats are ambiguous."""
     votes = {"user": [1, 2, 3, 4], "track": [7.0, 7.5, float(2**53 + 2), -0.5]}
     counted = tally(**hold(votes), person="user", item="track", domain=[7, 8, 2**53 + 2])
-    assert all_items(counted) == [(int(typed), 7), (0, 8), (0, 2**53 + 2)]
+    assert all_items(counted) == [(int(typed or engine == "jsonl"), 7), (0, 8), (0, 2**53 + 2)]
 
 
 def test_a_cap_keeps_so_many_votes_of_each_person(hold, all_items):

@@ -9,8 +9,8 @@ import hostile
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from shortlist.votes.columns import PersonColumn
-from shortlist.votes.engines import counting
+from shortlist.votes import duckdb as counting
+from shortlist.votes.source import PersonColumn
 
 ENGINES = ("arrow", "dict", "pandas", "polars", "parquet", "duckdb", "ibis", "sqlite")
 MIXED = {

@@ -10,8 +10,7 @@ import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.selection.from_votes import select
-from shortlist.votes import Query, tally
-from shortlist.votes.workspace import running
+from shortlist.votes import Query, failures, tally
 
 LOG = "SELECT * FROM plays"
 ROWS = """INSERT INTO plays VALUES
@@ -188,7 +187,7 @@ class Recorded(dict):
 def test_no_engine_is_listed_when_the_votes_are_counted(tmp_path, monkeypatch):
     """While votes are counted Ctrl-C has an engine to stop, and afterwards it has none."""
     listed = Recorded()
-    monkeypatch.setattr(running, "_STOPS", listed)
+    monkeypatch.setattr(failures, "_STOPS", listed)
     (tmp_path / "plays.csv").write_text("u,item\n1,a\n")
     tally(tmp_path / "plays.csv", person="u", item="item", domain=["a"])
     assert listed.seen

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from shortlist.votes import frames as engine
 from shortlist.votes import tally
-from shortlist.votes.columns import read_columns
-from shortlist.votes.engines import spark as engine
-from shortlist.votes.items.domain import number_items
+from shortlist.votes.domain import number_items
+from shortlist.votes.source import read_columns
 
 JOINS = {"BroadcastHashJoin": engine._FEW_BYTES, "SortMergeJoin": 0}
 
@@ -41,8 +41,8 @@ def find_join(spark, workspace):
     """Find the line of Spark's plan that joins votes and keys."""
     votes = spark.createDataFrame([(1, "a")], "user int, track string")
     columns = read_columns(item="track", person="user", count=None, votes_per_person=None)
-    table = engine.SparkTable(workspace, votes, "the votes")
-    planned = table.plan_counts(number_items(pa.array(["a", "b", "c"])), columns)
+    table = engine.SparkSource(workspace, votes, "the votes")
+    planned = table.plan_counts(table.describe(columns.choose), number_items(pa.array(["a", "b", "c"])), columns.voters)
     plan = planned._jdf.queryExecution().sparkPlan().toString()
     (found,) = (line for line in plan.splitlines() if "Join" in line and "key" in line)
     return found

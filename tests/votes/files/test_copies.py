@@ -79,7 +79,7 @@ def test_reads_other_encodings(write, all_items, encoding, packed):
 
 def test_recodes_across_chunks(write, all_items, monkeypatch):
     """A character that is cut by the end of a chunk stays whole."""
-    monkeypatch.setattr("shortlist.votes.files.copies._CHUNK", 3)
+    monkeypatch.setattr("shortlist.votes.files._CHUNK", 3)
     assert all_items(count(Files(write("votes.csv", TEXT.encode("utf-16")), encoding="utf-16"))) == COUNTED
 
 

@@ -11,10 +11,9 @@ import pytest
 from pyarrow import parquet
 
 from shortlist.errors import ChangedError, DataError
-from shortlist.votes import tally
-from shortlist.votes.engines import duckdb as engine
-from shortlist.votes.files import source
-from shortlist.votes.workspace.spill_folders import remove_left_folders
+from shortlist.votes import duckdb as engine
+from shortlist.votes import files, tally
+from shortlist.votes.duckdb import _remove_left_folders
 
 DOMAIN = ["a", "b", "007", ""]
 
@@ -170,7 +169,7 @@ def test_takes_parquet_files_of_several_widths(tmp_path, all_items):
 def test_notices_a_file_that_is_removed(tmp_path, monkeypatch):
     """A file that is gone before it was read has changed."""
     path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
-    monkeypatch.setattr("shortlist.votes.engines.duckdb.take_plain_columns", removing(path, engine.take_plain_columns))
+    monkeypatch.setattr("shortlist.votes.duckdb.take_plain_columns", removing(path, engine.take_plain_columns))
     with pytest.raises(ChangedError, match="changed while it was read"):
         count(path)
 
@@ -186,7 +185,7 @@ def removing(path, counting):
 def test_notices_a_file_that_changes(tmp_path, monkeypatch):
     """A file that is written to while it is read gives an error, not a wrong item."""
     path = write(tmp_path, "votes.csv", "user,track\n1,a\n")
-    read_stamp = source.read_stamp
+    read_stamp = files._read_stamp
 
     def then_written(each):
         stamp = read_stamp(each)
@@ -195,7 +194,7 @@ def test_notices_a_file_that_changes(tmp_path, monkeypatch):
         os.utime(path, ns=(0, stamp[1] + 1))
         return stamp
 
-    monkeypatch.setattr("shortlist.votes.files.files.read_stamp", then_written)
+    monkeypatch.setattr("shortlist.votes.files._read_stamp", then_written)
     with pytest.raises(ChangedError, match="changed while it was read"):
         count(path)
 
@@ -212,15 +211,15 @@ def test_leaves_no_temporary_folder(tmp_path, monkeypatch):
 def test_removes_what_a_killed_process_left(tmp_path, monkeypatch):
     """A folder whose owner is gone is removed by the next process; one whose owner lives, or a stranger's, stays."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code = "from shortlist.votes.workspace.spill_folders import make_own_folder; print(make_own_folder()[0]); input()"
+    code = "from shortlist.votes.duckdb import make_own_folder; print(make_own_folder()[0]); input()"
     ran = {"env": {**os.environ, "TMPDIR": str(tmp_path)}, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", code], text=True, **ran) as process:
         left = Path(process.stdout.readline().strip())
         other = tmp_path / "shortlist-other"
         other.mkdir(mode=0o700)
         assert left.stat().st_mode & 0o777 == 0o700
-        remove_left_folders()
+        _remove_left_folders()
         assert left.exists()
         process.kill()
-    remove_left_folders()
+    _remove_left_folders()
     assert os.listdir(tmp_path) == ["shortlist-other"]

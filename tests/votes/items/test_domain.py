@@ -12,8 +12,8 @@ import pytest
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes import Query, tally
-from shortlist.votes.items.domain import number_items
-from shortlist.votes.items.keys import make_key_table
+from shortlist.votes.domain import number_items
+from shortlist.votes.matching import make_key_table
 
 ITEMS = ["a", "b", "c", "b"]
 

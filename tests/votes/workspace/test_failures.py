@@ -6,7 +6,7 @@ import pytest
 
 from shortlist.errors import ChangedError, DataError
 from shortlist.votes import tally
-from shortlist.votes.workspace.failures import strip_context, translate_errors
+from shortlist.votes.failures import strip_context, translate_errors
 
 
 def test_engine_texts_do_not_cross():

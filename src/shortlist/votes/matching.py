@@ -1,4 +1,7 @@
-"""The keys of a domain: which values of a column of votes lead to which row of the domain.
+"""When a value of a vote means an item of the domain, and the keys that engines look for.
+
+Numbers match if they are equal, without rounding. A text matches a value of another type if it is one of the ways to
+write that value. Everything else matches its own kind only: a date is no timestamp, and bytes are no text.
 
 Engines do nothing but look for votes that equal a key. Keys have the type of the votes' column, so no engine converts
 a vote. A value that is no key is ignored, whatever it is.
@@ -6,26 +9,31 @@ a vote. A value that is no key is ignored, whatever it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from datetime import datetime, time
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.votes.items.item_types import Family, find_family
-from shortlist.votes.items.matching import find_equal_values
-from shortlist.votes.items.python_values import classify
 from shortlist.votes.libraries import import_optional
+from shortlist.votes.values import NUMBERS, Family, classify, find_family
 
 if TYPE_CHECKING:
-    from shortlist.votes.items.domain import Domain
+    from shortlist.votes.domain import Domain
 
 NO_ROW = -1
 _SAME = (Family.TEXT, Family.BYTES, Family.BOOLEAN, Family.DATE)
 _TICKS = {"s": -(10**6), "ms": -(10**3), "us": 1, "ns": 10**3}
 _FLOAT_BITS = {"halffloat": 11, "float": 24, "double": 53}
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_LONGEST_NUMBER = 60
+_LARGEST_FLOAT = 2**53
+_TRUTHS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE")}
+_ZONES = ("Z", "+00:00", "+00", "+0000")
 
 
 def make_key_table(domain: Domain, kept: Any, among: Family | None = None) -> Any:
@@ -34,7 +42,7 @@ def make_key_table(domain: Domain, kept: Any, among: Family | None = None) -> An
     `among` is the family of the votes' column, where its type does not tell: instants may be kept as times in UTC.
 
     >>> import pyarrow as pa
-    >>> from shortlist.votes.items.domain import number_items
+    >>> from shortlist.votes.domain import number_items
     >>> make_key_table(number_items(pa.array(["7", "x", "8"])), pa.int32()).to_pylist()
     [{'key': 7, 'row': 0}, {'key': 8, 'row': 1}]
     """
@@ -70,7 +78,7 @@ class Lookup:
     It never fails: a value of an unknown type means nothing. A type's keys are made when its first value is met.
 
     >>> import pyarrow as pa
-    >>> from shortlist.votes.items.domain import number_items
+    >>> from shortlist.votes.domain import number_items
     >>> Lookup(number_items(pa.array([7, 8]))).rows([7, "8", 7.0, 7.5, [7], None, True]).tolist()
     [0, 1, 0, -1, -1, -1, -1]
     """
@@ -139,3 +147,103 @@ def _stored_type(kept: Any) -> Any:
     if pa.types.is_timestamp(kept) or pa.types.is_time64(kept):
         return pa.int64()
     return pa.int32() if pa.types.is_time32(kept) else kept
+
+
+def find_equal_values(item: Any, family: Family, among: Family) -> list[Any]:
+    """All values of one family that mean an item of another (or the same) family.
+
+    >>> find_equal_values(7, Family.INTEGER, Family.TEXT), find_equal_values("7", Family.TEXT, Family.INTEGER)
+    (['7'], [7])
+    >>> find_equal_values(Decimal("1.50"), Family.DECIMAL, Family.TEXT)
+    ['1.5', '1.50']
+    """
+    if family == among:
+        return [item]
+    if family in NUMBERS and among in NUMBERS:
+        return _convert_number(item, among)
+    if among == Family.TEXT:
+        return write_texts(item)
+    if family == Family.TEXT:
+        return _read_text(item, among)
+    return []
+
+
+def can_match(family: Family, among: Family) -> bool:
+    """Whether any value of one family can mean an item of another.
+
+    >>> can_match(Family.INTEGER, Family.TEXT), can_match(Family.DATE, Family.NAIVE)
+    (True, False)
+    """
+    if family == among:
+        return True
+    if Family.TEXT in (family, among):
+        return not {Family.BYTES, Family.OTHER} & {family, among}
+    return family in NUMBERS and among in NUMBERS
+
+
+def write_texts(value: Any) -> list[str]:
+    """All the ways to write a value that is not text itself.
+
+    >>> write_texts(datetime(2024, 2, 29, 12, 30))[:3], write_texts(True), write_texts(b"a")
+    (['2024-02-29 12:30', '2024-02-29 12:30:00', '2024-02-29 12:30:00.000'], ['true', 'True', 'TRUE'], [])
+    """
+    if isinstance(value, bool):
+        return list(_TRUTHS[value])
+    if isinstance(value, int):
+        return [str(value)]
+    if isinstance(value, Decimal):
+        return _write_decimal(value)
+    if isinstance(value, datetime):
+        zones = ("",) if value.tzinfo is None else _ZONES
+        day, clocks = value.date().isoformat(), _write_time(value.time())
+        return [f"{day}{between}{clock}{zone}" for between in " T" for clock in clocks for zone in zones]
+    if isinstance(value, date):
+        return [value.isoformat()]
+    return _write_time(value) if isinstance(value, time) else []
+
+
+def _write_decimal(value: Decimal) -> list[str]:
+    """Write a decimal with every number of digits from those that it needs to its own scale."""
+    whole, _, digits = f"{value:f}".partition(".")
+    needed = len(digits.rstrip("0"))
+    return [f"{whole}.{digits[:length]}" if length else whole for length in range(needed, len(digits) + 1)]
+
+
+def _write_time(value: time) -> list[str]:
+    short = [f"{value:%H:%M}"] if not value.second and not value.microsecond else []
+    seconds, digits = f"{value:%H:%M:%S}", f"{value.microsecond:06}"
+    needed = len(digits.rstrip("0"))
+    # Without a fraction, with the digits that it needs, in milliseconds and in microseconds.
+    fractions = [digits[:length] for length in sorted({needed, max(needed, 3), 6})]
+    return short + [f"{seconds}.{fraction}" if fraction else seconds for fraction in fractions]
+
+
+def _convert_number(number: Any, among: Family) -> list[Any]:
+    if among == Family.DECIMAL:
+        return [Decimal(number)]
+    if among == Family.INTEGER:
+        return [int(number)] if number == int(number) else []
+    # Larger floats stand for several whole numbers.
+    near = abs(number) <= _LARGEST_FLOAT
+    return [float(number)] if near and Decimal(float(number)) == number else []
+
+
+def _read_text(text: str, among: Family) -> list[Any]:
+    if among in NUMBERS:
+        if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text) or (text[0] == "-" and not Decimal(text)):
+            return []
+        if among == Family.INTEGER and "." in text:
+            return []
+        return _convert_number(Decimal(text), among)
+    if among == Family.BOOLEAN:
+        return [truth for truth, texts in _TRUTHS.items() if text in texts]
+    readers: dict[Family, Any] = {Family.DATE: date, Family.TIME: time, Family.NAIVE: datetime, Family.AWARE: datetime}
+    if among not in readers:
+        return []
+    try:
+        value = readers[among].fromisoformat(text)
+        value = value.astimezone(UTC) if among == Family.AWARE and value.tzinfo else value
+    except (ValueError, OverflowError):
+        return []
+    aware = getattr(value, "tzinfo", None) is not None
+    return [value] if aware == (among == Family.AWARE) and text in write_texts(value) else []

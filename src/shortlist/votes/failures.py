@@ -1,4 +1,4 @@
-"""What engines say, in our words.
+"""What engines say, in our words; and the engines that work at this moment, so that Ctrl-C can stop them.
 
 Engines quote values in their messages ("could not convert ..."), and error texts may be published. So the text of an
 engine is never used: an error says what could not be read and the kind of the failure. It carries no other error as
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import ParamSpec, TypeVar
 
 from shortlist.errors import DataError, ShortlistError
@@ -33,7 +33,11 @@ _FAULTS = {
     "unterminated quote": "opens a quote that is not closed",
     "not utf-8": "is not text in UTF-8",
 }
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]+:[/\\\\]*")
+_SECRET = re.compile(r"(pass\w*|pwd|pw|pin|token|secret|key|sig|signature|credentials?)\s*=", re.IGNORECASE)
 _NO_FILES: Mapping[str, str] = {}
+_STOPS: dict[int, Callable[[], None]] = {}
+"""How to stop each engine that works."""
 
 
 @contextmanager
@@ -96,6 +100,24 @@ def strip_context(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
+def hide_secrets(text: str) -> str:
+    """Write a path or an address without what only its owner may know: a user, a password, a token, a query.
+
+    >>> hide_secrets("s3://KEY:SECRET@bucket/plays.parquet?token=1"), hide_secrets("host=db Pwd=x")
+    ('s3://...@bucket/plays.parquet', '...')
+    >>> hide_secrets("md:plays?motherduck_token=x"), hide_secrets("https:/bob:x@h/a.csv"), hide_secrets("plays-?.csv")
+    ('md:plays', 'https:/...@h/a.csv', 'plays-?.csv')
+    """
+    scheme = found[0] if (found := _SCHEME.match(text)) else ""
+    secret = _SECRET.search(text)
+    if secret is not None and "@" in text[secret.start() :]:
+        return f"{scheme}..."
+    # A password may hold any character, so the last @ ends it.
+    _, at, place = text[len(scheme) :].rpartition("@") if scheme else ("", "", text)
+    bare = re.split(r"[?#]", place, maxsplit=1)[0] if scheme else place
+    return f"{scheme}{'...@' if at else ''}{'...' if _SECRET.search(bare) else bare}"
+
+
 def _find_place(text: str, files: Mapping[str, str]) -> str | None:
     """Tell which file an engine complains of, and where; of its text, only our file names and the line are used."""
     path = max((path for path in files if path in text), key=len, default=None)
@@ -106,3 +128,27 @@ def _find_place(text: str, files: Mapping[str, str]) -> str | None:
         return f"the file is {files[path]!r}"
     fault = next((fault for sign, fault in _FAULTS.items() if sign in text), "cannot be read")
     return f"line {line[1]} of {files[path]!r} {fault}"
+
+
+@contextmanager
+def register_engine(stop: Callable[[], None]) -> Iterator[None]:
+    """List an engine as working; `stop` may be called from another thread.
+
+    >>> stopped = []
+    >>> with register_engine(lambda: stopped.append(True)):
+    ...     stop_engines()
+    >>> stop_engines(); stopped
+    [True]
+    """
+    _STOPS[id(stop)] = stop
+    try:
+        yield
+    finally:
+        del _STOPS[id(stop)]
+
+
+def stop_engines() -> None:
+    """Tell all engines that work to stop."""
+    for stop in list(_STOPS.values()):
+        with suppress(Exception):  # an engine that finished meanwhile
+            stop()

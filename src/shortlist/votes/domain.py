@@ -1,0 +1,319 @@
+"""The domain: the public list of all items that a release may name, as numbered rows.
+
+It is read first and by itself. The number of items, their type and their spelling come from it alone. A domain that
+is seen to come from the votes is refused; no value is compared for that, and none is read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.errors import DataError, ParameterError
+from shortlist.votes.failures import translate_errors
+from shortlist.votes.files import STDIN, Files, as_files, identify_files, is_path
+from shortlist.votes.libraries import find_library, has_columns, import_optional
+from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
+from shortlist.votes.source import Choose, Header, Origin, PersonColumn, VoteColumns
+from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family, write_plain
+
+NAME = "the domain"
+_ALLOWED = "text, whole numbers, booleans, dates, times, timestamps, decimals or bytes"
+_FROM_VOTES = (
+    "If the list came from the votes, an item that only one person voted for could be released if and only if that "
+    "person is in the data, and no differentially private release may tell that. So the list has to be known without "
+    "the votes, and items that nobody voted for belong in it."
+)
+_INVENTED = re.compile(r"\w+_[0-9a-f]{16}")
+"""The name that DuckDB gives to a relation without one. No two relations have the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Domain:
+    """The different items of a domain, in rising order: numbers and times by value, text and bytes by their bytes."""
+
+    items: Any
+    """An Arrow array; timestamps are stored in UTC."""
+    family: Family
+
+    @property
+    def d(self) -> int:
+        """How many items there are."""
+        return len(self.items)
+
+    def names(self, rows: IntArray) -> list[Any]:
+        """The items of some rows, as the domain wrote them."""
+        return list(self._convert(self.items.take(import_optional("pyarrow").array(rows))))
+
+    def values(self) -> Iterator[Any]:
+        """All items, in the order of their rows."""
+        return self._convert(self.items)
+
+    def _convert(self, items: Any) -> Iterator[Any]:
+        values = iter(items.to_pylist())
+        if self.family == Family.AWARE:
+            return (value.replace(tzinfo=UTC) for value in values)
+        return map(int, values) if self.family == Family.INTEGER else values
+
+
+def number_items(column: Any) -> Domain:
+    """Sort the items of an Arrow column and drop duplicates and gaps.
+
+    >>> import pyarrow as pa
+    >>> number_items(pa.array(["b", None, "a", "b"])).names(np.array([0, 1]))
+    ['a', 'b']
+    """
+    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    column = write_plain(column)
+    family = find_family(column.type)
+    if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
+        raise DataError(
+            "the items of the domain must be {allowed}",
+            "not {seen}",
+            hint="cast them to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'",
+            allowed=_ALLOWED,
+            seen=family,
+        )
+    with translate_errors(NAME, hint="timestamps must be whole microseconds, and numbers may have 38 digits"):
+        column = column.cast(choose_exact_type(column.type)).cast(choose_held_type(column.type, family))
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(column, pa.ChunkedArray):  # more than one array can hold
+            column = pa.concat_arrays(column.chunks)
+        column = column.drop_null()
+        if len(column):
+            column = column.take(compute.sort_indices(column))
+            column = column.filter(pa.array(_differs_from_previous(column)))
+    if not len(column):
+        raise DataError("{domain} must hold at least one item", "none was found", hint="is it the right column?")
+    decimal = family == Family.DECIMAL and column.type.scale <= 0
+    return Domain(items=column, family=Family.INTEGER if decimal else family)
+
+
+def choose_held_type(arrow_type: Any, family: Family) -> Any:
+    """The type that we hold items in: one for each family, wide enough for all of its values."""
+    pa = import_optional("pyarrow")
+    plain = choose_exact_type(arrow_type)
+    if family == Family.INTEGER:
+        return pa.decimal128(DIGITS, 0) if plain == pa.uint64() else pa.int64()
+    if family == Family.DECIMAL:
+        return pa.decimal128(DIGITS, max(plain.scale, 0))
+    held = {
+        Family.TEXT: pa.large_string(),
+        Family.BYTES: pa.large_binary(),
+        Family.NAIVE: pa.timestamp("us"),
+        Family.AWARE: pa.timestamp("us"),
+        Family.TIME: pa.time64("us"),
+    }
+    return held.get(family, plain)
+
+
+def _differs_from_previous(column: Any) -> Any:
+    compute = import_optional("pyarrow.compute")
+    later = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    return np.concatenate([[True], later])
+
+
+# Whether the domain comes from the votes
+
+
+def check_domain(domain: Any, votes: Any, *, domain_column: str | None, columns: VoteColumns) -> None:
+    """Refuse to go on without a domain, or with one that is seen to come from the votes."""
+    fault = "none was given" if domain is None else find_fault(domain, votes, domain_column, columns)
+    if fault is not None:
+        raise _refuse(fault)
+
+
+def _refuse(fault: str, otherwise: str = "or another source of items") -> ParameterError:
+    return ParameterError(
+        "{domain} must be the public list of all items that may be released, voted for or not",
+        "{fault}. {reason}",
+        hint="pass {domain='catalogue.csv'}, a file that lists them, {otherwise}",
+        otherwise=otherwise,
+        fault=fault,
+        reason=_FROM_VOTES,
+    )
+
+
+def make_chooser(column: str | None, columns: VoteColumns) -> Choose:
+    """Choose the column that was named, else the one called like the votes' column of items, else the only one.
+
+    The only column of a CSV file is not enough: its first line is an item if the file has no header. A table of votes
+    is no catalogue, wherever it was copied to.
+    """
+    item = columns.item
+
+    def choose(header: Header) -> list[str]:
+        if column in (None, item) and _is_table_of_votes(header, columns):
+            raise _refuse(
+                f"it has a column {columns.voters.name!r}, like the votes, so it looks like a table of votes",
+                "or, if it is such a list, its column of items alone",
+            )
+        if column is not None:
+            return header.take([column], where=NAME)
+        if item in header.columns:
+            return header.take([item], where=NAME)
+        listed = header.origin is not Origin.FIRST_LINE
+        if len(header.columns) == 1 and listed:
+            return list(header.columns)
+        raise DataError(
+            "the domain must have a column {column!r}" + (", or one column only" if listed else ""),
+            "{seen}",
+            hint="name the column of items with {domain_column}"
+            + ("" if listed else "; if the first line is an item and no header, pass {domain.Files.header=False}")
+            + "; or is {item} misspelt?",
+            column=item,
+            seen=header.describe(),
+        )
+
+    return choose
+
+
+def _is_table_of_votes(header: Header, columns: VoteColumns) -> bool:
+    """Whether there are columns called like those of items and of persons. Positions in place of names say nothing."""
+    voters = columns.voters
+    named = isinstance(voters, PersonColumn) and not voters.name.isdecimal() and header.origin is not Origin.UNKNOWN
+    return named and {columns.item, voters.name} <= {each for each in header.columns if isinstance(each, str)}
+
+
+def find_fault(domain: Any, votes: Any, domain_column: str | None, columns: VoteColumns) -> str | None:
+    """Say how the domain comes from the votes; None if it does not, or if that cannot be seen."""
+    item = columns.item
+    if isinstance(domain, Query) and isinstance(votes, Query) and reads_from(domain, votes):
+        return "the query reads the table of the votes"
+    if isinstance(domain, Query) and is_path(votes) and _reads_files(domain, votes):
+        return "the query reads a file of the votes"
+    if domain_column in (None, item) and _is_same(domain, votes):
+        return "the votes themselves were given"
+    if domain_column in (None, item) and _is_column(domain, votes, item):
+        return "a column of the votes was given"
+    # A table of counts may be made from the catalogue, and then it has the memory of the catalogue.
+    if isinstance(columns.voters, PersonColumn) and _is_same_memory(domain, domain_column or item, votes, item):
+        return "a column of the votes was given"
+    if all(find_library(each) == "duckdb" and has_columns(each) for each in (domain, votes)) and _reads_relation(
+        domain, votes
+    ):
+        return "the relation reads the table of the votes"
+    if domain_column in (None, item) and _is_projection(domain, votes, item):
+        return "a column of the votes was given"
+    return None
+
+
+def _is_same(domain: Any, votes: Any) -> bool:
+    if isinstance(domain, Files | str | os.PathLike) and is_path(votes):
+        return _are_same_files(domain, votes)
+    if isinstance(domain, Query) or isinstance(votes, Query):
+        return type(domain) is type(votes) and bool(domain == votes)
+    listed = isinstance(domain, list | tuple) and is_path(domain)
+    return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
+
+
+def _is_column(domain: Any, votes: Any, item: str) -> bool:
+    """Whether the domain is the column of items, of a dict or in pandas."""
+    if isinstance(votes, Mapping):
+        return votes.get(item) is domain
+    if not find_library(domain) == find_library(votes) == "pandas" or not has_columns(votes):
+        return False
+    # What pandas takes out of a frame has the very index of the frame.
+    index = getattr(domain, "index", None)
+    names = domain.columns if has_columns(domain) else [getattr(domain, "name", None)]
+    return index is not None and bool(index.is_(votes.index)) and item in list(names)
+
+
+def _is_same_memory(domain: Any, domain_column: str, votes: Any, item: str) -> bool:
+    """Whether the domain is the whole column of items, in the same place of the memory, in Arrow or Polars."""
+    ours, theirs = _take_column(domain, domain_column), _take_column(votes, item)
+    if ours is None or theirs is None or not 0 < len(ours) == len(theirs):
+        return False
+    places = _find_places(ours)
+    return places is not None and places == _find_places(theirs)
+
+
+def _take_column(given: Any, name: str) -> Any:
+    """A column of Arrow or Polars, which is given itself, or is in a frame under a name or alone; else None."""
+    kind, library = type(given).__name__, find_library(given)
+    if (library == "polars" and kind == "Series") or (library == "pyarrow" and kind.endswith("Array")):
+        return given
+    if (library, kind) not in (("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch")):
+        return None
+    names = given.columns if library == "polars" else given.schema.names
+    place = names.index(name) if names.count(name) == 1 else 0 if len(names) == 1 else None
+    if place is None:
+        return None
+    return given.to_series(place) if library == "polars" else given.column(place)
+
+
+def _find_places(column: Any) -> list[tuple[int, int, int]] | None:
+    """Where each chunk has its values (of text, the pointers to it), from which entry, and how many."""
+    pa = import_optional("pyarrow")
+    if find_library(column) == "polars":
+        pl = import_optional("polars")
+        if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Null):
+            return None
+        column = column.to_arrow(compat_level=pl.CompatLevel.newest())  # the only one without a copy of text
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    places = []
+    for chunk in chunks:
+        values = next(iter(chunk.buffers()[1:]), None)
+        if values is None:  # a column of gaps only
+            return None
+        places.append((values.address, chunk.offset, len(chunk)))
+    return places
+
+
+def _reads_relation(domain: Any, votes: Any) -> bool:
+    """Whether the domain is made from the relation of the votes, or from the table that the votes are a part of."""
+    duckdb = import_optional("duckdb")
+    with suppress(duckdb.Error):
+        # DuckDB joins relations of one connection only. Nothing is read.
+        votes.project("1").union(domain.project("1"))
+        if _INVENTED.fullmatch(votes.alias):
+            return votes.alias in domain.sql_query() or domain.alias == votes.alias
+        # A table of the database has its own name as alias. Queries do not: they may read variables of Python.
+        # Older versions of DuckDB write the name of the schema `main` as well.
+        [table, *_], read = (
+            [name.removeprefix("main.") for name in list_sources(each.sql_query())] or [""] for each in (votes, domain)
+        )
+        return table.rpartition(".")[2] == votes.alias.casefold() and table in read
+    return False
+
+
+def _is_projection(domain: Any, votes: Any, item: str) -> bool:
+    """Whether the domain is the column of items, or its different values, in Spark or Ibis."""
+    library = find_library(votes)
+    if library != find_library(domain) or library not in ("pyspark", "ibis"):
+        return False
+    with suppress(Exception):  # an engine that cannot compare: nothing is certain
+        column = votes.select(item)
+        if library == "ibis":
+            return any(domain.as_table().equals(each) for each in (column, column.distinct()))
+        return any(domain.sameSemantics(each) for each in (column, column.distinct()))
+    return False
+
+
+def _reads_files(domain: Query, votes: Any) -> bool:
+    texts = [text for text in list_texts(domain.sql) if "." in text or "/" in text]
+    return bool(texts) and bool(identify_files(texts).keys() & identify_files(votes).keys())
+
+
+def _are_same_files(domain: Any, votes: Any) -> bool:
+    """Whether the domain is the files of the votes; refuse a domain that is only one of them, in other words."""
+    ours, theirs = identify_files(domain), identify_files(votes)
+    shared = [label for identity, label in ours.items() if identity in theirs]
+    if STDIN in as_files(domain).paths and STDIN in as_files(votes).paths:
+        raise ParameterError("votes and domain must not both be standard input", hint="give one of them as a file")
+    if shared and len(theirs) > len(shared):
+        raise ParameterError(
+            "{domain} must not be one of the files of the votes",
+            "{file!r} is also read as votes",
+            hint="if it lists the public items, move it away, or name the votes by a glob such as 'plays/*.parquet'",
+            file=shared[0],
+        )
+    return bool(shared)

@@ -1,1 +1,0 @@
-"""Files of votes or items: where they are, and how DuckDB opens them."""

@@ -1,1 +1,0 @@
-"""The domain, and which values of votes match its items."""

@@ -1,0 +1,462 @@
+"""Values of votes: which kinds there are, which mean the same, and how each is written.
+
+The one place that says what a missing value is, which Arrow and Python types belong together, and how an item or a
+person is written as bytes. Nothing here fails on a value: a value that is of no known kind means nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Context, Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.errors import DataError
+from shortlist.profile import EVERY_LEVEL
+from shortlist.votes.libraries import import_optional
+
+DIGITS = 38
+"""Whole numbers and decimals have at most so many digits before the point, and after it: what Arrow and DuckDB hold."""
+_LARGEST = 10**DIGITS
+_LARGEST_FLOAT = 2**53
+"""Larger floats stand for several whole numbers."""
+
+
+class Family(StrEnum):
+    """Values that are compared with each other.
+
+    Floats are not items of a domain: equal-looking floats differ. A column of votes may hold floats, because a gap
+    turns a pandas column of whole numbers into floats.
+    """
+
+    TEXT = "text"
+    INTEGER = "whole numbers"
+    DECIMAL = "decimals"
+    FLOAT = "floats"
+    BOOLEAN = "booleans"
+    DATE = "dates"
+    TIME = "times of day"
+    NAIVE = "timestamps"
+    AWARE = "timestamps with time zone"
+    BYTES = "bytes"
+    OTHER = "values of another type"
+
+
+NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
+
+
+def find_family(arrow_type: Any) -> Family:
+    """Tell the family of an Arrow type; a dictionary has the family of its values.
+
+    >>> import pyarrow as pa
+    >>> str(find_family(pa.int8())), str(find_family(pa.timestamp("s", "UTC"))), str(find_family(pa.list_(pa.int8())))
+    ('whole numbers', 'timestamps with time zone', 'values of another type')
+    """
+    types = import_optional("pyarrow").types
+    if types.is_dictionary(arrow_type):
+        return find_family(arrow_type.value_type)
+    if types.is_timestamp(arrow_type):
+        return Family.NAIVE if arrow_type.tz is None else Family.AWARE
+    if types.is_decimal(arrow_type):
+        return Family.DECIMAL if _count_digits(arrow_type) <= DIGITS else Family.OTHER
+    checks = {
+        Family.TEXT: (types.is_string, types.is_large_string, types.is_string_view),
+        Family.INTEGER: (types.is_integer,),
+        Family.FLOAT: (types.is_floating,),
+        Family.BOOLEAN: (types.is_boolean,),
+        Family.DATE: (types.is_date,),
+        Family.TIME: (types.is_time,),
+        Family.BYTES: (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary),
+    }
+    return next((family for family, tests in checks.items() if any(test(arrow_type) for test in tests)), Family.OTHER)
+
+
+def choose_exact_type(arrow_type: Any) -> Any:
+    """The Arrow type that all engines hold without loss: dictionaries as their values, instants as times in UTC.
+
+    DuckDB keeps instants, times of day and durations to the microsecond only, and other timestamps to the nanosecond.
+    """
+    pa = import_optional("pyarrow")
+    types = pa.types
+    if types.is_dictionary(arrow_type):
+        return choose_exact_type(arrow_type.value_type)
+    if types.is_timestamp(arrow_type):
+        return pa.timestamp(arrow_type.unit)
+    if types.is_decimal(arrow_type) and _count_digits(arrow_type) <= DIGITS:
+        return pa.decimal128(_count_digits(arrow_type), max(arrow_type.scale, 0))
+    if types.is_duration(arrow_type):
+        return pa.int64()
+    if types.is_time64(arrow_type):
+        return pa.time64("us")
+    if types.is_fixed_size_binary(arrow_type) or types.is_binary_view(arrow_type):
+        return pa.large_binary()
+    if types.is_string_view(arrow_type):
+        return pa.large_string()
+    if types.is_float16(arrow_type):
+        return pa.float32()
+    return pa.date32() if types.is_date(arrow_type) else arrow_type
+
+
+def is_plain(arrow_type: Any) -> bool:
+    """Whether the values of an Arrow type can be persons that every engine compares alike."""
+    types, exact = import_optional("pyarrow").types, choose_exact_type(arrow_type)
+    wide = types.is_decimal(exact) and _count_digits(exact) > DIGITS
+    return not (types.is_nested(exact) or types.is_interval(exact) or wide)
+
+
+def _count_digits(decimal_type: Any) -> int:
+    """The digits of a decimal type. A negative scale stands for zeros at the end."""
+    return int(decimal_type.precision - min(decimal_type.scale, 0))
+
+
+# Python values
+
+
+def classify(value: Any) -> tuple[Family, Any]:
+    """Tell the family of a Python value, and the value in the form that keys have. It fails on unknown types.
+
+    >>> classify(np.int8(7)), classify(bytearray(b"a"))
+    ((<Family.INTEGER: 'whole numbers'>, 7), (<Family.BYTES: 'bytes'>, b'a'))
+    """
+    if isinstance(value, np.generic):
+        value = _from_numpy(value)
+    if isinstance(value, complex) and value.imag == 0:
+        # One complex number makes pandas turn a column of whole numbers into complex ones.
+        value = value.real
+    if isinstance(value, str):
+        return Family.TEXT, str.__str__(value)
+    if isinstance(value, datetime):
+        if getattr(value, "nanosecond", 0):  # pandas
+            return Family.OTHER, None
+        plain = value.replace(tzinfo=None) if value.utcoffset() is None else value.astimezone(UTC)
+        family = Family.NAIVE if plain.tzinfo is None else Family.AWARE
+        return family, datetime.combine(plain.date(), plain.timetz())
+    if isinstance(value, time):
+        return (Family.TIME, value) if value.tzinfo is None else (Family.OTHER, None)
+    if type(value).__module__ == "uuid":
+        return Family.TEXT, str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return Family.BYTES, bytes(value)
+    kinds = ((bool, Family.BOOLEAN), (int, Family.INTEGER), (float, Family.FLOAT), (Decimal, Family.DECIMAL))
+    return next((family, value) for kind, family in (*kinds, (date, Family.DATE)) if isinstance(value, kind))
+
+
+def _from_numpy(value: Any) -> Any:
+    if isinstance(value, np.datetime64) and np.datetime_data(value.dtype) == ("D", 1):
+        return day if isinstance(day := value.item(), date) else None
+    if isinstance(value, np.datetime64):
+        short = value.astype("datetime64[us]")
+        return short.item() if short == value else None
+    return value.item()
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for no value: None, NaN, and what pandas writes for them.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
+    (True, True, False, False)
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
+    try:
+        return isinstance(value, float | complex | Decimal | np.inexact) and bool(value != value)
+    except Exception:  # a signalling NaN
+        return True
+
+
+def read_count(value: Any) -> int | None:
+    """Read a count; None if it is no whole number from 0 to 2^63 − 1.
+
+    >>> read_count("12"), read_count(3.0), read_count(3.5), read_count(True)
+    (12, 3, None, None)
+    """
+    try:
+        family, key = classify(value)
+        if family == Family.TEXT and key.strip("0123456789") in ("", "+"):
+            key = int(key)
+        if family in (Family.BOOLEAN, Family.DATE) or key != int(key) or not 0 <= key <= EVERY_LEVEL:
+            return None
+        return int(key)
+    except Exception:  # values may have any type, and their methods may fail in any way
+        return None
+
+
+# A value as bytes, and as the text that orders votes under a cap
+
+_MARKS = {
+    Family.BOOLEAN: b"a",
+    Family.INTEGER: b"b",
+    Family.DECIMAL: b"b",
+    Family.FLOAT: b"b",
+    Family.DATE: b"c",
+    Family.TIME: b"d",
+    Family.NAIVE: b"e",
+    Family.AWARE: b"f",
+    Family.TEXT: b"g",
+    Family.BYTES: b"h",
+}
+_FAMILIES = {mark: family for family, mark in _MARKS.items() if family not in (Family.DECIMAL, Family.FLOAT)}
+_WIDTH = 17
+"""The bytes of a whole number of 38 digits."""
+_FIRST = datetime(1, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+_SECOND = 10**9
+_UNITS = {"W": 604_800 * _SECOND, "D": 86_400 * _SECOND, "h": 3600 * _SECOND, "m": 60 * _SECOND, "s": _SECOND}
+_UNITS |= {"ms": 10**6, "us": 10**3, "ns": 1}
+_PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}
+_LARGEST_POWER = 400
+
+
+def write_item(value: Any) -> bytes | None:
+    """Write an item as bytes, or return None for a value that could not be an item of a domain.
+
+    Equal items are written equally, and bytes are in the order of the items. A number is one item, whatever its type; a
+    float counts if it is a whole number.
+
+    >>> write_item(7) == write_item(7.0) == write_item(Decimal("7.00")), write_item("7") == write_item(7)
+    (True, False)
+    >>> write_item(-3) < write_item(Decimal("-2.5")) < write_item(10), write_item(0.5), write_item([7])
+    (True, None, None)
+    """
+    try:
+        family, key = classify(value)
+        if family == Family.FLOAT and not (key == int(key) and abs(key) < _LARGEST_FLOAT):
+            return None
+        written = _write_number(key) if family in NUMBERS else _write_other(family, key)
+        short = family not in NUMBERS or len(written) <= _WIDTH + DIGITS
+        return _MARKS[family] + written if short else None
+    except Exception:  # values may have any type, and their methods may fail in any way
+        return None
+
+
+def read_item(written: bytes) -> Any:
+    """Read an item that `write_item` wrote. A number is an int if it is whole, else a Decimal.
+
+    >>> [read_item(write_item(each)) for each in ("é", Decimal("1.50"), 7.0, date(2024, 2, 29), b"a", True)]
+    ['é', Decimal('1.5'), 7, datetime.date(2024, 2, 29), b'a', True]
+    """
+    family, rest = _FAMILIES[written[:1]], written[1:]
+    if family == Family.INTEGER:
+        whole, digits = int.from_bytes(rest[:_WIDTH]) - _LARGEST, rest[_WIDTH:].decode()
+        return Context(prec=2 * DIGITS + 2).add(Decimal(whole), Decimal(f"0.{digits}")) if digits else whole
+    if family == Family.TEXT:
+        return rest.decode()
+    if family == Family.BYTES:
+        return rest
+    number = int.from_bytes(rest)
+    if family == Family.BOOLEAN:
+        return bool(number)
+    if family == Family.DATE:
+        return date.fromordinal(number)
+    moment = _FIRST + number * _MICROSECOND
+    if family == Family.TIME:
+        return moment.time()
+    return moment.replace(tzinfo=UTC) if family == Family.AWARE else moment
+
+
+def write_person(value: Any) -> bytes | None:
+    """Write a person so that different persons are written differently; None for a value of an unknown type.
+
+    >>> write_person(7) == write_person(7.0), write_person(7) == write_person("7"), write_person([7])
+    (True, False, None)
+    """
+    try:
+        if isinstance(value, datetime | timedelta | np.datetime64 | np.timedelta64):
+            return _write_moment(value)
+        if isinstance(value, time) and value.tzinfo is not None:
+            return f"time with zone {value.isoformat()}".encode()
+        family, key = classify(value)
+        if family == Family.TEXT:
+            return _MARKS[family] + str(key).encode("utf-8", "surrogatepass")
+        return _MARKS[family] + (_write_number(key) if family in NUMBERS else _write_other(family, key))
+    except Exception:  # as above
+        return None
+
+
+def write_text(value: Any) -> str:
+    """Write the text of a person or item whose hash orders a person's votes under a cap.
+
+    It is the same whatever type holds the value: 5, 5.0 and "5" are alike, because one person's value may decide the
+    type of a column. Of a number it is the whole part. Values of other kinds may share a text, which harms nothing: the
+    hash only orders the votes of one person, and equal hashes are ordered by the items themselves.
+
+    >>> write_text(5), write_text(5.0), write_text("5"), write_text(True), write_text(b"a"), write_text(1e300)
+    ('5', '5', '5', 'true', '61', '')
+    """
+    try:
+        family, key = classify(value)
+        if family == Family.TEXT:
+            return str(key).encode("utf-8", "replace").decode()
+        if family in NUMBERS:
+            whole, limit = math.floor(key), 1 << 63 if family == Family.FLOAT else _LARGEST
+            return str(whole) if -limit <= whole < limit else ""
+        if family == Family.BOOLEAN:
+            return "true" if key else "false"
+        if family == Family.BYTES:
+            return bytes(key).hex()
+        if family == Family.DATE:
+            return str(key.isoformat())
+        moment = datetime.combine(date(1970, 1, 1), key) if family == Family.TIME else key.replace(tzinfo=None)
+        return str((moment - datetime(1970, 1, 1)) // _MICROSECOND)
+    except Exception:  # as above
+        return ""
+
+
+def _write_number(key: Any) -> bytes:
+    """Write the whole part with a fixed width, then the digits after the point: bytes are in the order of numbers.
+
+    Numbers beyond 38 digits are no items, and are written in any way that tells them apart.
+    """
+    if isinstance(key, float | Decimal) and abs(key) == math.inf:
+        return b" -infinite" if key < 0 else b" infinite"
+    if isinstance(key, Decimal) and (abs(key.adjusted()) > _LARGEST_POWER or int(key.as_tuple().exponent) < -5000):
+        digits = Context(prec=max(len(key.as_tuple().digits), 1))
+        return f"{' ' * (_WIDTH + DIGITS)}{key.normalize(digits)}".encode()
+    number = Fraction(key)
+    whole = number.numerator // number.denominator
+    rest = number - whole
+    # A denominator is a product of twos and fives, so this many digits are enough.
+    places = rest.denominator.bit_length()
+    digits_after = f"{rest.numerator * 10**places // rest.denominator:0{places}}".rstrip("0") if rest else ""
+    if abs(whole) >= _LARGEST:
+        return f"{' ' * (_WIDTH + DIGITS)}{whole}.{digits_after}".encode()
+    return int(whole + _LARGEST).to_bytes(_WIDTH) + digits_after.encode()
+
+
+def _write_other(family: Family, key: Any) -> bytes:
+    if family == Family.TEXT:
+        return str(key).encode()  # text that is no Unicode has no bytes
+    if family == Family.BYTES:
+        return bytes(key)
+    if family == Family.BOOLEAN:
+        return int(key).to_bytes(1)
+    if family == Family.DATE:
+        return int(key.toordinal()).to_bytes(4)
+    moment = datetime.combine(_FIRST, key) if isinstance(key, time) else key.replace(tzinfo=None)
+    return ((moment - _FIRST) // _MICROSECOND).to_bytes(8)
+
+
+def _write_moment(value: Any) -> bytes:
+    """Write a point in time or a duration as its exact number of nanoseconds."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        unit, step = np.datetime_data(value.dtype)
+        ticks = int(value.astype(np.int64)) * step
+        kind = "timestamp" if isinstance(value, np.datetime64) else "duration"
+        if unit in ("Y", "M"):
+            return f"{kind} in months {ticks * (12 if unit == 'Y' else 1)}".encode()
+        return f"{kind} {Fraction(ticks * _UNITS.get(unit, 1), _PARTS.get(unit, 1))}".encode()
+    if isinstance(value, timedelta):
+        return f"duration {_count_nanoseconds(value) + getattr(value, 'nanoseconds', 0)}".encode()
+    fields = value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond
+    offset = value.utcoffset()
+    since = datetime(*fields) - datetime(1970, 1, 1) - (offset or timedelta(0))
+    nanoseconds = _count_nanoseconds(since) + getattr(value, "nanosecond", 0)
+    return f"{'timestamp' if offset is None else 'instant'} {nanoseconds}".encode()
+
+
+def _count_nanoseconds(duration: timedelta) -> int:
+    return (duration.days * 86_400 + duration.seconds) * _SECOND + duration.microseconds * 1000
+
+
+# Arrow columns
+
+
+def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
+    """Make an Arrow array of values that all have one type; None is a gap, and a UUID is its text.
+
+    >>> make_arrow_column([1, 2**70], what="domain").type
+    Decimal128Type(decimal128(38, 0))
+    """
+    listed = [_to_plain(value) for value in values]
+    present = [value for value in listed if value is not None]
+    kinds = {type(value) for value in present}
+    # Arrow by itself would shorten a datetime among dates to a date, and take text among bytes for bytes.
+    mixed = len(kinds) > 1 or (kinds == {datetime} and len({value.tzinfo is None for value in present}) > 1)
+    if mixed:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        expected = "{what} must hold values of one type"
+        raise DataError(expected, "found {names}", hint="make them all text, say", what=what, names=names)
+    pa, declared = import_optional("pyarrow"), None
+    if kinds == {int} and any(not -(1 << 63) <= value < 1 << 63 for value in present):
+        if any(abs(value) >= _LARGEST for value in present):
+            expected = "whole numbers of {what} must have at most {longest} digits"
+            raise DataError(expected, hint="make them text", what=what, longest=DIGITS)
+        listed, declared = [None if each is None else Decimal(each) for each in listed], pa.decimal128(DIGITS, 0)
+    with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array(listed, declared)
+    raise DataError(
+        "{what} must hold text, whole numbers, booleans, dates, times, timestamps, decimals or bytes",
+        "not {kind}",
+        hint="make them text",
+        what=what,
+        kind=next(iter(kinds)).__name__,
+    )
+
+
+def _to_plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value) if type(value).__module__ == "uuid" else value
+
+
+_HEXADECIMAL = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_UUID_LENGTH = 36
+_UUID_PLACES = np.array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34])
+"""Where each byte of a UUID stands in its text."""
+
+
+def write_plain(column: Any) -> Any:
+    """Write an Arrow column of UUIDs or JSON as text. Any other column is returned as it is.
+
+    >>> import pyarrow as pa
+    >>> write_plain(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
+    ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
+    """
+    pa = import_optional("pyarrow")
+    kind = choose_plain_type(column.type)
+    if kind == column.type:
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([write_plain(chunk) for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type):
+        return write_plain(column.dictionary).take(column.indices)
+    return _write_uuids(column.storage) if _is_uuid(column.type) else column.storage
+
+
+def choose_plain_type(kind: Any) -> Any:
+    """The Arrow type that `write_plain` writes a type as."""
+    pa = import_optional("pyarrow")
+    if pa.types.is_dictionary(kind):
+        plain = choose_plain_type(kind.value_type)
+        return kind if plain == kind.value_type else plain
+    if _is_uuid(kind):
+        return pa.large_string()
+    return kind.storage_type if getattr(kind, "extension_name", None) == "arrow.json" else kind
+
+
+def _is_uuid(kind: Any) -> bool:
+    return getattr(kind, "extension_name", None) == "arrow.uuid"
+
+
+def _write_uuids(stored: Any) -> Any:
+    """Write arrays of 16 bytes in lower case, with hyphens."""
+    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    if stored.null_count == len(stored):
+        return pa.nulls(len(stored), pa.large_string())
+    raw = np.frombuffer(stored.buffers()[1], dtype=np.uint8, count=16 * len(stored), offset=16 * stored.offset)
+    values = raw.reshape(-1, 16)
+    texts = np.full((len(stored), _UUID_LENGTH), ord("-"), dtype=np.uint8)
+    texts[:, _UUID_PLACES], texts[:, _UUID_PLACES + 1] = _HEXADECIMAL[values >> 4], _HEXADECIMAL[values & 15]
+    ends: IntArray = _UUID_LENGTH * np.arange(len(stored) + 1, dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(texts)]
+    written = pa.Array.from_buffers(pa.large_string(), len(stored), buffers)
+    return compute.if_else(stored.is_valid(), written, pa.scalar(None, pa.large_string()))

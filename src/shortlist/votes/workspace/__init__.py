@@ -1,1 +1,0 @@
-"""The library's own DuckDB: its folder, its interruption, and errors in our words."""
