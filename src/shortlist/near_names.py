@@ -87,6 +87,20 @@ def _check_names(function: Callable[..., Any], title: str) -> Callable[..., Any]
     return run
 
 
+def hide_catch_alls(function: Callable[..., Any]) -> None:
+    """Show a function without the parameters that only answer mistakes: `*wrong` and `**unknown`.
+
+    >>> def find(*wrong, epsilon, **unknown): ...
+    >>> hide_catch_alls(find)
+    >>> inspect.signature(find)
+    <Signature (*, epsilon)>
+    """
+    shown = inspect.signature(function)
+    catch_alls = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    kept = [each for each in shown.parameters.values() if each.kind not in catch_alls]
+    function.__signature__ = shown.replace(parameters=kept)  # type: ignore[attr-defined]
+
+
 def describe_unknown(
     name: str,
     title: str,

@@ -57,6 +57,8 @@ _ABOUT_VOTES = {"sensitivity", "votes_per_person"}
 _ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 """Parameters about the choice of `auto`: the chosen mechanism, and the two parts of epsilon."""
 _UNKNOWN_BOUND = "the error of the list, as its mechanism defines it, is at most {bound}"
+COLUMNS = {"rank", "item", "count", "low", "high", "secure"}
+"""The columns that a release has by itself. No label is called like them."""
 _COMPARED = ("unordered", "up_to", "counts", "error_bound", "assessment")
 
 
@@ -78,6 +80,7 @@ def encode(release: Release) -> dict[str, Any]:
         "error_bound": bound and _encode_bound(bound),
         "assessment": assessed
         and {"estimate": assessed.estimate, "margin": assessed.margin, "bound": _encode_bound(assessed.bound)},
+        "labels": {name: [encode_item(each) for each in column] for name, column in release.labels.items()} or None,
         "note": release.note,
         "period": release.period,
         "population": release.population,
@@ -126,6 +129,8 @@ def encode_item(value: Any) -> Any:
 
 def write_item(item: Any) -> Any:
     """Write an item as CSV holds it: numbers stay numbers, bytes become base64, dates and times ISO 8601."""
+    if item is None:
+        return None
     if isinstance(item, bytes):
         return base64.b64encode(item).decode()
     return item if isinstance(item, str | int | Decimal) and not isinstance(item, bool) else _write_iso(item)
@@ -216,6 +221,7 @@ def _decode(stored: Any) -> dict[str, Any]:
         **{name: stored[name] for name in ("secure", "persons_counted", "mechanism", "version")},
         **{name: stored.get(name) for name in ("note", "period", "population", "up_to")},
         **_decode_origin(stored),
+        "labels": _decode_labels(stored.get("labels", {}), len(items)),
         "items": tuple(_decode_item(item) for item in items),
         "parameters": {name: _decode_parameter(value) for name, value in stored["parameters"].items()},
         "guarantee": _decode_guarantee(stored["guarantee"]),
@@ -237,6 +243,12 @@ def _decode_origin(stored: dict[str, Any]) -> dict[str, Any]:
     number = charge["number"]
     _check(type(number) is int and number >= 1 and _is_identifier(charge["ledger"]))
     return {**origin, "charge": number, "ledger": charge["ledger"]}
+
+
+def _decode_labels(stored: dict[str, Any], number: int) -> dict[str, tuple[Any, ...]]:
+    _check(all(_is_name(name) and name not in COLUMNS for name in stored))
+    _check(all(isinstance(column, list) and len(column) == number for column in stored.values()))
+    return {name: tuple(map(_decode_value, column)) for name, column in stored.items()}
 
 
 def _decode_guarantee(stored: dict[str, Any]) -> Guarantee:

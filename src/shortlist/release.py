@@ -71,6 +71,7 @@ class Release(Sequence[Any]):
     system. The guarantee holds only then. With `persons_counted`, this library counted different persons. Otherwise
     the caller stated how much one person adds. `unordered` is true if the order of the items means nothing. `up_to` is
     how many items there are at most, where the mechanism may choose fewer or none, and None where the number is fixed.
+    `labels` are further columns of the public domain.
 
     `id` is random, so no two releases have the same record. `made` is when the release was charged or asked for, in
     UTC. `charge` is its number in the ledger with the identifier `ledger`. `note` and `period` are what the caller
@@ -99,6 +100,7 @@ class Release(Sequence[Any]):
     counts: ReleasedCounts | None = None
     error_bound: ErrorBound | None = None
     assessment: Assessment | None = None
+    labels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     note: str | None = None
     period: str | None = None
     population: str | None = None
@@ -110,13 +112,15 @@ class Release(Sequence[Any]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", tuple(_to_python(item) for item in self.items))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        labels = {name: tuple(column) for name, column in self.labels.items()}
+        object.__setattr__(self, "labels", MappingProxyType(labels))
 
     def __hash__(self) -> int:
         return hash((self.items, self.mechanism, self.guarantee, self.d, self.secure, self.version))
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return _rebuild, ({**values, "parameters": dict(self.parameters)},)
+        return _rebuild, ({**values, "parameters": dict(self.parameters), "labels": dict(self.labels)},)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -142,7 +146,10 @@ class Release(Sequence[Any]):
     def _repr_html_(self) -> str:
         columns = make_columns(self)
         heads = "".join(f"<th>{name}</th>" for name in columns)
-        cells = [[f"<td>{html.escape(escape(value))}</td>" for value in column] for column in columns.values()]
+        cells = [
+            [f"<td>{'' if value is None else html.escape(escape(value))}</td>" for value in column]
+            for column in columns.values()
+        ]
         rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
         # A caption of the table would be as narrow as the table.
         caption = "<br>".join(html.escape(line) for line in self.caption())
@@ -258,8 +265,10 @@ class Release(Sequence[Any]):
 
         columns: dict[str, Any] = make_columns(self)
         text = pa.array([], pa.string())
-        columns["item"] = make_arrow_column(columns["item"], what="the items") if self.items else text
-        for name in columns.keys() - {"item"}:
+        texts = ("item", *self.labels)
+        for name in texts:
+            columns[name] = make_arrow_column(columns[name], what=f"the column {name!r}") if self.items else text
+        for name in columns.keys() - set(texts):
             columns[name] = pa.array(columns[name], pa.bool_() if name == "secure" else pa.int64())
         return pa.table(columns).replace_schema_metadata({METADATA: record.write(self)})
 
@@ -267,7 +276,7 @@ class Release(Sequence[Any]):
         """Make a `pandas.DataFrame` of ranks and items, with the whole record as JSON in its `attrs`."""
         pandas, columns = import_module("pandas"), make_columns(self)
         if not self.items:
-            types = {"item": "str", "secure": "bool"}
+            types = {"item": "str", "secure": "bool", **dict.fromkeys(self.labels, "str")}
             columns = {name: pandas.Series([], dtype=types.get(name, "int64")) for name in columns}
         frame = pandas.DataFrame(columns)
         frame.attrs[METADATA] = record.write(self)
@@ -328,12 +337,13 @@ def make_release(
 
 
 def make_columns(release: Release) -> dict[str, list[Any]]:
-    """Lay a release out as columns: rank, item, noisy counts if there are any, and `secure` if it is false.
+    """Lay a release out as columns: rank, item, labels and noisy counts if there are any, and `secure` if it is false.
 
     An unordered release has no ranks. Text that UTF-8 cannot hold is written with escapes. The record keeps it.
     """
     columns: dict[str, list[Any]] = {} if release.unordered else {"rank": list(range(1, len(release) + 1))}
-    columns["item"] = [escape_surrogates(item) if isinstance(item, str) else item for item in release.items]
+    for name, values in {"item": release.items, **release.labels}.items():
+        columns[name] = [escape_surrogates(each) if isinstance(each, str) else each for each in values]
     if release.counts is not None:
         columns["count"] = list(release.counts.values)
         if release.counts.low is not None and release.counts.high is not None:
@@ -431,7 +441,7 @@ def _find_most_votes(release: Release, people: int) -> tuple[int, int]:
 def _write_lines(release: Release, number: int) -> list[str]:
     """Write the first rows of a release as aligned text."""
     shown = {name: column[:number] for name, column in make_columns(release).items() if name != "secure"}
-    columns = [[escape(value) for value in column] for column in shown.values()]
+    columns = [["" if value is None else escape(value) for value in column] for column in shown.values()]
     widths = [max(map(len, column), default=0) for column in columns]
     rows = zip(*columns, strict=True)
     firsts = (str.ljust if release.unordered else str.rjust, *[str.ljust] * len(widths))

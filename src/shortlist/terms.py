@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
@@ -35,6 +35,34 @@ _CHOSE = "auto chose {chosen} for these parameters, which has no such parameter"
 _LIST = "pass {domain='catalogue.csv'}, a public list of all items that may be released, voted for or not"
 _VALUES = (str, int, float, type(None), Fraction, Mechanism)
 """Types of which values that are equal, and of one type, are read alike. A Decimal may have no hash."""
+
+
+Sizes = int | tuple[int, int]
+"""How many items: a number, or the smallest and the largest size of a list without order."""
+
+
+class ListOptions(TypedDict, total=False):
+    """What a list may be asked for beside k and epsilon."""
+
+    delta: Real | None
+    ordered: bool | None
+    neighbours: str | None
+    votes_per_person: int | None
+    sensitivity: int
+    beta: Real | None
+    k_bar: int | None
+    noise: str | None
+
+
+class ReleaseOptions(ListOptions, total=False):
+    """What a whole release may be asked for."""
+
+    assess: Real | None
+    counts_epsilon: Real | None
+    counts_rho: Real | None
+    counts_delta: Real | None
+    people: int | None
+    unit: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,6 +116,34 @@ def test_parameters_reach_the_record(select: Select) -> None:
     assert (record["guarantee"]["neighbours"], record["guarantee"]["unit"]) == ("replace", "household")
 
 
+def test_labels_are_carried(call: Call, folder: Path) -> None:
+    """--label takes columns of the domain into every output."""
+    rows = [f'track {item:02d},Title {item},"Artist, {item}"' for item in range(20)]
+    (folder / "titles.csv").write_text("\n".join(["track,title,artist", *rows]) + "\n")
+    given = [
+        "plays",
+        "--person",
+        "user_id",
+        "--item",
+        "track",
+        "--domain",
+        "titles.csv",
+        "-k",
+        "2",
+        "--epsilon",
+        "9",
+        "--output",
+        "top.csv",
+    ]
+    done = call("select", *given, "--label", "title, artist", "--format", "csv")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[:2] == [
+        '"rank","item","title","artist"',
+        '1,"track 00","Title 0","Artist, 0"',
+    ]
+    assert done.stdout == (folder / "top.csv").read_text()
+
+
 def test_counted_votes_are_taken(call: Call, folder: Path) -> None:
     """--count reads counts, and --sensitivity says how much one person adds."""
     (folder / "counted.csv").write_text("track,votes\na,9000\nb,6000\nc,10\n")

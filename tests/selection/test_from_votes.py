@@ -41,7 +41,7 @@ def test_records_what_was_promised():
     assert (made.d, made.secure) == (4, True)
     assert [*Release.__dataclass_fields__] == [
         "items", "mechanism", "parameters", "guarantee", "d", "secure", "persons_counted", "version",
-        "unordered", "up_to", "counts", "error_bound", "assessment",
+        "unordered", "up_to", "counts", "error_bound", "assessment", "labels",
         "note", "period", "population", "ledger", "charge", "id", "made",
     ]  # fmt: skip
 

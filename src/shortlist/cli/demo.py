@@ -100,7 +100,7 @@ def _show_list(console: Console, log: PlayLog, release: Release) -> None:
     best = log.counts.argsort(kind="stable")[::-1][:_K]
     true = [log.names[each] for each in best]
     console.print("The released list, beside the true one", style="bold")
-    print_lines(console, make_ranking(release.items, true_item=true, people=log.counts[best]))
+    print_lines(console, make_ranking(release.items, others={"true item": true, "people": log.counts[best]}))
     print(_WARNING)
 
 

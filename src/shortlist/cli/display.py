@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
@@ -68,7 +68,7 @@ def print_lines(console: Console, what: RenderableType) -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def make_ranking(items: Iterable[Any], *, ranked: bool = True, **others: Iterable[Any]) -> Table:
+def make_ranking(items: Iterable[Any], *, ranked: bool = True, others: Mapping[str, Iterable[Any]]) -> Table:
     """Lay out items in rows, best first, with further columns beside them."""
     from rich import box
     from rich.table import Table
@@ -77,10 +77,10 @@ def make_ranking(items: Iterable[Any], *, ranked: bool = True, **others: Iterabl
     if ranked:
         table.add_column("rank", justify="right")
     table.add_column("item", overflow="fold")
-    columns = {name.replace("_", " "): list(values) for name, values in others.items()}
+    columns = {name: list(values) for name, values in others.items()}
     for name, values in columns.items():
         numbers = all(isinstance(each, Integral) for each in values)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold", style="dim")
+        table.add_column(to_text(name), justify="right" if numbers else "left", overflow="fold", style="dim")
     for rank, row in enumerate(zip(items, *columns.values(), strict=True), start=1):
         first, *rest = row
         table.add_row(*([str(rank)] if ranked else []), to_text(first), *map(_to_cell, rest))
@@ -100,6 +100,8 @@ def to_text(value: Any) -> Text:
 
 def _to_cell(value: Any) -> Text:
     """Write a number with separators, and anything else as it is."""
+    if value is None:
+        return to_text("")
     return to_text(f"{value:,}" if isinstance(value, Integral) else value)
 
 
@@ -164,7 +166,7 @@ def _print_table(release: Release) -> None:
     columns, console = make_columns(release), make_console()
     others = {name: column for name, column in columns.items() if name not in ("rank", "item", "secure")}
     if release.items:
-        print_lines(console, make_ranking(release.items, ranked=not release.unordered, **others))
+        print_lines(console, make_ranking(release.items, ranked=not release.unordered, others=others))
     for line in release.caption():
         shown = to_text(line)
         if line == NOT_SECURE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shortlist.cli import options
 from shortlist.cli.display import check_outputs, print_release, remark, show_progress, write_release
@@ -28,6 +28,7 @@ def select(
     *,
     request: options.Request,
     source: options.Source,
+    label: options.Label = None,
     people: options.People = None,
     ledger: options.Ledger = None,
     note: options.Note = None,
@@ -46,29 +47,29 @@ def select(
     say it: run `shortlist check` first, and whenever the log or the domain changes its form. Without a domain, --delta
     is needed, and items that only few people chose are left out: up to k items are released.
     """
-    bits, parameters, outputs = _read_bits(seed, insecure), request.read(), output or []
+    bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet)
     with show_progress(quiet=quiet) as step, warnings.catch_warnings():
         from shortlist.release import UsefulnessWarning, find_warnings
         from shortlist.selection.from_votes import select as select_from
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
-        release = select_from(
-            source.read_votes(),
-            item=item,
-            person=person,
-            count=count,
-            domain=source.read_domain(),
-            domain_column=source.domain_column,
-            memory_limit=source.memory_limit,
-            **parameters,
-            people=people,
-            bits=bits,
-            ledger=ledger,
-            note=note,
-            period=period,
-            progress=step,
-        )
+        asked: dict[str, Any] = {
+            **request.read(),
+            "item": item,
+            "person": person,
+            "count": count,
+            "domain": source.read_domain(),
+            "domain_column": source.domain_column,
+            "label": None if label is None else [name.strip() for name in label.split(",")],
+            "people": people,
+            "ledger": ledger,
+            "note": note,
+            "period": period,
+            "memory_limit": source.memory_limit,
+            "bits": bits,
+        }
+        release = select_from(source.read_votes(), **asked, progress=step)
     for path in outputs:
         write_release(release, path, force=force)
         remark(f"wrote {path}", quiet=quiet)

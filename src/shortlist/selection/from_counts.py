@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast, overload
 
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.errors import ParameterError
+from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
-from shortlist.near_names import suggest_names
+from shortlist.near_names import hide_catch_alls, suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
-from shortlist.selection.labels import Series, order_labels, read_labelled_counts
-from shortlist.terms import EXTRAS, Terms
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.terms import EXTRAS, ListOptions, ReleaseOptions, Sizes, Terms
+from shortlist.votes.memory.arrays import ArrayTally, read_counts
 
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger import Ledger
@@ -29,123 +28,171 @@ Key = TypeVar("Key")
 Items = TypeVar("Items", covariant=True)
 
 
+class Series(Protocol):
+    """Counts with labels, as pandas has them."""
+
+    @property
+    def index(self) -> Any:
+        """The labels."""
+
+    def to_numpy(self) -> Any:
+        """The counts."""
+
+
 @overload
 def top_k(
     counts: Mapping[Key, Any],
-    k: int | tuple[int, int] | None = ...,
-    epsilon: Real | None = ...,
+    k: Sizes,
+    epsilon: Real,
     *,
-    mechanism: str | Mechanism = ...,
-    neighbours: str | None = ...,
+    mechanism: str = ...,
     bits: Bits | None = ...,
-    **parameters: Any,
+    **options: Unpack[ListOptions],
+) -> list[Key]: ...
+@overload
+def top_k(
+    counts: Mapping[Key, Any], *, mechanism: Mechanism, bits: Bits | None = ..., **options: Unpack[ListOptions]
 ) -> list[Key]: ...
 @overload
 def top_k(
     counts: Series,
-    k: int | tuple[int, int] | None = ...,
-    epsilon: Real | None = ...,
+    k: Sizes,
+    epsilon: Real,
     *,
-    mechanism: str | Mechanism = ...,
-    neighbours: str | None = ...,
+    mechanism: str = ...,
     bits: Bits | None = ...,
-    **parameters: Any,
+    **options: Unpack[ListOptions],
+) -> list[Any]: ...
+@overload
+def top_k(
+    counts: Series, *, mechanism: Mechanism, bits: Bits | None = ..., **options: Unpack[ListOptions]
 ) -> list[Any]: ...
 @overload
 def top_k(
     counts: Any,
-    k: int | tuple[int, int] | None = ...,
-    epsilon: Real | None = ...,
+    k: Sizes,
+    epsilon: Real,
     *,
-    mechanism: str | Mechanism = ...,
-    neighbours: str | None = ...,
+    mechanism: str = ...,
     bits: Bits | None = ...,
-    **parameters: Any,
+    **options: Unpack[ListOptions],
+) -> IntArray: ...
+@overload
+def top_k(
+    counts: Any, *, mechanism: Mechanism, bits: Bits | None = ..., **options: Unpack[ListOptions]
 ) -> IntArray: ...
 def top_k(
     counts: Any,
-    k: int | tuple[int, int] | None = None,
+    k: Sizes | None = None,
     epsilon: Real | None = None,
     *,
+    delta: Real | None = None,
+    ordered: bool | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
+    votes_per_person: int | None = None,
+    sensitivity: int = 1,
+    beta: Real | None = None,
+    k_bar: int | None = None,
+    noise: str | None = None,
     bits: Bits | None = None,
-    **parameters: Any,
+    **unknown: Any,
 ) -> Any:
     """Choose k items with the largest counts, best first, under differential privacy.
 
-    `counts` holds one whole number for each item of a public domain. One person adds at most 1 to each count. The
-    result for a mapping is a list of its keys. For a pandas Series it is a list of its labels, and for an array or a
-    list of numbers an array of indices. `epsilon` is read as the exact number that was written. Without `bits`, the
-    randomness of the operating system is used. `parameters` are those of the mechanism, and two that the caller vouches
-    for. With `sensitivity=N`, one person adds at most N to each count. With `votes_per_person=m`, one person has
-    at most m votes, so adds to at most m counts. A release records the latter as declared, not enforced.
+    `counts` holds one whole number for each item of a public domain. The result for a mapping is a list of its keys.
+    For a pandas Series it is a list of its labels, and for an array or a list of numbers an array of indices.
+
+    `epsilon` is read as the exact number that was written. `delta` allows a failure probability, and `ordered=False`
+    leaves out the order: both make lists more accurate. `mechanism` is a name, with `beta`, `k_bar` or `noise` for the
+    mechanisms that have them, or a mechanism object, which carries all parameters of its own.
+
+    You vouch for how much one person adds: at most `sensitivity` to each count (1 if not given), and at most
+    `votes_per_person` votes in all.
 
     Nothing is charged to a ledger. So if the environment variable SHORTLIST_LEDGER is set, `top_k` is refused:
-    use `prepare(...).release()`.
+    use `prepare(...).release()`. Without `bits`, the randomness of the operating system is used.
 
     >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
     >>> top_k(counts, k=2, epsilon=1)
     ['apple', 'pear']
     """
     refuse_uncharged("top_k")
-    wanted = [name for name in sorted(EXTRAS | {"people", "unit"}) if parameters.get(name) is not None]
+    wanted = [name for name in sorted(EXTRAS | {"people", "unit"}) if unknown.get(name) is not None]
     if wanted:
         raise ParameterError(
             f"{{{wanted[0]}}} must go with a whole release",
             "top_k returns the items alone",
             hint="use prepare(...).release()",
         )
-    terms, drawn_from = Terms.read(mechanism, k, epsilon, neighbours, **parameters), read_bits(bits)
-    array, labels = read_labelled_counts(counts, terms.mechanism)
+    terms = Terms.read(
+        mechanism,
+        k,
+        epsilon,
+        neighbours,
+        delta=delta,
+        ordered=ordered,
+        votes_per_person=votes_per_person,
+        sensitivity=sensitivity,
+        beta=beta,
+        k_bar=k_bar,
+        noise=noise,
+        **unknown,
+    )
+    drawn_from = read_bits(bits)
+    array, labels = _read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
 
 
 @overload
 def prepare(
-    counts: Mapping[Key, Any],
-    k: int | tuple[int, int] | None = ...,
-    epsilon: Real | None = ...,
-    *,
-    mechanism: str | Mechanism = ...,
-    neighbours: str | None = ...,
-    **parameters: Any,
+    counts: Mapping[Key, Any], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
-    counts: Series,
-    k: int | tuple[int, int] | None = ...,
-    epsilon: Real | None = ...,
-    *,
-    mechanism: str | Mechanism = ...,
-    neighbours: str | None = ...,
-    **parameters: Any,
-) -> Selector[list[Any]]: ...
+    counts: Mapping[Key, Any], *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]
+) -> Selector[list[Key]]: ...
 @overload
 def prepare(
-    counts: Any,
-    k: int | tuple[int, int] | None = ...,
-    epsilon: Real | None = ...,
-    *,
-    mechanism: str | Mechanism = ...,
-    neighbours: str | None = ...,
-    **parameters: Any,
+    counts: Series, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+) -> Selector[list[Any]]: ...
+@overload
+def prepare(counts: Series, *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]) -> Selector[list[Any]]: ...
+@overload
+def prepare(
+    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
 ) -> Selector[IntArray]: ...
+@overload
+def prepare(counts: Any, *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]) -> Selector[IntArray]: ...
 def prepare(
     counts: Any,
-    k: int | tuple[int, int] | None = None,
+    k: Sizes | None = None,
     epsilon: Real | None = None,
     *,
+    delta: Real | None = None,
+    ordered: bool | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     neighbours: str | None = None,
-    **parameters: Any,
+    votes_per_person: int | None = None,
+    sensitivity: int = 1,
+    beta: Real | None = None,
+    k_bar: int | None = None,
+    noise: str | None = None,
+    assess: Real | None = None,
+    counts_epsilon: Real | None = None,
+    counts_rho: Real | None = None,
+    counts_delta: Real | None = None,
+    people: int | None = None,
+    unit: str = "person",
+    **unknown: Any,
 ) -> Selector[Any]:
     """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
 
-    Some parameters are for `release`, which makes a whole release. `assess` is an epsilon on top, for a bound on
-    the error that uses these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of
-    the items. The guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a
-    warning. `unit` is the word for one person in the guarantee, say "household".
+    The parameters of `top_k` mean the same. Further ones are for `release`, which makes a whole release. `assess` is an
+    epsilon on top, for a bound on the error that uses these data. `counts_epsilon`, or `counts_rho` with
+    `counts_delta`, is spent on noisy counts of the items. The guarantee is the sum. `people` is the number of people,
+    where that is public: a bound above it is a warning. `unit` is the word for one person in the guarantee, say
+    "household".
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
     >>> selector
@@ -155,9 +202,32 @@ def prepare(
     >>> print(selector.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    terms = Terms.read(mechanism, k, epsilon, neighbours, **parameters)
-    array, labels = read_labelled_counts(counts, terms.mechanism)
+    terms = Terms.read(
+        mechanism,
+        k,
+        epsilon,
+        neighbours,
+        delta=delta,
+        ordered=ordered,
+        votes_per_person=votes_per_person,
+        sensitivity=sensitivity,
+        beta=beta,
+        k_bar=k_bar,
+        noise=noise,
+        assess=assess,
+        counts_epsilon=counts_epsilon,
+        counts_rho=counts_rho,
+        counts_delta=counts_delta,
+        people=people,
+        unit=unit,
+        **unknown,
+    )
+    array, labels = _read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array.copy()), labels)
+
+
+hide_catch_alls(top_k)
+hide_catch_alls(prepare)
 
 
 class Selector(Generic[Items]):
@@ -216,7 +286,7 @@ class Selector(Generic[Items]):
             return items
         lists = [[self._labels[index] for index in each.tolist()] for each in items]
         if many[0].unordered:
-            lists = [[each[place] for place in order_labels(each)] for each in lists]
+            lists = [[each[place] for place in _order_labels(each)] for each in lists]
         return cast("list[Items]", lists)
 
     @suggest_names
@@ -261,5 +331,33 @@ class Selector(Generic[Items]):
         if self._labels is None:
             return indices, noisy
         items = [self._labels[index] for index in indices.tolist()]
-        order = order_labels(items) if picks.unordered else range(len(items))
+        order = _order_labels(items) if picks.unordered else range(len(items))
         return [items[place] for place in order], None if noisy is None else noisy[list(order)]
+
+
+def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
+    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
+    array, labels = read_counts(counts, widen=False)
+    if mechanism.needs_domain or labels is None:
+        return array, labels
+    from shortlist.votes.values import write_item
+
+    keys = [write_item(label) for label in labels]
+    if None in keys:
+        raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
+    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
+    return array[order], [labels[place] for place in order]
+
+
+def _order_labels(labels: list[Any]) -> list[int]:
+    """Order the labels of a set by their values alone. The order of a mapping may be data, as in `value_counts()`.
+
+    >>> _order_labels(["pear", "apple"]), _order_labels([10, 9]), _order_labels([("b",), "a"])
+    ([1, 0], [1, 0], [0, 1])
+    """
+    keys = labels
+    if {type(label) for label in labels} not in ({str}, {int}):
+        from shortlist.votes.values import write_item
+
+        keys = [write_item(label) or repr(label).encode() for label in labels]
+    return sorted(range(len(keys)), key=keys.__getitem__)
