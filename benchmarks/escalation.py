@@ -14,9 +14,10 @@ import numpy as np
 
 from histograms import real
 from selection import synthetic
-from shortlist import Joint, SystemBits
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import Joint
 from shortlist.mechanisms.joint import mixture
+from shortlist.testing import SystemBits
 from shortlist.votes.memory.arrays import ArrayTally
 
 

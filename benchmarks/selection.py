@@ -27,8 +27,9 @@ import numpy as np
 
 from aims import state_aim
 from histograms import MECHANISMS, Counts, make_counts, real, real_and_zipf
-from shortlist import Joint, SystemBits, top_k
-from shortlist.mechanisms import build_mechanism
+from shortlist import top_k
+from shortlist.mechanisms import Joint, build_mechanism
+from shortlist.testing import SystemBits
 from shortlist.votes.memory.arrays import ArrayTally
 
 

@@ -27,7 +27,7 @@ ROOMS = [
     ("array_types", "errors", "safe_text", "version"),
     ("near_names",),
     ("exact",),
-    ("atomic_files", "privacy"),
+    ("atomic_files", "privacy", "testing"),
     ("profile",),
     ("mechanisms", "votes"),
     ("terms",),

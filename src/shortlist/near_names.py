@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from shortlist.errors import ParameterError
-
-Public = TypeVar("Public", bound=Callable[..., Any])
 
 _OTHER_NAMES = {
     "bits": ("generator", "random", "random_state", "randomness", "rng", "seed"),
@@ -55,36 +52,6 @@ def find_meant(name: str, known: Iterable[str]) -> list[str]:
     ['item', 'domain']
     """
     return [each for each in known if name in _OTHER_NAMES.get(each, ())]
-
-
-def suggest_names(public: Public) -> Public:
-    """Let a public function or class answer an unknown parameter with the one that was probably meant.
-
-    >>> @suggest_names
-    ... def find(*, epsilon): ...
-    >>> find(eps=1)
-    Traceback (most recent call last):
-    shortlist.errors.ParameterError: find takes epsilon; it has no parameter 'eps'.
-    Hint: did you mean epsilon?
-    """
-    if isinstance(public, type):
-        public.__init__ = _check_names(public.__init__, public.__name__)  # type: ignore[misc]
-        return public
-    return _check_names(public, public.__name__)  # type: ignore[return-value]
-
-
-def _check_names(function: Callable[..., Any], title: str) -> Callable[..., Any]:
-    parameters = inspect.signature(function).parameters.values()
-    known = [each.name for each in parameters if each.name not in ("self", "cls")]
-
-    @functools.wraps(function)
-    def run(*given: Any, **named: Any) -> Any:
-        for name in named:
-            if name not in known:
-                raise describe_unknown(name, title, known)
-        return function(*given, **named)
-
-    return run
 
 
 def hide_catch_alls(function: Callable[..., Any]) -> None:

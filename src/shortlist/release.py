@@ -28,7 +28,6 @@ from shortlist.errors import DataError, MissingExtraError, ParameterError
 from shortlist.exact.bits import Bits, SystemBits, is_secure
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
-from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.safe_text import escape, escape_surrogates
 from shortlist.terms import Terms
@@ -216,7 +215,6 @@ class Release(Sequence[Any]):
     def to_json(self) -> str: ...
     @overload
     def to_json(self, path: PathLike, *, force: bool = False) -> None: ...
-    @suggest_names
     def to_json(self, path: PathLike | None = None, *, force: bool = False) -> str | None:
         """Write the whole record as JSON: to a file, or as text if no path is given."""
         text = record.write(self)
@@ -242,12 +240,10 @@ class Release(Sequence[Any]):
         """Read the record that `to_parquet` wrote into the metadata of the file, under the key `shortlist.release`."""
         return cls.from_json(_read_parquet_record(path))
 
-    @suggest_names
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as CSV. If the release is not secure, a further column is false in every row."""
         write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
 
-    @suggest_names
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as Parquet, with the whole record as JSON in the file's metadata."""
         table = self.to_arrow()

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 import shortlist
-from shortlist import SeededBits
 from shortlist.audits import frequencies, tables
 from shortlist.audits.cases import Case, list_cases
 from shortlist.audits.privacy_loss import Pair, bound_epsilon, enumerate_losses, find_far_pair
@@ -26,6 +25,7 @@ from shortlist.mechanisms.unknown_domain.stable import StableSets
 from shortlist.mechanisms.unknown_domain.stopped_peel import Stop, StoppedPeel
 from shortlist.mechanisms.unknown_domain.threshold import ItemsAboveThreshold
 from shortlist.profile import EVERY_LEVEL, Profile
+from shortlist.testing import SeededBits
 
 
 @pytest.mark.parametrize("case", list_cases(None, 1), ids=str)

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shortlist import SeededBits
 from shortlist.audits import run
 from shortlist.audits.cases import Case
 from shortlist.audits.frequencies import check_frequencies, check_independence
 from shortlist.audits.privacy_loss import Pair, bound_epsilon, enumerate_losses
 from shortlist.mechanisms import CDPPeel, Joint, PNFPeel, Subset
 from shortlist.mechanisms.mechanism import Prepared
+from shortlist.testing import SeededBits
 
 
 def case(kind, **options):

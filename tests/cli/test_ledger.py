@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from shortlist import Joint, Ledger
+from shortlist import Ledger
 from shortlist.cli.app import app
+from shortlist.mechanisms import Joint
 
 from .conftest import Call, Select
 

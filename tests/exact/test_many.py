@@ -9,7 +9,6 @@ from contract import ALARM
 from flint import arb, ctx
 from laws import p_value
 
-from shortlist import SeededBits
 from shortlist.exact import coins
 from shortlist.exact.choice import Table
 from shortlist.exact.coins import draw_geometric_array, flip_exp_array
@@ -19,6 +18,7 @@ from shortlist.exact.shuffles import _draw_places, _take, draw_distinct_below_ea
 from shortlist.exact.thinning import accept_by_balls, accept_by_integers
 from shortlist.exact.uniform import Uniform, draw_below_each_short, draw_words
 from shortlist.mechanisms.peel.ranges import cover_all_left
+from shortlist.testing import SeededBits
 
 
 def test_a_shuffle_in_rows_is_the_shuffle():

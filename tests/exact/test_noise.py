@@ -8,11 +8,11 @@ import pytest
 from flint import arb, ctx
 from laws import p_value
 
-from shortlist import SeededBits
 from shortlist.exact import choice, coins
 from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip_exp_each
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform
+from shortlist.testing import SeededBits
 
 ALARM = 1e-9
 SCALES = ["0.5", "1", "7/3", "20"]

@@ -5,10 +5,11 @@ from fractions import Fraction
 import pytest
 from flint import arb
 
-from shortlist import SeededBits, prepare
+from shortlist import prepare
 from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform
+from shortlist.testing import SeededBits
 
 
 class Rationed:

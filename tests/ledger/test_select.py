@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import Query, Release, SeededBits, prepare, select, top_k
+from shortlist import Query, Release, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
 from shortlist.ledger import Ledger
 from shortlist.ledger.charging import hash_record
+from shortlist.testing import SeededBits
 
 VOTES = {"user": list(range(300)), "track": ["a"] * 200 + ["b"] * 100}
 ASKED = {"person": "user", "item": "track", "domain": ["a", "b", "c"], "k": 2, "epsilon": "1/2"}

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shortlist import Joint, Ledger, Release, SeededBits, UsefulnessWarning, compose, prepare, select, top_k
+from shortlist import Ledger, Release, UsefulnessWarning, compose, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, ParameterError
-from shortlist.mechanisms import MECHANISMS
+from shortlist.mechanisms import MECHANISMS, Joint
 from shortlist.mechanisms.assess.assess import Assess
 from shortlist.mechanisms.counts.of_list import ListCounts
+from shortlist.testing import SeededBits
 
 COUNTS = {"a": 900, "b": 500, "c": 20, "d": 3, "e": 0}
 VOTES = pa.table({"user": [*range(900), *range(500)], "track": ["a"] * 900 + ["b"] * 500})

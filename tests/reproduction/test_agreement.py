@@ -14,7 +14,8 @@ import pytest
 from scipy.stats import chi2_contingency, mannwhitneyu
 
 from reproduction.published import PUBLISHED
-from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits
+from shortlist.mechanisms import CDPPeel, FastJoint, Joint, PNFPeel
+from shortlist.testing import SeededBits
 from shortlist.votes.memory.arrays import ArrayTally
 
 ALARM = 1e-9

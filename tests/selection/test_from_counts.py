@@ -5,7 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from shortlist import ParameterError, SeededBits, prepare
+from shortlist import ParameterError, prepare
+from shortlist.testing import SeededBits
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "subset"])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist import ParameterError, SeededBits, Subset, prepare
+from shortlist import ParameterError, prepare
+from shortlist.mechanisms import Subset
 from shortlist.profile import ManyPicks, Picks, cut_batches
+from shortlist.testing import SeededBits
 
 COUNTS = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
 

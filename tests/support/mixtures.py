@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from shortlist import SeededBits, top_k
+from shortlist import top_k
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.choice import Table
 from shortlist.mechanisms import Mechanism
@@ -18,6 +18,7 @@ from shortlist.mechanisms.joint import blocks, sequences
 from shortlist.mechanisms.joint.blocks import LossCell
 from shortlist.mechanisms.joint.mixture import Mixture
 from shortlist.mechanisms.spans import Span
+from shortlist.testing import SeededBits
 
 DENSE = np.arange(400) % 41
 ZIPF = (3000 / np.arange(1, 300)).astype(int)

@@ -12,12 +12,12 @@ from divergences import ball
 from flint import arb
 from laws import Histogram, sequences
 
-from shortlist import SeededBits
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.peel.peeling import PeelRun
 from shortlist.mechanisms.peel.ranges import LevelRange
 from shortlist.mechanisms.stated import decay, exponential_round, flip_round, peel_law
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 __all__ = ["PeelLaw", "ball", "decay", "exponential_round", "flip_round", "peel_law"]
 

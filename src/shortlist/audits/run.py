@@ -30,7 +30,6 @@ from shortlist.audits.tables import check_tables
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.mechanisms import Mechanism
-from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import Real, quote, write_exact
 
 DEFAULT_TRIALS = 5000
@@ -45,7 +44,6 @@ _SAMPLES: dict[str, dict[str, Any]] = {
 """What is sampled, by the name of the check. Together they have both relations and several k."""
 
 
-@suggest_names
 def audit(
     mechanism: str | Mechanism | Sequence[str] | None = None,
     *,

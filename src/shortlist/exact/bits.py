@@ -10,7 +10,6 @@ import os
 from typing import Protocol
 
 from shortlist.errors import ParameterError
-from shortlist.near_names import suggest_names
 
 
 class Bits(Protocol):
@@ -52,7 +51,6 @@ class SystemBits:
         return os.urandom(count)
 
 
-@suggest_names
 class SeededBits:
     """A repeatable stream for tests and experiments: blocks of SHAKE-256 of the seed and the block's number.
 

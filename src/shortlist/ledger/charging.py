@@ -23,7 +23,6 @@ from shortlist.ledger import VARIABLE, file
 from shortlist.ledger.budget import Amount, Budget, add_up, write_rounded
 from shortlist.ledger.file import Charge
 from shortlist.mechanisms import Mechanism
-from shortlist.near_names import suggest_names
 from shortlist.privacy import Guarantee
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Real, quote
@@ -60,7 +59,7 @@ class Ledger:
     Proof  budget.proof.md.
 
     >>> import tempfile
-    >>> from shortlist import Joint
+    >>> from shortlist.mechanisms import Joint
     >>> ledger = Ledger.create(tempfile.mkdtemp() + "/budget.db", epsilon=10, population="customers EU")
     >>> charge = ledger.charge(Joint(k=10, epsilon="0.5"), note="weekly top 10")
     >>> print(ledger.left.epsilon, ledger.afford(Joint(k=10, epsilon="0.5")))
@@ -78,7 +77,6 @@ class Ledger:
         self._timeout = timeout
 
     @classmethod
-    @suggest_names
     def create(
         cls,
         path: PathLike,
@@ -111,7 +109,6 @@ class Ledger:
         return cls.open(path)
 
     @classmethod
-    @suggest_names
     def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
         """Open a ledger. `timeout` is how many seconds to wait for other processes that write to it."""
         absolute, seconds = _make_absolute(path), _read_timeout(timeout)

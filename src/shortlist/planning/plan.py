@@ -11,7 +11,6 @@ from typing import Any, overload
 from shortlist.atomic_files import write_whole
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
-from shortlist.near_names import suggest_names
 from shortlist.planning.advice import (
     Advice,
     Answer,
@@ -127,7 +126,6 @@ class Plan:
         return write_notebook(self)
 
 
-@suggest_names
 def plan(
     counts: Any = None,
     *,

@@ -11,7 +11,6 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from shortlist.errors import ParameterError
-from shortlist.near_names import suggest_names
 from shortlist.privacy.guarantee import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, write_rounded_up
 from shortlist.privacy.zcdp import find_epsilon, find_rho_of_pure
@@ -27,7 +26,6 @@ class Guaranteed(Protocol):
         """What it promises."""
 
 
-@suggest_names
 def compose(
     guarantees: Guarantee | Guaranteed | Iterable[Guarantee | Guaranteed], *, delta: Real | None = None
 ) -> Guarantee:

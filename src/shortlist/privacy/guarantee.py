@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_up
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ class Neighbours(StrEnum):
             ) from None
 
 
-@suggest_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
     """What a mechanism promises about any two neighbours.

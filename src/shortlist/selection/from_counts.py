@@ -13,7 +13,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
-from shortlist.near_names import hide_catch_alls, suggest_names
+from shortlist.near_names import hide_catch_alls
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
@@ -252,7 +252,6 @@ class Selector(Generic[Items]):
         """What one release promises, with all that it holds. A draw of the items alone promises no less."""
         return self._terms.state_guarantee()
 
-    @suggest_names
     def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
 
@@ -264,7 +263,6 @@ class Selector(Generic[Items]):
         items: Items = self._name(self._prepared.draw(drawn_from))[0]
         return items
 
-    @suggest_names
     def draw_many(self, n: int, bits: Bits | None = None) -> list[Items]:
         """Choose k items n times, independently, each as `draw` does; much faster than n calls of it.
 
@@ -289,7 +287,6 @@ class Selector(Generic[Items]):
             lists = [[each[place] for place in _order_labels(each)] for each in lists]
         return cast("list[Items]", lists)
 
-    @suggest_names
     def release(
         self,
         bits: Bits | None = None,
@@ -323,7 +320,7 @@ class Selector(Generic[Items]):
             **account.describe(),
         )
         account.finish(release)
-        warn(release, terms.people, stacklevel=3)  # above this method and its decorator
+        warn(release, terms.people, stacklevel=2)
         return release
 
     def _name(self, picks: Picks) -> tuple[Any, IntArray | None]:

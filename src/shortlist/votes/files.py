@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import urlsplit
 
 from shortlist.errors import ChangedError, DataError, ParameterError, ShortlistError
-from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import quote
 from shortlist.votes.failures import hide_secrets, translate_errors
 from shortlist.votes.libraries import import_optional
@@ -69,7 +68,6 @@ _LONGEST_RECORD = 1 << 24
 _NO_HEADER = Header(columns=[str(position) for position in range(1, 1000)], origin=Origin.UNKNOWN)
 
 
-@suggest_names
 @dataclass(frozen=True, slots=True)
 class Files:
     """Files of one table, where their names do not say how to read them. It may stand wherever a path may.

@@ -12,7 +12,6 @@ from typing import Any
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SystemBits
-from shortlist.near_names import suggest_names
 from shortlist.votes.failures import hide_secrets
 from shortlist.votes.libraries import find_library
 
@@ -25,7 +24,6 @@ _TOKEN = re.compile(
 _QUOTED = re.compile(r"""(["'`]).*?\1|[“«„].*?[”»“]""")
 
 
-@suggest_names
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query on a database, where votes or a domain may be given.

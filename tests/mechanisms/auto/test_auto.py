@@ -25,11 +25,12 @@ from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance
 from noisy import outputs as outputs_with_counts
 from peels import exponential_round, flip_round, peel_law
 
-from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
+from shortlist import Release, prepare, top_k
 from shortlist.audits.auto_laws import acceptance_chances, stated_score
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteLaplace
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import Auto, CDPPeel
 from shortlist.mechanisms.auto import auto, set_scores
 from shortlist.mechanisms.auto.scores import ListScore, RoundScore
 from shortlist.mechanisms.auto.set_scores import SetScore
@@ -37,6 +38,7 @@ from shortlist.mechanisms.joint import blocks, mixture
 from shortlist.mechanisms.subset import grid
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 def candidate_law(mechanism, histogram):

@@ -12,14 +12,16 @@ from flint import arb, ctx, fmpq
 from laws import neighbour_pairs, p_value, sequences, small_histograms
 from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance, outputs
 
-from shortlist import NoisyCounts, SeededBits, top_k
+from shortlist import top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
+from shortlist.mechanisms import NoisyCounts
 from shortlist.mechanisms.counts import largest, many
 from shortlist.mechanisms.counts.largest import LargestNoisyCounts
 from shortlist.mechanisms.counts.many import NoisyDraws
 from shortlist.privacy.zcdp import find_rho, find_rho_of_pure
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 SMALL = [h for h in small_histograms() if len(h) <= 3]
 

@@ -10,10 +10,10 @@ from flint import arb, ctx, fmpq
 from laws import p_value
 from noisy import capped_neighbours, gaussian_law, laplace_law
 
-from shortlist import SeededBits
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.counts.of_list import ListCounts
 from shortlist.privacy.zcdp import find_rho_of_pure
+from shortlist.testing import SeededBits
 
 RELATIONS = ("add-remove", "replace")
 

@@ -9,11 +9,13 @@ from laws import exponential, losses, neighbours, random_histograms, sequences
 from mixtures import check_balls_agree, check_borders, every_doubt, every_shape, mixture_law, rate, treat_as_large
 from scipy.special import logsumexp
 
-from shortlist import FastJoint, Joint, SeededBits, top_k
+from shortlist import top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import FastJoint, Joint
 from shortlist.mechanisms.joint import blocks
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class JointLaw(Subject):

@@ -7,10 +7,11 @@ import pytest
 from flint import arb, ctx
 from mixtures import check_balls_agree, check_borders, every_doubt, every_shape, treat_as_large
 
-from shortlist import Joint, SeededBits
+from shortlist.mechanisms import Joint
 from shortlist.mechanisms.joint import blocks, sequences
 from shortlist.mechanisms.joint.sequences import Sequences
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 @pytest.fixture

@@ -9,10 +9,12 @@ from flint import arb, ctx
 from laws import exponential, losses, margin, margin_losses, neighbours, random_histograms, small_histograms
 from mixtures import GIANT, ZIPF, check_balls_agree, every_doubt, mixture_law, rate, treat_as_large
 
-from shortlist import Joint, MarginJoint, SeededBits, prepare, top_k
+from shortlist import prepare, top_k
+from shortlist.mechanisms import Joint, MarginJoint
 from shortlist.mechanisms.joint import blocks
 from shortlist.mechanisms.joint.margin_joint import BonusMixture
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class MarginJointLaw(Subject):

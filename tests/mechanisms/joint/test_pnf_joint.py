@@ -9,12 +9,14 @@ from contract import MechanismContract
 from flint import arb, arb_poly, ctx
 from laws import losses, random_histograms
 
-from shortlist import PNFJoint, SeededBits, top_k
+from shortlist import top_k
 from shortlist.exact import thinning
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import PNFJoint
 from shortlist.mechanisms.joint import pnf_joint
 from shortlist.mechanisms.stated import decay, flip_round, permute_and_flip
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 def singles(crowds):

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from shortlist import CDPPeel
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import CDPPeel
 from shortlist.mechanisms.peel.calibration import Calibration, calibrate, count_cells
 from shortlist.mechanisms.peel.composition import bound_delta
 

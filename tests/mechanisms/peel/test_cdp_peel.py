@@ -11,8 +11,10 @@ from flint import arb, ctx
 from laws import neighbours, small_histograms
 from peels import PeelLaw, decay, exponential_round
 
-from shortlist import CDPPeel, SeededBits, top_k
+from shortlist import top_k
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import CDPPeel
+from shortlist.testing import SeededBits
 
 
 class CDPPeelLaw(PeelLaw):

@@ -9,11 +9,12 @@ from laws import p_value
 from levels import UpperLevels
 from peels import single_levels
 
-from shortlist import CDPPeel, PNFPeel, SeededBits
 from shortlist.exact.choice import Table
+from shortlist.mechanisms import CDPPeel, PNFPeel
 from shortlist.mechanisms.peel import peeling
 from shortlist.mechanisms.peel.peeling import PeelLevels, PeelRun
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 HISTOGRAMS = {
     "dense": np.arange(300) % 41,

@@ -9,9 +9,11 @@ from divergences import ball
 from flint import arb, ctx
 from peels import PeelLaw, decay, flip_round
 
-from shortlist import PNFPeel, SeededBits, top_k
+from shortlist import top_k
 from shortlist.exact.thinning import accept_by_sums
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import PNFPeel
+from shortlist.testing import SeededBits
 
 
 class TestPNFPeel(PeelLaw, MechanismContract):

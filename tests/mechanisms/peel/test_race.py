@@ -12,14 +12,15 @@ from laws import p_value
 from levels import UpperLevels
 from peels import exponential_round, flip_round, peel_law
 
-from shortlist import CDPPeel, PNFPeel, SeededBits
 from shortlist.exact.logarithms import compute_exponentials, compute_negative_logs
 from shortlist.exact.quick_thinning import accept_by_logs, accept_by_power_sums, accept_by_two_sums, bound_targets
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import CDPPeel, PNFPeel
 from shortlist.mechanisms.peel import peeling, race, thinned_run
 from shortlist.mechanisms.peel.ranges import cover_all_left
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 COUNTS = np.array([4, 4, 3, 1])
 PEELS = {

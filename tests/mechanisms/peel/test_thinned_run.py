@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from shortlist import PNFPeel, SeededBits
+from shortlist.mechanisms import PNFPeel
 from shortlist.mechanisms.peel import thinned_run
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 HISTOGRAMS = {
     "dense": np.arange(120) % 19,

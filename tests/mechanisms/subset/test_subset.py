@@ -12,13 +12,15 @@ from flint import arb, ctx
 from laws import exponential, neighbours, p_value, random_histograms, set_losses, small_histograms, subsets
 from mixtures import check_balls_agree, every_doubt, every_shape, rate
 
-from shortlist import SeededBits, Subset, top_k
+from shortlist import top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms import Subset
 from shortlist.mechanisms.spans import Span, draw_reaches, draw_reaches_each
 from shortlist.mechanisms.subset import grid
 from shortlist.mechanisms.subset.draws import count_set_bits
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 def split_all(cells):

@@ -11,14 +11,15 @@ from noisy import capped_neighbours
 from peels import decay
 from unlisted import UnlistedContract, hockey_stick
 
-from shortlist import LimitedDomain, SeededBits
 from shortlist.audits.unknown_domain_laws import limited_domain_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
+from shortlist.mechanisms import LimitedDomain
 from shortlist.mechanisms.stated import rank_items
 from shortlist.mechanisms.unknown_domain.limited_domain import place_stop
 from shortlist.mechanisms.unknown_domain.stopped_peel import Stop
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class TestLimitedDomain(UnlistedContract):

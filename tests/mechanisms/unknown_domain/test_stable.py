@@ -8,10 +8,10 @@ from contract import RELATIONS
 from flint import ctx
 from unlisted import UnlistedContract, find_worst
 
-from shortlist import Stable
 from shortlist.audits.unknown_domain_laws import stable_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
+from shortlist.mechanisms import Stable
 
 
 class TestStable(UnlistedContract):

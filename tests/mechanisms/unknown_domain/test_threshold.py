@@ -10,12 +10,13 @@ from contract import RELATIONS
 from flint import arb, ctx
 from unlisted import FAR, UnlistedContract, find_worst
 
-from shortlist import SeededBits, Threshold
 from shortlist.audits.unknown_domain_laws import threshold_law
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
+from shortlist.mechanisms import Threshold
 from shortlist.privacy.zcdp import find_excess_order
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 def whole_law(mechanism, histogram, *, threshold=None, reach=6):
