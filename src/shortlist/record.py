@@ -59,7 +59,7 @@ _ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 _UNKNOWN_BOUND = "the error of the list, as its mechanism defines it, is at most {bound}"
 COLUMNS = {"rank", "item", "count", "low", "high", "secure"}
 """The columns that a release has by itself. No label is called like them."""
-_COMPARED = ("unordered", "up_to", "counts", "error_bound", "assessment")
+_COMPARED = ("ordered", "up_to", "counts", "error_bound", "assessment")
 
 
 def write(release: Release) -> str:
@@ -73,8 +73,8 @@ def encode(release: Release) -> dict[str, Any]:
     guarantee, counts, bound, assessed = release.guarantee, release.counts, release.error_bound, release.assessment
     charge = None if release.charge is None else {"ledger": release.ledger, "number": release.charge}
     optional: dict[str, Any] = {
-        "domain_size": release.d,
-        "unordered": True if release.unordered else None,
+        "domain_size": release.domain_size,
+        "ordered": None if release.ordered else False,
         "up_to": release.up_to,
         "counts": counts and _encode_counts(counts),
         "error_bound": bound and _encode_bound(bound),
@@ -212,7 +212,7 @@ def _decode(stored: Any) -> dict[str, Any]:
     _check(stored["schema"] == SCHEMA)
     items, size, up_to = stored["items"], stored.get("domain_size"), stored.get("up_to")
     _check(isinstance(items, list) and isinstance(stored["parameters"], dict))
-    _check(all(isinstance(stored.get(name, False), bool) for name in ("secure", "unordered", "persons_counted")))
+    _check(all(isinstance(stored.get(name, False), bool) for name in ("secure", "ordered", "persons_counted")))
     _check(all(_is_name(stored[name]) for name in ("mechanism", "version")))
     _check(all(_is_name(stored[name]) for name in ("note", "period", "population") if name in stored))
     _check(all(number is None or (type(number) is int and number >= 1) for number in (size, up_to)))
@@ -225,8 +225,8 @@ def _decode(stored: Any) -> dict[str, Any]:
         "items": tuple(_decode_item(item) for item in items),
         "parameters": {name: _decode_parameter(value) for name, value in stored["parameters"].items()},
         "guarantee": _decode_guarantee(stored["guarantee"]),
-        "d": size,
-        "unordered": stored.get("unordered", False),
+        "domain_size": size,
+        "ordered": stored.get("ordered", True),
         "counts": _decode_counts(stored.get("counts"), len(items)),
         "error_bound": None if "error_bound" not in stored else _decode_bound(stored["error_bound"]),
         "assessment": None if "assessment" not in stored else _decode_assessment(stored["assessment"]),
@@ -340,7 +340,7 @@ def _find_contradiction(release: Release) -> str | None:
     parameters, number = release.parameters, len(release.items)
     k, kind = parameters.get("k"), MECHANISMS.get(release.mechanism)
     # Without a public domain, a mechanism may choose fewer than k items, and so may one that needs none.
-    public = release.d is not None and (kind is None or kind.needs_domain)
+    public = release.domain_size is not None and (kind is None or kind.needs_domain)
     least = parameters.get("at_least", k) if public else 0
     if type(k) is int and type(least) is int and not least <= number <= k:
         return "the number of items is not k"
@@ -413,7 +413,7 @@ def _state_again(release: Release, terms: Terms) -> dict[str, Any]:
     """State all fields that follow from the parameters and the noisy numbers of a record."""
     values = [0] * len(release.items) if release.counts is None else release.counts.values
     drawn: dict[str, Any] = {
-        "d": release.d,
+        "d": release.domain_size,
         "noisy": np.array(values, dtype=np.int64),
         "chosen": release.parameters.get("chosen"),
     }

@@ -65,12 +65,12 @@ def draw_identifier() -> str:
 class Release(Sequence[Any]):
     """The chosen items, best first, and what is promised about the persons who voted.
 
-    A release is a sequence of its items. `parameters` are the public parameters of the mechanism. `d` is the number of
-    items in the public domain, or None without one. `secure` is true if the randomness came from the operating
-    system. The guarantee holds only then. With `persons_counted`, this library counted different persons. Otherwise
-    the caller stated how much one person adds. `unordered` is true if the order of the items means nothing. `up_to` is
-    how many items there are at most, where the mechanism may choose fewer or none, and None where the number is fixed.
-    `labels` are further columns of the public domain.
+    A release is a sequence of its items. `parameters` are the public parameters of the mechanism. `domain_size` is
+    the number of items in the public domain, or None without one. `secure` is true if the randomness came from the
+    operating system. The guarantee holds only then. With `persons_counted`, this library counted different persons.
+    Otherwise the caller stated how much one person adds. `ordered` is false if the order of the items means nothing.
+    `up_to` is how many items there are at most, where the mechanism may choose fewer or none, and None where the number
+    is fixed. `labels` are further columns of the public domain.
 
     `id` is random, so no two releases have the same record. `made` is when the release was charged or asked for, in
     UTC. `charge` is its number in the ledger with the identifier `ledger`. `note` and `period` are what the caller
@@ -90,11 +90,11 @@ class Release(Sequence[Any]):
     mechanism: str
     parameters: Mapping[str, Any]
     guarantee: Guarantee
-    d: int | None
+    domain_size: int | None
     secure: bool
     persons_counted: bool = False
     version: str = __version__
-    unordered: bool = False
+    ordered: bool = True
     up_to: int | None = None
     counts: ReleasedCounts | None = None
     error_bound: ErrorBound | None = None
@@ -115,7 +115,7 @@ class Release(Sequence[Any]):
         object.__setattr__(self, "labels", MappingProxyType(labels))
 
     def __hash__(self) -> int:
-        return hash((self.items, self.mechanism, self.guarantee, self.d, self.secure, self.version))
+        return hash((self.items, self.mechanism, self.guarantee, self.domain_size, self.secure, self.version))
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -186,9 +186,9 @@ class Release(Sequence[Any]):
         >>> print(prepare({"apple": 310, "pear": 190}, k=1, epsilon=1, mechanism="pnf-joint").release().explain())
         This list of 1 of 2 items, most popular first, was made with differential privacy. Chance was added on ...
         """
-        of_all = "" if self.d is None else f" of {self.d:,}"
-        items = "item" if (self.d or len(self)) == 1 else "items"
-        order = "in no order" if self.unordered else "most popular first"
+        of_all = "" if self.domain_size is None else f" of {self.domain_size:,}"
+        items = "item" if (self.domain_size or len(self)) == 1 else "items"
+        order = "most popular first" if self.ordered else "in no order"
         listed = f"This list of {len(self):,}{of_all} {items}, {order}, was made with differential privacy."
         none = "No item had enough votes to be listed. This was found with differential privacy."
         sentences = [
@@ -203,9 +203,9 @@ class Release(Sequence[Any]):
         return " ".join([*([] if self.secure else [NOT_SECURE]), *sentences])
 
     @property
-    def domain_size(self) -> int | None:
-        """The number of items in the public domain: `d`, by the name that the record uses."""
-        return self.d
+    def d(self) -> int | None:
+        """`domain_size`, by its letter in the paper."""
+        return self.domain_size
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the release by values that JSON can hold, as docs/release.schema.json says."""
@@ -284,10 +284,10 @@ class Release(Sequence[Any]):
 
     def _headline(self) -> str:
         """Say how many items of how many, in which order, and by which mechanism."""
-        k, of_all = self.parameters.get("k"), "" if self.d is None else f" of {self.d:,}"
+        k, of_all = self.parameters.get("k"), "" if self.domain_size is None else f" of {self.domain_size:,}"
         top = f"The top {len(self):,}{of_all} {'item' if len(self) == 1 and not of_all else 'items'}"
         asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(self) < k else ""
-        order = ", in no order" if self.items and self.unordered else ""
+        order = ", in no order" if self.items and not self.ordered else ""
         chose = f", which chose {self.parameters['chosen']}" if "chosen" in self.parameters else ""
         return f"{top if self.items else 'No items'}{asked}{order}, by {self.mechanism}{chose}"
 
@@ -329,7 +329,9 @@ def make_release(
     `origin` holds when it was made, the note, and the charge.
     """
     stated = terms.state(d=d, noisy=noisy, chosen=chosen, spread=spread)
-    return Release(items=tuple(items), mechanism=terms.mechanism.name, d=d, secure=is_secure(bits), **stated, **origin)
+    return Release(
+        items=tuple(items), mechanism=terms.mechanism.name, domain_size=d, secure=is_secure(bits), **stated, **origin
+    )
 
 
 def make_columns(release: Release) -> dict[str, list[Any]]:
@@ -337,7 +339,7 @@ def make_columns(release: Release) -> dict[str, list[Any]]:
 
     An unordered release has no ranks. Text that UTF-8 cannot hold is written with escapes. The record keeps it.
     """
-    columns: dict[str, list[Any]] = {} if release.unordered else {"rank": list(range(1, len(release) + 1))}
+    columns: dict[str, list[Any]] = {"rank": list(range(1, len(release) + 1))} if release.ordered else {}
     for name, values in {"item": release.items, **release.labels}.items():
         columns[name] = [escape_surrogates(each) if isinstance(each, str) else each for each in values]
     if release.counts is not None:
@@ -440,7 +442,7 @@ def _write_lines(release: Release, number: int) -> list[str]:
     columns = [["" if value is None else escape(value) for value in column] for column in shown.values()]
     widths = [max(map(len, column), default=0) for column in columns]
     rows = zip(*columns, strict=True)
-    firsts = (str.ljust if release.unordered else str.rjust, *[str.ljust] * len(widths))
+    firsts = (str.rjust if release.ordered else str.ljust, *[str.ljust] * len(widths))
     return ["  ".join(pad(*cell) for pad, *cell in zip(firsts, row, widths, strict=False)).rstrip() for row in rows]
 
 

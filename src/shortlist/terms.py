@@ -211,7 +211,7 @@ class Terms:
             "parameters": parameters,
             "guarantee": self.state_guarantee(),
             "persons_counted": self.persons_counted,
-            "unordered": mechanism.unordered,
+            "ordered": not mechanism.unordered,
             "up_to": None if mechanism.needs_domain else mechanism.k,
             "counts": self._state_counts(ran, noisy, d),
             "error_bound": bound,

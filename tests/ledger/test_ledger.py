@@ -38,7 +38,7 @@ def release(mechanism=TENTH):
         mechanism=mechanism.name,
         parameters=mechanism.parameters,
         guarantee=mechanism.guarantee,
-        d=100,
+        domain_size=100,
         secure=True,
     )
 
@@ -97,7 +97,7 @@ def test_the_file_holds_no_item_and_no_path(ledger, path):
         mechanism="joint",
         parameters={},
         guarantee=TENTH.guarantee,
-        d=1,
+        domain_size=1,
         secure=True,
     )
     ledger.finish(ledger.charge(TENTH), named)

@@ -114,8 +114,8 @@ CHANGES = {
     "confidence of the counts": ("counts", "confidence", "0.99", "counts differs"),
     "no counts": (None, "counts", None, "counts differs"),
     "no assessment": (None, "assessment", None, "assessment differs"),
-    "the order": (None, "unordered", True, "unordered differs"),
-    "the mechanism": (None, "mechanism", "subset", "unordered differs"),
+    "the order": (None, "ordered", False, "ordered differs"),
+    "the mechanism": (None, "mechanism", "subset", "ordered differs"),
     "the domain": (None, "domain_size", 9, "error_bound differs"),
 }
 

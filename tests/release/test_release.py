@@ -120,7 +120,7 @@ def test_refuses_other_json(tmp_path, text):
         ("domain_size", 1),
         ("domain_size", 9.0),
         ("domain_size", True),
-        ("unordered", 1),
+        ("ordered", 1),
         ("counts", {"values": [1], "low": [1], "high": [1], "confidence": "0.95"}),
         ("counts", {"values": [1, 2.5], "low": [1, 2], "high": [1, 2], "confidence": "0.95"}),
         ("counts", {"values": [1, 2], "low": [1, 9], "high": [1, 2], "confidence": "0.95"}),
@@ -345,7 +345,7 @@ def make_full():
     return replace(
         make(("a", "b")),
         mechanism="of my own",
-        unordered=True,
+        ordered=False,
         counts=ReleasedCounts(values=(310, -2), low=(300, 0), high=(320, 8), confidence="0.95"),
         error_bound=ErrorBound(
             votes=12,
@@ -363,7 +363,7 @@ def make_full():
 
 def test_optional_fields_are_kept(tmp_path):
     """Noisy counts, an error bound, a missing order, a population and a missing domain survive every way."""
-    for release in (make_full(), replace(make_full(), d=None)):
+    for release in (make_full(), replace(make_full(), domain_size=None)):
         assert Release.from_json(release.to_json()) == release == pickle.loads(pickle.dumps(release))
         assert release.to_arrow().to_pydict() == {
             "item": ["a", "b"],
@@ -507,7 +507,7 @@ def schema():
 def test_records_follow_the_published_schema(schema):
     """Every record that is written is valid: every type of item, every mechanism, every optional field."""
     releases = [make(items, secure=secure) for items in ITEMS.values() for secure in (True, False)]
-    releases += [make_full(), replace(make_full(), d=None)]
+    releases += [make_full(), replace(make_full(), domain_size=None)]
     for name, kind in MECHANISMS.items():
         needed = {field.name for field in fields(kind) if field.default is MISSING} - {"k", "epsilon"}
         examples = {"delta": "1e-6", "votes_per_person": 3}
@@ -550,7 +550,7 @@ CONTRADICTIONS = {
     "more items": (["items"], ["a", "b", "c"], "number of items"),
     "k": (["parameters", "k"], 5, "number of items"),
     "an item twice": (["items"], ["a", "a"], "named twice"),
-    "an item twice without order": ([], {"items": ["a", "a"], "unordered": True}, "named twice"),
+    "an item twice without order": ([], {"items": ["a", "a"], "ordered": False}, "named twice"),
     "an unknown parameter": (["parameters", "x"], 1, "cannot have these parameters"),
     "a wrong parameter": (["parameters", "beta"], "7", "cannot have these parameters"),
     "no epsilon": (["parameters"], {"k": 2}, "cannot have these parameters"),
@@ -649,7 +649,7 @@ def test_releases_state_their_error():
 def test_sets_have_no_order():
     """A release of a set says so, and lists it in the order of its labels."""
     release = prepare({"a": 1, "c": 900, "b": 400}, k=2, epsilon=9, mechanism="subset").release()
-    assert (release.items, release.unordered) == (("b", "c"), True)
+    assert (release.items, release.ordered) == (("b", "c"), False)
     ranged = prepare([900, 400, 1], k=(1, 2), epsilon=9, mechanism="subset").release()
     assert Release.from_json(ranged.to_json()) == ranged
 

@@ -40,8 +40,8 @@ def test_records_what_was_promised():
     assert str(made.guarantee) == "0.1-DP (rho 0.00125) for one account, replace"
     assert (made.d, made.secure) == (4, True)
     assert [*Release.__dataclass_fields__] == [
-        "items", "mechanism", "parameters", "guarantee", "d", "secure", "persons_counted", "version",
-        "unordered", "up_to", "counts", "error_bound", "assessment", "labels",
+        "items", "mechanism", "parameters", "guarantee", "domain_size", "secure", "persons_counted", "version",
+        "ordered", "up_to", "counts", "error_bound", "assessment", "labels",
         "note", "period", "population", "ledger", "charge", "id", "made",
     ]  # fmt: skip
 

@@ -166,7 +166,7 @@ def _print_table(release: Release) -> None:
     columns, console = make_columns(release), make_console()
     others = {name: column for name, column in columns.items() if name not in ("rank", "item", "secure")}
     if release.items:
-        print_lines(console, make_ranking(release.items, ranked=not release.unordered, others=others))
+        print_lines(console, make_ranking(release.items, ranked=release.ordered, others=others))
     for line in release.caption():
         shown = to_text(line)
         if line == NOT_SECURE:
