@@ -267,7 +267,7 @@ def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):
         ({"like": "zipf", "items": 100}, "people is missing"),
         ({"like": "zipf", "items": 10.5, "people": 9}, "items must be a whole number"),
         ({"like": "zipf", "items": 10, "people": "20k"}, "not '20k'.\nHint: try people=20000"),
-        ({"like": "bell", "items": 10, "people": 9}, "like must be one of zipf, not 'bell'"),
+        ({"like": "bell", "items": 10, "people": 9}, "like must be 'zipf', not 'bell'"),
         ({"counts": [1, 0, 1, 1]}, "none is above 1, as in a table of votes"),
         ({"counts": [5, -3]}, "some are negative"),
         ({"counts": [["u1", "a"], ["u2", "b"]]}, "there are 2 dimensions"),

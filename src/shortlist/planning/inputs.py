@@ -189,7 +189,7 @@ def invent_histogram(
     """
     if like not in SHAPES:
         raise ParameterError(
-            "{like} must be one of {shapes}", "not {value}", shapes=", ".join(SHAPES), value=quote(like)
+            "{like} must be {shapes}", "not {value}", shapes=" or ".join(map(repr, SHAPES)), value=quote(like)
         )
     for name, value in (("items", items), ("people", people)):
         if value is None:

@@ -53,7 +53,9 @@ def read_rational(value: Real, *, name: str) -> Fraction:
             value=quote(value),
         ) from None
     if number and abs(number.numerator.bit_length() - number.denominator.bit_length()) > _LARGEST_BITS:
-        raise ParameterError(f"{{{name}}} must be within the range of a float", "not {value}", value=quote(value))
+        raise ParameterError(
+            f"{{{name}}} must be 0, or from 1e-300 to 1e300 in size", "not {value}", value=quote(value)
+        )
     return number
 
 

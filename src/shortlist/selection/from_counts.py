@@ -335,6 +335,8 @@ class Selector(Generic[Items]):
 def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
     """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
     array, labels = read_counts(counts, widen=False)
+    if mechanism.needs_domain and labels is not None and getattr(counts, "name", None) == "count":
+        _warn_of_observed_items()
     if mechanism.needs_domain or labels is None:
         return array, labels
     from shortlist.votes.values import write_item
@@ -344,6 +346,20 @@ def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, 
         raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
     order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
     return array[order], [labels[place] for place in order]
+
+
+def _warn_of_observed_items() -> None:
+    """Warn of counts as `value_counts` of pandas gives them: its name says that they come from a column of votes."""
+    import warnings
+
+    from shortlist.release import UsefulnessWarning
+
+    text = (
+        "counts named 'count' look like the result of value_counts(), which lists only items with a vote: whether an "
+        "item is listed then depends on single persons. Pass the votes to select, or counts.reindex(catalogue, "
+        "fill_value=0).rename(None)"
+    )
+    warnings.warn(text, UsefulnessWarning, stacklevel=4)
 
 
 def _order_labels(labels: list[Any]) -> list[int]:

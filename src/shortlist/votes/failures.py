@@ -63,7 +63,7 @@ def translate_errors(what: str, *, hint: str | None = None, files: Mapping[str, 
             raise KeyboardInterrupt from None
         place, advice = _find_place(text, files), _ADVICE.get(kind, hint)
         raise DataError(
-            "{what} could not be read ({kind})",
+            "{what} could not be read" if place else "{what} could not be read ({kind})",
             "{place}" if place else None,
             hint=_MORE_MEMORY if kind == "OutOfMemoryException" else "{advice}" if advice else None,
             what=what,

@@ -777,8 +777,7 @@ def _load_extension(request: _Request, place: Place) -> Part:
         request.connection.execute(f"LOAD {extension}")
     except engine.Error:
         raise DataError(
-            "{name} at {address!r} can be read only with DuckDB's extension {extension!r}",
-            "which is not installed",
+            "{name} at {address!r} can be read only with DuckDB's extension {extension!r}, which is not installed",
             hint="install it once: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\"",
             name=request.name,
             address=place.label,

@@ -38,10 +38,11 @@ _R = TypeVar("_R")
 _SHORTEST = 3
 """A name that is missing and has so many letters may be the beginning of the right one."""
 
-_NO_HEADER_OF_VOTES = " If there is no header, pass {votes.Files.header=False}: columns are then called 1, 2 and so on"
-_NO_HEADER_OF_DOMAIN = (
-    " If there is no header, pass {domain.Files.header=False}: columns are then called 1, 2 and so on"
+_NO_HEADER_OF_VOTES = (
+    " If there is no header, pass {votes.Files.header=False}: columns are then called 1, 2 and so on. If another "
+    "character than , ; | or a tab separates the fields, pass {votes.Files.delimiter='~'}"
 )
+_NO_HEADER_OF_DOMAIN = _NO_HEADER_OF_VOTES.replace("{votes.", "{domain.")
 
 
 class Origin(StrEnum):
