@@ -128,9 +128,13 @@ class _Filler(Formatter):
         self._dialect = dialect
 
     def fill(self, template: str) -> str:
-        if "{" not in template:
-            return _NAME.sub(lambda found: self._dialect(found[1], found[2]), template)
-        return self.vformat(template, (), self._values)
+        plain = "{" not in template or (not self._values and "`" in template)
+        if not plain:
+            try:
+                return self.vformat(template, (), self._values)
+            except (ValueError, LookupError):  # braces of a plain text
+                pass
+        return _NAME.sub(lambda found: self._dialect(found[1], found[2]), template)
 
     def get_field(self, field_name: str, args: object, kwargs: object) -> tuple[object, str]:
         if field_name in self._values:
@@ -140,9 +144,12 @@ class _Filler(Formatter):
 
 
 def _placeholders(template: str) -> list[str]:
-    if "{" not in template:
+    if "{" not in template or "`" in template:
         return []
-    return [name.partition("=")[0] for _, name, _, _ in Formatter().parse(template) if name]
+    try:
+        return [name.partition("=")[0] for _, name, _, _ in Formatter().parse(template) if name]
+    except ValueError:  # braces of a plain text
+        return []
 
 
 def _rebuild(

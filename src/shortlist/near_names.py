@@ -87,11 +87,9 @@ def describe_unknown(
     """
     near = find_near_name(name, (*known, *further))
     if hint is None and near is not None:
-        hint = f"did you mean {{{near}}}?"
+        hint = f"did you mean `{near}`?"
     return ParameterError(
-        "{title} takes " + ", ".join(f"{{{each}}}" for each in known),
-        f"it does not take {{{name}}}" if elsewhere else "it has no parameter {unknown!r}",
+        f"{title} takes " + ", ".join(f"`{each}`" for each in known),
+        f"it does not take `{name}`" if elsewhere else f"it has no parameter {name!r}",
         hint=hint,
-        title=title,
-        unknown=name,
     )

@@ -147,11 +147,9 @@ def read(written: str, make: type[Release], *, source: str) -> Release:
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
         parquet = source.strip("'").lower().endswith(".parquet")
         raise DataError(
-            "the record must follow the schema {schema}",
-            "{source} does not",
+            f"the record must follow the schema {SCHEMA}",
+            f"{source} does not",
             hint="Release.from_parquet reads Parquet files" if parquet else None,
-            schema=SCHEMA,
-            source=source,
         ) from None
     problem = _find_contradiction(release)
     try:
@@ -161,9 +159,7 @@ def read(written: str, make: type[Release], *, source: str) -> Release:
     except (ShortlistError, TypeError, ValueError, ArithmeticError, LookupError):
         problem = problem or "the mechanism cannot have these parameters"
     if problem is not None:
-        raise DataError(
-            "the record must not contradict itself", "in {source}, {problem}", source=source, problem=problem
-        )
+        raise DataError("the record must not contradict itself", f"in {source}, {problem}")
     return release
 
 
@@ -190,9 +186,8 @@ def _write_iso(value: Any) -> str:
     if not isinstance(value, date | time):
         raise DataError(
             "items must be text, whole numbers, booleans, dates, times, decimals or bytes",
-            "not {type}",
+            f"not {type(value).__name__}",
             hint="make them text",
-            type=type(value).__name__,
         )
     return value.isoformat()
 

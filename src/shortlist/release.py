@@ -230,7 +230,7 @@ class Release(Sequence[Any]):
         The release is equal to the one that was written. A record that contradicts itself is refused.
         """
         if not isinstance(source, str | os.PathLike):
-            raise ParameterError("{source} must be a path or JSON text", "not {type}", type=type(source).__name__)
+            raise ParameterError("`source` must be a path or JSON text", f"not {type(source).__name__}")
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         name = "the text" if is_text else _name_source(source)
         return record.read(str(source) if is_text else _read_file(Path(source)), cls, source=name)
@@ -459,15 +459,11 @@ def _read_file(path: Path) -> str:
         # A pipe may never end, and a device may never stop.
         text = path.read_text(encoding="utf-8") if stat.S_ISREG(os.stat(path).st_mode) else None
     except OSError as error:
-        raise DataError(
-            "the record {path} must be readable", "{reason}", path=_name_source(path), reason=error.strerror
-        ) from None
+        raise DataError(f"the record {_name_source(path)} must be readable", f"{error.strerror}") from None
     except ValueError:
         return ""  # not a text, so not a record
     if text is None:
-        raise DataError(
-            "the record {path} must be a file", "it is a folder, a pipe or a device", path=_name_source(path)
-        )
+        raise DataError(f"the record {_name_source(path)} must be a file", "it is a folder, a pipe or a device")
     return text
 
 
@@ -481,9 +477,9 @@ def _read_parquet_record(path: PathLike) -> str:
     try:
         found = (parquet.read_schema(path).metadata or {}).get(METADATA.encode())
     except (OSError, ValueError, TypeError):
-        raise DataError("{source} must be a Parquet file that can be read", source=name) from None
+        raise DataError(f"{name} must be a Parquet file that can be read") from None
     if found is None:
-        raise DataError("{source} must hold the record of a release", "its metadata has none", source=name)
+        raise DataError(f"{name} must hold the record of a release", "its metadata has none")
     return str(found.decode())
 
 

@@ -31,8 +31,7 @@ _CONFIDENCE = Fraction(19, 20)
 _LONGEST_TEXT = 200
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
-_CHOSE = "auto chose {chosen} for these parameters, which has no such parameter"
-_LIST = "pass {domain='catalogue.csv'}, a public list of all items that may be released, voted for or not"
+_LIST = "pass `domain='catalogue.csv'`, a public list of all items that may be released, voted for or not"
 _VALUES = (str, int, float, type(None), Fraction, Mechanism)
 """Types of which values that are equal, and of one type, are read alike. A Decimal may have no hash."""
 
@@ -153,9 +152,9 @@ class Terms:
         parts = [each.guarantee for each in (self.counts, self.assess) if each is not None]
         if sum(each.delta for each in (list_alone, *parts)) >= 1:
             raise ParameterError(
-                "{delta} and {counts_delta} must sum to less than 1",
+                "`delta` and `counts_delta` must sum to less than 1",
                 "they do not",
-                hint="{delta=1e-6} and {counts_delta=1e-6} are common",
+                hint="`delta=1e-6` and `counts_delta=1e-6` are common",
             )
         together = compose([list_alone, *parts]) if parts else list_alone
         return together.scale(self.sensitivity, unit=self.unit)
@@ -263,7 +262,7 @@ def check_text(text: str | None, *, name: str) -> str | None:
     if text is None or (isinstance(text, str) and not text):
         return None
     if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_TEXT:
-        raise ParameterError(f"{{{name}}} must be one line of at most {{length}} characters", length=_LONGEST_TEXT)
+        raise ParameterError(f"`{name}` must be one line of at most {_LONGEST_TEXT} characters")
     return text
 
 
@@ -285,15 +284,14 @@ def _read_counts(terms: Terms, bought: Mapping[str, Any]) -> ListCounts | None:
 
     if isinstance(terms.mechanism, NoisyCounts | Threshold):
         raise ParameterError(
-            "{counts_epsilon} must go with another {mechanism}",
-            "{name} releases its counts already",
-            hint="leave {counts_epsilon} out",
-            name=terms.mechanism.name,
+            "`counts_epsilon` must go with another `mechanism`",
+            f"{terms.mechanism.name} releases its counts already",
+            hint="leave `counts_epsilon` out",
         )
     epsilon, delta = bought.get("counts_epsilon"), bought.get("counts_delta")
     if delta is not None and terms.sensitivity > 1:
         raise ParameterError(
-            "{counts_delta} must go with a {sensitivity} of 1", hint="pass {counts_epsilon=0.1}, which has no delta"
+            "`counts_delta` must go with a `sensitivity` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
         )
     return ListCounts(
         k=terms.mechanism.k,
@@ -309,11 +307,9 @@ def _check_cap(votes_per_person: object, sensitivity: int) -> None:
     """Refuse a cap below the sensitivity: who adds N to one count casts N votes."""
     if read_whole(votes_per_person, name="votes_per_person") < sensitivity:
         raise ParameterError(
-            "{votes_per_person} must be at least {sensitivity}, which is {number}",
-            "not {value}",
+            f"`votes_per_person` must be at least `sensitivity`, which is {sensitivity}",
+            f"not {quote(votes_per_person)}",
             hint="a person who adds that much to one count casts as many votes",
-            number=sensitivity,
-            value=quote(votes_per_person),
         )
 
 
@@ -333,12 +329,11 @@ def _build_without_domain(mechanism: str | Mechanism, *, votes_per_person: int |
         terms = {**parameters, "votes_per_person": votes_per_person}
         return _choose(given | {name: value for name, value in terms.items() if value is not None})
     if kind is not None and kind.needs_domain:
+        names = ", ".join(each.name for each in MECHANISMS.values() if not each.needs_domain)
         raise ParameterError(
-            "{mechanism} must be one of {names} where there is no {domain}",
-            "not {name}",
-            hint=_LIST + ", or leave {mechanism} out and pass {delta=1e-6}",
-            names=", ".join(each.name for each in MECHANISMS.values() if not each.needs_domain),
-            name=kind.name,
+            f"`mechanism` must be one of {names} where there is no `domain`",
+            f"not {kind.name}",
+            hint=_LIST + ", or leave `mechanism` out and pass `delta=1e-6`",
         )
     if kind is not None and takes_cap(mechanism):
         parameters["votes_per_person"] = votes_per_person
@@ -349,13 +344,12 @@ def _check_extras(*, sensitivity: int, assess: object) -> None:
     """Refuse what is proven for a public list of items only."""
     if sensitivity > 1:
         raise ParameterError(
-            "{sensitivity} must be 1 where there is no {domain}",
-            "not {number}",
-            hint="{delta} is proven for 1 only: " + _LIST + "; or count each person once for an item",
-            number=sensitivity,
+            "`sensitivity` must be 1 where there is no `domain`",
+            f"not {sensitivity}",
+            hint="`delta` is proven for 1 only: " + _LIST + "; or count each person once for an item",
         )
     if assess is not None:
-        raise ParameterError("{assess} must go with {domain}", hint="leave {assess} out; or " + _LIST)
+        raise ParameterError("`assess` must go with `domain`", hint="leave `assess` out; or " + _LIST)
 
 
 def _check_parameters(kind: type[Mechanism] | None, parameters: dict[str, Any]) -> None:
@@ -363,24 +357,22 @@ def _check_parameters(kind: type[Mechanism] | None, parameters: dict[str, Any]) 
     delta, k = parameters.get("delta"), parameters.get("k")
     if delta is not None and read_rational(delta, name="delta") == 0:
         raise ParameterError(
-            "{delta} must be above 0 where there is no {domain}",
-            "not {value}",
-            hint="try {delta=1e-6}; or " + _LIST,
-            value=quote(delta),
+            "`delta` must be above 0 where there is no `domain`",
+            f"not {quote(delta)}",
+            hint="try `delta=1e-6`; or " + _LIST,
         )
     if kind is None or (kind.needs_domain and kind.name != "auto"):
         return
     if isinstance(k, tuple | list) and kind.name != "stable":
         raise ParameterError(
-            "{k} must be one number where there is no {domain}",
+            "`k` must be one number where there is no `domain`",
             "not a range of sizes",
-            hint="up to so many items are released anyway; {mechanism='stable'} chooses a size from a range",
+            hint="up to so many items are released anyway; `mechanism='stable'` chooses a size from a range",
         )
     if parameters.get("ordered") is not None and kind.name in ("limited-domain", "threshold"):
         raise ParameterError(
-            "{name} has no {ordered}: the order of its list costs nothing",
-            hint="leave {ordered} out; {mechanism='stable'} gives a set",
-            name=kind.name,
+            f"{kind.name} has no `ordered`: the order of its list costs nothing",
+            hint="leave `ordered` out; `mechanism='stable'` gives a set",
         )
 
 
@@ -388,10 +380,10 @@ def _choose(parameters: dict[str, Any]) -> Mechanism:
     """Choose by public numbers: how many votes an item needs to be released."""
     if parameters.get("delta") is None:
         raise ParameterError(
-            "{delta} or {domain} must be given",
-            "neither was. Without a public list of items, an item that only one person voted for must not show; δ is "
-            "the probability that it does",
-            hint=_LIST + "; or pass {delta=1e-6}",
+            "`delta` or `domain` must be given",
+            "neither was. Without a public list of items, an item that only one person voted for must not "
+            "show; δ is the probability that it does",
+            hint=_LIST + "; or pass `delta=1e-6`",
         )
     from shortlist.mechanisms import LimitedDomain, Threshold
 
@@ -414,15 +406,13 @@ def _check_own(chosen: Mechanism, own: dict[str, Any]) -> None:
     """Refuse a parameter that only the other mechanism has. The user did not name one, so say that auto chose."""
     if "k_bar" in own and chosen.name != "limited-domain":
         raise ParameterError(
-            "{k_bar} must go with {mechanism='limited-domain'}",
-            _CHOSE,
-            hint="leave {k_bar} out, or pass {mechanism='limited-domain'}",
-            chosen=chosen.name,
+            "`k_bar` must go with `mechanism='limited-domain'`",
+            f"auto chose {chosen.name} for these parameters, which has no such parameter",
+            hint="leave `k_bar` out, or pass `mechanism='limited-domain'`",
         )
     if "noise" in own and chosen.name != "threshold":
         raise ParameterError(
-            "{noise} must go with {mechanism='threshold'}",
-            _CHOSE,
-            hint="leave {noise} out, or pass {mechanism='threshold'}, which needs {votes_per_person}",
-            chosen=chosen.name,
+            "`noise` must go with `mechanism='threshold'`",
+            f"auto chose {chosen.name} for these parameters, which has no such parameter",
+            hint="leave `noise` out, or pass `mechanism='threshold'`, which needs `votes_per_person`",
         )

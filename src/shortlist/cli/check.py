@@ -72,16 +72,16 @@ def _check_destination(output: Path | None, *, force: bool, quiet: bool) -> None
 
         check_target(output, force=force)
         if output.exists() and not output.is_file():
-            raise ParameterError("{output} must be a file that can be protected", "it is a pipe or a device")
+            raise ParameterError("`output` must be a file that can be protected", "it is a pipe or a device")
     elif quiet:
         raise ParameterError(
-            "{quiet} must go with {output}", "the check would be lost", hint="name a file with {output='check.txt'}"
+            "`quiet` must go with `output`", "the check would be lost", hint="name a file with `output='check.txt'`"
         )
     elif not (sys.stdout and sys.stdout.isatty()):
         raise ParameterError(
             "a check must be shown on a terminal, because it is not private",
             "standard output is a pipe or a file",
-            hint="write it to a file that only you may read: {output='check.txt'}",
+            hint="write it to a file that only you may read: `output='check.txt'`",
         )
 
 

@@ -40,9 +40,9 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     """Invent a log of plays, release its top 10, and show what is protected."""
     if quiet and folder is None:
         raise ParameterError(
-            "{quiet} must go with {folder}",
+            "`quiet` must go with `folder`",
             "nobody would know where the files are",
-            hint="name a folder with {folder=demo}",
+            hint="name a folder with `folder=demo`",
         )
     from shortlist.demo.comparison import compare
     from shortlist.demo.playlog import PlayLog
@@ -79,19 +79,14 @@ def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(
-                "{folder} must be a folder that exists or can be made",
-                "{place} could not be made ({reason})",
-                place=repr(str(folder)),
-                reason=error.strerror or type(error).__name__,
+                "`folder` must be a folder that exists or can be made",
+                f"{str(folder)!r} could not be made ({error.strerror or type(error).__name__})",
             ) from None
     places = folder / "plays.parquet", folder / "catalogue.csv", folder / "top10.json"
     for place in places:
         if place.exists() and not force:
             raise OutputError(
-                "the files of the demo must be new",
-                "{place} exists",
-                hint="pass {force=True} to overwrite it",
-                place=repr(str(place)),
+                "the files of the demo must be new", f"{str(place)!r} exists", hint="pass `force=True` to overwrite it"
             )
     return places
 

@@ -109,20 +109,19 @@ def check_outputs(paths: list[Path], *, force: bool, quiet: bool) -> None:
     """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
     if not paths and quiet:
         raise ParameterError(
-            "{quiet} must go with {output}", "the release would be lost", hint="name a file with {output}"
+            "`quiet` must go with `output`", "the release would be lost", hint="name a file with `output`"
         )
     if not paths and stdout_is_closed():
-        raise OutputError("stdout must be open", "it is closed", hint="name a file with {output}")
+        raise OutputError("stdout must be open", "it is closed", hint="name a file with `output`")
     for path in paths:
         if paths.count(path) > 1:
-            raise ParameterError("each {output} must be another file", "{path} is named twice", path=repr(str(path)))
+            raise ParameterError("each `output` must be another file", f"{str(path)!r} is named twice")
         if not force and os.path.lexists(path) and not path.is_dir():
             raise OutputError(
                 "the output must be a new file",
-                "{path} exists",
+                f"{str(path)!r} exists",
                 hint="if a list was released to it before, another run is a second release and spends epsilon again. "
-                "Choose another name, or pass {force=True} if you want that",
-                path=repr(str(path)),
+                "Choose another name, or pass `force=True` if you want that",
             )
         check_output(path, _SUFFIXES, force=force)
 
@@ -133,7 +132,7 @@ def check_output(path: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
 
     if path.suffix.lower() not in suffixes:
         named = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
-        raise ParameterError("{output} must end in {named}", "not {path}", named=named, path=repr(str(path)))
+        raise ParameterError(f"`output` must end in {named}", f"not {str(path)!r}")
     check_target(path, force=force)
 
 

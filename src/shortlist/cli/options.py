@@ -45,7 +45,7 @@ class Command(TyperCommand):
         for each in order:
             single = each.param_type_name == "option" and not each.multiple and not getattr(each, "is_flag", False)
             if single and order.count(each) > 1:
-                raise ParameterError("{option} must be given once", "it was given twice", option=each.opts[0])
+                raise ParameterError(f"{each.opts[0]} must be given once", "it was given twice")
         return super().parse_args(ctx, args)
 
 
@@ -84,12 +84,7 @@ def read_sizes(k: str) -> int | tuple[int, int]:
     """
     numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
     if numbers is None:
-        raise ParameterError(
-            "{k} must be a whole number, or a range such as {example}",
-            "not {value}",
-            example="5-10",
-            value=repr(k[:60]),
-        )
+        raise ParameterError("`k` must be a whole number, or a range such as 5-10", f"not {k[:60]!r}")
     first, last = numbers.groups()
     return int(first) if last is None else (int(first), int(last))
 
@@ -315,10 +310,10 @@ class Source:
     def read_votes(self) -> Any:
         """Describe the files of votes, or the query on a database."""
         if (self.database is None) != (self.sql is None):
-            raise ParameterError("{database} and {sql} must come together: a database, and a query on it")
+            raise ParameterError("`database` and `sql` must come together: a database, and a query on it")
         if bool(self.files) == (self.database is not None):
             found = "both were" if self.files else "neither was"
-            raise ParameterError("FILES or {database} must be given, and only one of them", found)
+            raise ParameterError("FILES or `database` must be given, and only one of them", found)
         if self.files:
             return describe_files(self.files, self.input_format, self.encoding, self.no_header, self.delimiter)
         from shortlist.votes import Query
@@ -331,9 +326,9 @@ class Source:
             how = self.domain_format, self.domain_encoding, self.domain_no_header, self.domain_delimiter
             return None if self.domain is None else describe_files([self.domain], *how)
         if self.database is None:
-            raise ParameterError("{domain_sql} must come with {database}, the database that it queries")
+            raise ParameterError("`domain_sql` must come with `database`, the database that it queries")
         if self.domain is not None:
-            raise ParameterError("{domain} or {domain_sql} must be given, and only one of them", "both were")
+            raise ParameterError("`domain` or `domain_sql` must be given, and only one of them", "both were")
         from shortlist.votes import Query
 
         return Query(self.database, self.domain_sql)

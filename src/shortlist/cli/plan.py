@@ -165,9 +165,9 @@ def plan(
 def _refuse_votes(person: str | None) -> None:
     if person is not None:
         raise ParameterError(
-            "FILES must be counts, one row for each item, with {item} and {count}",
-            "plan reads no votes, so it has no {person}",
-            hint="count the votes of each item first, or plan without data: {like=zipf}",
+            "FILES must be counts, one row for each item, with `item` and `count`",
+            "plan reads no votes, so it has no `person`",
+            hint="count the votes of each item first, or plan without data: `like=zipf`",
         )
 
 
@@ -185,19 +185,19 @@ def _check_options(
     if bool(files) == (like is not None):
         found = "both were" if files else "neither was"
         raise ParameterError(
-            "FILES or {like} must be given, and only one of them", found, hint="{like=zipf} needs no data"
+            "FILES or `like` must be given, and only one of them", found, hint="`like=zipf` needs no data"
         )
     for name, column in (("item", item), ("count", count)):
         if files and column is None:
             raise ParameterError(
-                f"{{{name}}} must name a column of FILES",
+                f"`{name}` must name a column of FILES",
                 hint="FILES hold one row for each item, with its count; a table of votes must be counted first",
             )
     if like is not None and count is not None:
-        raise ParameterError("{count} must go with FILES", "{like} invents the counts")
+        raise ParameterError("`count` must go with FILES", "`like` invents the counts")
     if output is None:
         if quiet:
-            raise ParameterError("{quiet} must go with {output}", "the plan would be lost")
+            raise ParameterError("`quiet` must go with `output`", "the plan would be lost")
         return
     check_output(output, (".html", ".json"), force=force)
 

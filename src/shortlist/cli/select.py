@@ -97,7 +97,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Bits | None:
         return None
     if seed is None or not insecure:
         raise ParameterError(
-            "{seed} and {insecure} must go together",
+            "`seed` and `insecure` must go together",
             "a release that can be repeated is not private",
             hint="leave both out for a release to publish",
         )

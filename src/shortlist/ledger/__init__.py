@@ -47,11 +47,9 @@ def refuse_uncharged(verb: str) -> None:
     """Refuse a draw that charges nothing, if SHORTLIST_LEDGER is set, whatever randomness it would use."""
     if VARIABLE in os.environ:
         raise LedgerError(
-            "every release must be charged, because {variable} is set",
-            "{verb} charges nothing",
-            hint="use prepare(...).release(), which is charged; unset {variable} if the counts are public or invented",
-            variable=VARIABLE,
-            verb=verb,
+            f"every release must be charged, because {VARIABLE} is set",
+            f"{verb} charges nothing",
+            hint=f"use prepare(...).release(), which is charged; unset {VARIABLE} if the counts are public or invented",
         )
 
 

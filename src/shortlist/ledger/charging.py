@@ -38,18 +38,6 @@ PathLike = str | os.PathLike[str]
 _TIMEOUT = 30.0
 _LONGEST_TIMEOUT = 10**6
 
-_SMALLER = "nothing was computed; ask for a smaller {epsilon}, or see `shortlist ledger show`"
-_SMALLER_PAIR = "nothing was computed; ask for a smaller {epsilon} or {delta}, or see `shortlist ledger show`"
-_SMALLER_SHARE = (
-    "nothing was computed; this release has no rho, so only basic accounting can cover it, and it may spend {share} of "
-    "the delta of this ledger (`show` prints both limits): ask for a smaller {delta}, or use a ledger with "
-    "{accounting='basic'}"
-)
-_NO_DELTA = (
-    "nothing was computed; the budget has no delta, so it covers no release with one: leave {delta} out, which "
-    "needs a {domain}, or use a ledger that has a delta"
-)
-
 
 class Ledger:
     """A privacy budget in a file, which releases are charged to before they are made.
@@ -96,7 +84,7 @@ class Ledger:
         default accounting is `both` for a budget with a delta, and `basic` for one without.
         """
         if epsilon is None:
-            raise ParameterError("{epsilon} must be given", hint="it is what all releases may have together")
+            raise ParameterError("`epsilon` must be given", hint="it is what all releases may have together")
         budget = Budget.plan(
             epsilon=epsilon,
             delta=delta,
@@ -207,12 +195,12 @@ class Ledger:
     def finish(self, charge: Charge, release: Release) -> None:
         """Note that the release of a charge was made, with the hash of its record."""
         if not isinstance(charge, Charge) or not isinstance(release, Release):
-            raise ParameterError("{charge} and {release} must be a charge of this ledger and its release")
+            raise ParameterError("`charge` and `release` must be a charge of this ledger and its release")
         digest = hash_record(release)
         with self._connect(file.write) as connection:
             stored = file.read_charges(connection, self.budget, only=charge.number)
             if charge.release is not None or charge not in stored:
-                raise ParameterError("{charge} must be one of this ledger without a finished release")
+                raise ParameterError("`charge` must be one of this ledger without a finished release")
             query = "UPDATE charge SET finished = ?, release = ? WHERE id = ?"
             connection.execute(query, (read_clock().isoformat(), digest, charge.number))
 
@@ -224,7 +212,7 @@ class Ledger:
     def verify(self, release: Release) -> Charge:
         """Find the charge that paid for a release. Refuse a record that is not the one that was charged."""
         if not isinstance(release, Release):
-            raise ParameterError("{release} must be a release", "not {type}", type=type(release).__name__)
+            raise ParameterError("`release` must be a release", f"not {type(release).__name__}")
         if release.charge is None:
             raise LedgerError("the record must name a charge", "this release was charged to no ledger")
         if release.ledger != self.id:
@@ -250,9 +238,8 @@ class Ledger:
             if file.read_budget(connection) != (self.id, self.budget, self.population) or last < self._last:
                 raise LedgerError(
                     "the ledger must be the one that was opened",
-                    "{path} is another one now, or an earlier copy",
+                    f"{str(self.path)!r} is another one now, or an earlier copy",
                     hint="open it again",
-                    path=repr(str(self.path)),
                 )
             self._last = max(self._last, last)
             yield connection
@@ -262,12 +249,12 @@ class Ledger:
     ) -> Guarantee:
         """Refuse a release that this ledger can never charge."""
         if not isinstance(mechanism, Mechanism):
-            raise ParameterError("{mechanism} must be a mechanism object", "not {type}", type=type(mechanism).__name__)
+            raise ParameterError("`mechanism` must be a mechanism object", f"not {type(mechanism).__name__}")
         if not is_secure(read_bits(bits)):
             raise ParameterError(
                 "a release that is charged to a ledger must use secure randomness",
                 "this one can be repeated",
-                hint="leave {bits} out, or the ledger",
+                hint="leave `bits` out, or the ledger",
             )
         check_text(note, name="note")
         stated = _check_guarantee(mechanism.guarantee if guarantee is None else guarantee)
@@ -275,21 +262,31 @@ class Ledger:
         return stated
 
     def _check_covered(self, spent: Amount, guarantee: Guarantee) -> None:
-        if self.budget.afford(spent, guarantee):
-            return
-        delta, share = self.budget.guarantee.delta, self.budget.basic_delta or Fraction(0)
+        if not self.budget.afford(spent, guarantee):
+            raise BudgetError(
+                f"the budget is {self.budget.guarantee}",
+                f"{self.budget.write_left(spent)} is left; this release needs {guarantee}",
+                hint=f"nothing was computed; {self._advise(spent, guarantee)}",
+            )
+
+    def _advise(self, spent: Amount, guarantee: Guarantee) -> str:
+        """Say what to do about a release that is not covered."""
+        if not guarantee.delta:
+            return "ask for a smaller `epsilon`, or see `shortlist ledger show`"
+        if not self.budget.guarantee.delta:
+            return (
+                "the budget has no delta, so it covers no release with one: leave `delta` out, which needs a `domain`, "
+                "or use a ledger that has a delta"
+            )
+        share = self.budget.basic_delta or Fraction(0)
         # With both accountings, a share of delta is kept for zCDP, which needs a rho.
         shared = self.budget.rho is not None and find_strongest_rho(guarantee) is None
-        pair = _SMALLER_SHARE if shared and spent.delta + guarantee.delta > share else _SMALLER_PAIR
-        hint = _SMALLER if not guarantee.delta else pair if delta else _NO_DELTA
-        raise BudgetError(
-            "the budget is {budget}",
-            "{left} is left; this release needs {guarantee}",
-            hint=hint,
-            guarantee=guarantee,
-            budget=self.budget.guarantee,
-            left=self.budget.write_left(spent),
-            share=write_rounded(share, up=False),
+        if not shared or spent.delta + guarantee.delta <= share:
+            return "ask for a smaller `epsilon` or `delta`, or see `shortlist ledger show`"
+        return (
+            "this release has no rho, so only basic accounting can cover it, and it may spend "
+            f"{write_rounded(share, up=False)} of the delta of this ledger (`shortlist ledger show` prints both "
+            "limits): ask for a smaller `delta`, or use a ledger with `accounting='basic'`"
         )
 
 
@@ -375,16 +372,16 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     given = Ledger.open(ledger) if isinstance(ledger, str | os.PathLike) else ledger
     # A subclass could charge less.
     if given is not None and type(given) is not Ledger:
-        raise ParameterError("{ledger} must be a Ledger or the path of one", "not {type}", type=type(given).__name__)
+        raise ParameterError("`ledger` must be a Ledger or the path of one", f"not {type(given).__name__}")
     named = os.environ.get(VARIABLE)
     if named is None:
         return given
     if not named:
-        raise LedgerError("{variable} must name a ledger", "it is empty", variable=VARIABLE)
+        raise LedgerError(f"{VARIABLE} must name a ledger", "it is empty")
     if given is None:
         return Ledger.open(named)
     if not os.path.exists(named) or not os.path.samefile(given.path, named):
-        raise LedgerError("{ledger} must be the one that {variable} names", "it is another one", variable=VARIABLE)
+        raise LedgerError(f"`ledger` must be the one that {VARIABLE} names", "it is another one")
     return given
 
 
@@ -395,29 +392,26 @@ def hash_record(release: Release) -> str:
 
 def _check_guarantee(guarantee: Guarantee) -> Guarantee:
     if not isinstance(guarantee, Guarantee):
-        raise ParameterError("{guarantee} must be a guarantee", "not {type}", type=type(guarantee).__name__)
+        raise ParameterError("`guarantee` must be a guarantee", f"not {type(guarantee).__name__}")
     return guarantee
 
 
 def _make_absolute(path: PathLike) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise ParameterError("{ledger} must be the path of a file", "not {type}", type=type(path).__name__)
+        raise ParameterError("`ledger` must be the path of a file", f"not {type(path).__name__}")
     try:
         usable = b"\0" not in os.fsencode(path)
     except ValueError:  # characters that no file name has
         usable = False
     if not usable:
-        raise ParameterError("{ledger} must be the path of a file")
+        raise ParameterError("`ledger` must be the path of a file")
     return Path(os.fsdecode(path)).absolute()
 
 
 def _read_timeout(seconds: float) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _LONGEST_TIMEOUT:
         raise ParameterError(
-            "{timeout} must be a number of seconds from 0 to {longest}",
-            "not {value}",
-            longest=_LONGEST_TIMEOUT,
-            value=quote(seconds),
+            f"`timeout` must be a number of seconds from 0 to {_LONGEST_TIMEOUT}", f"not {quote(seconds)}"
         )
     return float(seconds)
 

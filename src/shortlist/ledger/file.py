@@ -128,9 +128,8 @@ def create_file(path: Path, budget: dict[str, str | None]) -> None:
     if os.path.lexists(path):
         raise OutputError(
             "the ledger must be a new file",
-            "{path} exists",
+            f"{str(path)!r} exists",
             hint="a budget cannot start again; `shortlist ledger show` shows what is left of it",
-            path=repr(str(path)),
         )
     check_target(f"{path}-journal")  # SQLite writes it during each charge, and would take a stray one for its own
     import sqlite3  # loads a library that a list without a ledger does not need
@@ -286,14 +285,12 @@ def _check_regular(path: Path) -> None:
     except OSError as error:
         raise LedgerError(
             "the ledger must be a file made by `shortlist ledger create`",
-            "{path} cannot be read: {reason}",
-            path=repr(str(path)),
-            reason=error.strerror,
+            f"{str(path)!r} cannot be read: {error.strerror}",
         ) from None
     except ValueError:
         raise LedgerError("the ledger must be the path of a file") from None
     if not regular:
-        raise LedgerError("the ledger must be a file", "{path} is not", path=repr(str(path)))
+        raise LedgerError("the ledger must be a file", f"{str(path)!r} is not")
 
 
 def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
@@ -302,24 +299,17 @@ def _check_ledger(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION or not version:
         raise LedgerError(
-            "the ledger must be a file made by `shortlist ledger create`",
-            "{path} is another file",
-            path=repr(str(path)),
+            "the ledger must be a file made by `shortlist ledger create`", f"{str(path)!r} is another file"
         )
     if version != SCHEMA_VERSION:
         raise LedgerError(
-            "the ledger must be of schema {known}",
-            "{path} is of schema {version}",
+            f"the ledger must be of schema {SCHEMA_VERSION}",
+            f"{str(path)!r} is of schema {version}",
             hint="use the version of shortlist that made it",
-            known=SCHEMA_VERSION,
-            version=version,
-            path=repr(str(path)),
         )
     (journal,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
     if journal != "delete":
-        raise LedgerError(
-            "the ledger must have a rollback journal", "that of {path} cannot be turned on", path=repr(str(path))
-        )
+        raise LedgerError("the ledger must have a rollback journal", f"that of {str(path)!r} cannot be turned on")
 
 
 def _translate_error(path: Path, error: sqlite3.Error) -> LedgerError:
@@ -328,15 +318,13 @@ def _translate_error(path: Path, error: sqlite3.Error) -> LedgerError:
     code = "_".join(name.split("_")[:2])
     return LedgerError(
         "the ledger must be a file that can be read and written",
-        "{path} cannot be used: {reason}",
-        path=repr(str(path)),
-        reason=_REASONS.get(code, f"it is damaged ({name or type(error).__name__})"),
+        f"{str(path)!r} cannot be used: {_REASONS.get(code, f'it is damaged ({name or type(error).__name__})')}",
     )
 
 
 def _write_number(number: Fraction, *, name: str) -> str:
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > LARGEST_BITS:
-        raise ParameterError(f"{{{name}}} must have fewer digits to be charged to a ledger")
+        raise ParameterError(f"`{name}` must have fewer digits to be charged to a ledger")
     return write_exact(number)
 
 

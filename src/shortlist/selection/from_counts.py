@@ -121,7 +121,7 @@ def top_k(
     wanted = [name for name in sorted(EXTRAS | {"people", "unit"}) if unknown.get(name) is not None]
     if wanted:
         raise ParameterError(
-            f"{{{wanted[0]}}} must go with a whole release",
+            f"`{wanted[0]}` must go with a whole release",
             "top_k returns the items alone",
             hint="use prepare(...).release()",
         )
@@ -343,7 +343,7 @@ def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, 
 
     keys = [write_item(label) for label in labels]
     if None in keys:
-        raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
+        raise DataError("the labels of `counts` must be text, whole numbers, dates, times, decimals or bytes")
     order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
     return array[order], [labels[place] for place in order]
 

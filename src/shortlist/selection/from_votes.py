@@ -155,7 +155,7 @@ def select(
         **unknown,
     )
     if domain is None and (domain_column is not None or label is not None):
-        raise ParameterError(f"{{{'label' if domain_column is None else 'domain_column'}}} must go with {{domain}}")
+        raise ParameterError(f"`{('label' if domain_column is None else 'domain_column')}` must go with `domain`")
     built, drawn_from = terms.mechanism, read_bits(bits)
     account = open_account(ledger, terms, bits=drawn_from, note=note, period=period)
     plan = plan_tally(
@@ -206,10 +206,9 @@ def _check_call(wrong: tuple[Any, ...], item: object) -> None:
     person, named = (*texts, "user_id", "track")[:2] if len(texts) != 1 else ("user_id", texts[0])
     call = f"select(votes, person={person!r}, item={named!r}, domain='catalogue.csv', k=10, epsilon=1)"
     raise ParameterError(
-        "select takes one table, and all else by name" if wrong else "{item} must be given",
+        "select takes one table, and all else by name" if wrong else "`item` must be given",
         "further ones were given by their place" if wrong else None,
-        hint="write {call}",
-        call=call,
+        hint=f"write {call}",
     )
 
 
@@ -230,8 +229,8 @@ def _read_sensitivity(sensitivity: int, count: str | None) -> int:
     times = read_whole(sensitivity, name="sensitivity")
     if times > 1 and count is None:
         raise ParameterError(
-            "{sensitivity} must go with {count}: with {person}, each person counts once for an item",
-            hint="leave {sensitivity} out",
+            "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
+            hint="leave `sensitivity` out",
         )
     return times
 

@@ -24,17 +24,14 @@ def read_label_names(label: str | Sequence[str] | None) -> tuple[str, ...]:
     (('title',), ('title', 'artist'), ())
     """
     if label is not None and not isinstance(label, str | list | tuple):
-        raise ParameterError(
-            "{label} must be a column of the domain, or a list of them", "not {type}", type=type(label).__name__
-        )
+        raise ParameterError("`label` must be a column of the domain, or a list of them", f"not {type(label).__name__}")
     names = () if label is None else (label,) if isinstance(label, str) else tuple(label)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise ParameterError("{label} must be a column of the domain, or a list of different ones")
+        raise ParameterError("`label` must be a column of the domain, or a list of different ones")
     if COLUMNS & set(names):
         raise ParameterError(
-            "{label} must not be called like a column of a release",
-            hint="a release has the columns {columns}",
-            columns=", ".join(sorted(COLUMNS)),
+            "`label` must not be called like a column of a release",
+            hint=f"a release has the columns {', '.join(sorted(COLUMNS))}",
         )
     return names
 
@@ -91,9 +88,9 @@ def _read_rows(domain: Any, choose: Any) -> Iterable[tuple[Any, ...]]:
         taken = [domain[name] for name in choose(Header(columns=list(columns)))]
         return zip(*(_to_list(column, library) for column in taken), strict=True)
     raise ParameterError(
-        "{label} must go with a {domain} that has columns: a file, a frame or a dict",
+        "`label` must go with a `domain` that has columns: a file, a frame or a dict",
         "this one has none that can be read",
-        hint="write the catalogue to a file, or leave {label} out",
+        hint="write the catalogue to a file, or leave `label` out",
     )
 
 
