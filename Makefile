@@ -21,7 +21,7 @@ reproduce: .venv/.reproduction-ready ## Repeat the paper's experiments in minute
 test: .venv/.ready ## Run the tests and the examples in the documentation
 	@$(BIN)/pytest -q -n auto
 
-fast: .venv/.ready ## Run the tests that take no longer than a moment
+fast: .venv/.ready ## Run one case of each quick test
 	@$(BIN)/pytest -q -n auto -m fast
 
 check: .venv/.ready ## Lint, check the format and the types
@@ -33,7 +33,7 @@ bench: .venv/.ready ## Measure speed and growth, beside other libraries, and wri
 	@.ci/setup bench
 	@$(BIN)/python benchmarks/report.py
 
-mutations: .venv/.ready ## Break decisive lines one at a time, and see that a test fails each time
+mutations: .venv/.ready ## Break decisive expressions one at a time, and see that a test fails each time
 	@$(BIN)/python tests/support/mutations.py
 
 clean: ## Remove the environment and the caches

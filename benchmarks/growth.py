@@ -2,7 +2,6 @@
 
     python benchmarks/growth.py                     all four, as tables with fitted slopes
     python benchmarks/growth.py k                   only one of them: k, d, epsilon or votes
-    python benchmarks/growth.py mechanisms          every mechanism beside joint, on real histograms, k = 100 and 200
     python benchmarks/growth.py --plots FOLDER      and draw each on logarithmic axes, as FOLDER/growth-k.svg and so on
 
 A time is the processor time of the whole process from counts to indices, with the operating system's randomness. It is
@@ -25,17 +24,13 @@ from pathlib import Path
 
 import numpy as np
 
-from aims import state_aim
-from histograms import FAMILIES, MECHANISMS, Counts, make_counts, real_and_zipf
+from histograms import FAMILIES, MECHANISMS, Counts, make_counts
 from shortlist import top_k
 
 Results = dict[str, dict[float, float]]
 """The time in seconds of each line at each number."""
-FloatArray = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 AXES = {"k": "k", "d": "items d", "epsilon": "1/ε", "votes": "votes"}
-LIMITS = {"cdp-peel": 2, "pnf-peel": 2, "subset": 3, "auto": 3, "noisy-counts": 3}
-"""The aim for each mechanism: how many times the time of joint it may take."""
 
 
 @dataclass(frozen=True)
@@ -63,51 +58,46 @@ class Line:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[*AXES, "mechanisms", []], default=[])
+    parser.add_argument("what", nargs="*", choices=[*AXES, []], default=[])
     parser.add_argument("--plots", type=Path)
     parser.add_argument("--format", choices=["svg", "png"], default="svg")
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--largest", type=float, default=1e9, help="leave out larger numbers of k, items or votes")
     arguments = parser.parse_args()
     top_k(make_counts("Zipf", 20_000), k=10, epsilon=1)  # imports what is imported on first use
-    if "mechanisms" in arguments.what:
-        compare_mechanisms(arguments.turns)
-    for what in (each for each in arguments.what or AXES if each != "mechanisms"):
-        results = report(what, arguments.turns)
+    for what in arguments.what or AXES:
+        results = report(what, arguments.turns, arguments.largest)
         if arguments.plots:
             arguments.plots.mkdir(parents=True, exist_ok=True)
             draw(AXES[what], results, arguments.plots / f"growth-{what}.{arguments.format}")
 
 
-def report(what: str, turns: int) -> Results:
+def report(what: str, turns: int, largest: float) -> Results:
     """Print the tables of what grows, and return the times."""
     if what == "votes":
-        results, ratios = measure_votes(turns)
+        results, ratios = measure_votes(turns, largest)
         print_table(AXES[what], results)
         print_ratios(ratios)
         return results
     make_lines = {"k": k_lines, "d": d_lines, "epsilon": epsilon_lines}[what]
-    results = {line.name: line.measure(turns) for line in make_lines()}
+    results = {line.name: line.measure(turns) for line in make_lines(largest)}
     print_table(AXES[what], results)
-    if what == "epsilon":
-        print_epsilon_aim(results)
-    if what == "k":
-        print_k_aims(results)
     return results
 
 
-def k_lines() -> Iterator[Line]:
+def k_lines(largest: float) -> Iterator[Line]:
     """Lists of up to all items."""
     for d in (10**5, 10**6):
         for family in FAMILIES:
             counts = make_counts(family, d)
-            ks = [10.0, 100.0, 1000.0, 10.0**4, 10.0**5]
+            ks = [k for k in (10.0, 100.0, 1000.0, 10.0**4, 10.0**5) if k <= largest]
             sizes, epsilons = {k: int(k) for k in ks}, dict.fromkeys(ks, "1")
             yield Line(f"{family}, d = {d:,}", dict.fromkeys(ks, counts), sizes, epsilons)
 
 
-def d_lines() -> Iterator[Line]:
+def d_lines(largest: float) -> Iterator[Line]:
     """Lists of 100 from more and more items."""
-    ds = [10**4, 10**5, 10**6, 10**7]
+    ds = [d for d in (10**4, 10**5, 10**6, 10**7) if d <= largest]
     for family in FAMILIES:
         yield Line(
             f"{family}, k = 100",
@@ -117,21 +107,11 @@ def d_lines() -> Iterator[Line]:
         )
 
 
-def epsilon_lines() -> Iterator[Line]:
+def epsilon_lines(largest: float) -> Iterator[Line]:
     """Smaller and smaller epsilons, for every exact mechanism."""
-    inverse = {1.0: "1", 10.0: "0.1", 1e3: "1e-3", 1e6: "1e-6"}
-    names = (
-        "joint",
-        "margin-joint",
-        "fastjoint",
-        "pnf-joint",
-        "subset",
-        "pnf-peel",
-        "cdp-peel",
-        "noisy-counts",
-        "auto",
-    )
-    for mechanism in names:
+    every = {1.0: "1", 10.0: "0.1", 1e3: "1e-3", 1e6: "1e-6"}
+    inverse = {x: epsilon for x, epsilon in every.items() if x <= largest}
+    for mechanism in MECHANISMS:
         for family in ("Zipf", "dense"):
             counts = make_counts(family, 10**5)
             yield Line(
@@ -143,14 +123,14 @@ def epsilon_lines() -> Iterator[Line]:
             )
 
 
-def measure_votes(turns: int) -> tuple[Results, Results]:
+def measure_votes(turns: int, largest: float) -> tuple[Results, Results]:
     """Time releases and the engines' own queries as votes grow, and the ratios of the two."""
     from tables import make_votes, processor_seconds, take_turns
 
     engines = {"DuckDB": "duckdb", "Polars": "polars"}
     results: Results = {f"{engine}, {what}": {} for engine in engines for what in ("release", "own query")}
     ratios: Results = {engine: {} for engine in engines}
-    for votes in (10**4, 10**5, 10**6, 10**7):
+    for votes in (each for each in (10**4, 10**5, 10**6, 10**7) if each <= largest):
         with tempfile.TemporaryDirectory(prefix="shortlist-bench-") as folder:
             data = make_votes(Path(folder) / "votes", votes, items=10**5)
             for engine, name in engines.items():
@@ -165,56 +145,10 @@ def run(counts: Counts, k: int, epsilon: str, mechanism: str) -> None:
     top_k(counts, k=k, epsilon=epsilon, mechanism=mechanism, **MECHANISMS[mechanism])
 
 
-def processor_time(call: Callable[[], object], times: int = 1) -> float:
+def processor_time(call: Callable[[], object]) -> float:
     begin = time.process_time()
-    for _ in range(times):
-        call()
-    return (time.process_time() - begin) / times
-
-
-def compare_mechanisms(turns: int) -> None:
-    """Time every mechanism beside joint at epsilon 1. A ratio is the median of the ratios of all turns."""
-    names = list(LIMITS)
-    print(
-        "| counts | d | k | joint, ms | " + " | ".join(f"{name} / joint" for name in names) + " | cdp-peel / Gumbel |"
-    )
-    print("|---" * (len(names) + 5) + "|")
-    largest, gumbel = dict.fromkeys(names, 0.0), 0.0
-    for name, counts in real_and_zipf():
-        for k in (100, 200):
-            seconds = take_turns(counts, k, ["joint", *names], turns)
-            ratios = {each: float(np.median(seconds[each] / seconds["joint"])) for each in names}
-            beside = float(np.median(seconds["cdp-peel"] / seconds["Gumbel"]))
-            largest = {each: max(largest[each], ratio) for each, ratio in ratios.items()}
-            if len(counts) >= 10_000:
-                gumbel = max(gumbel, beside)
-            row = [name, f"{len(counts):,}", str(k), f"{np.median(seconds['joint']) * 1e3:.3g}"]
-            row += [f"{ratio:.2f}" for ratio in ratios.values()]
-            row.append(f"{beside:.2f}")
-            print("| " + " | ".join(row) + " |", flush=True)
-    print()
-    for name, limit in LIMITS.items():
-        print(state_aim(f"`{name}` beside `joint`, at most", largest[name], limit))
-    print(state_aim("`cdp-peel` beside one-shot Gumbel from d = 10,000 on, at most", gumbel, 2))
-
-
-def take_turns(counts: Counts, k: int, names: list[str], turns: int) -> dict[str, FloatArray]:
-    """Time each mechanism, and one-shot Gumbel noise in NumPy, three times in a row in every turn but the first."""
-    rng, d = np.random.default_rng(0), len(counts)
-    calls: dict[str, Callable[[], object]] = {
-        name: lambda name=name: run(counts, k, "1", name)  # type: ignore[misc]
-        for name in names
-    }
-    calls["Gumbel"] = lambda: np.argpartition(counts + rng.gumbel(scale=2.0, size=d), d - k)[d - k :]
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    gc.disable()
-    for turn in range(turns + 1):
-        for name, call in calls.items():
-            taken = processor_time(call, times=3)
-            if turn:
-                seconds[name].append(taken)
-    gc.enable()
-    return {name: np.array(values) for name, values in seconds.items()}
+    call()
+    return time.process_time() - begin
 
 
 def fit_slope(results: dict[float, float]) -> float:
@@ -232,22 +166,6 @@ def print_table(axis: str, results: Results) -> None:
         row = [name, *shown, f"{fit_slope(times):.2f}"]
         print("| " + " | ".join(row) + " |", flush=True)
     print()
-
-
-def print_epsilon_aim(results: Results) -> None:
-    """Say how many times as long the smallest epsilons take as epsilon 1."""
-    ratios = {name: max(times[1e3], times[1e6]) / times[1.0] for name, times in results.items()}
-    worst = max(ratios, key=ratios.__getitem__)
-    print(state_aim(f"ε = 10⁻³ and 10⁻⁶ beside ε = 1, at most ({worst})", ratios[worst], 20))
-
-
-def print_k_aims(results: Results) -> None:
-    """Say how long the longest lists take, and how fast the time grows."""
-    slowest = max(results, key=lambda name: results[name][1e5])
-    steepest = max(results, key=lambda name: fit_slope(results[name]))
-    print(state_aim(f"k = 10⁵, at most ({slowest})", results[slowest][1e5], 2, "s"))
-    slope = fit_slope(results[steepest])
-    print(state_aim(f"growth from k = 1,000 on, as a power of k, at most ({steepest})", slope, 1.2, unit=""))
 
 
 def print_ratios(ratios: Results) -> None:

@@ -16,8 +16,6 @@ import tempfile
 
 import numpy as np
 
-from aims import state_aim
-
 FIRST = "import numpy as np\nimport shortlist\nshortlist.top_k(np.arange(5155) % 37, k=100, epsilon=1, mechanism={!r})"
 PROGRAMS = {
     "numpy": "import numpy",
@@ -38,9 +36,6 @@ def main(turns: int = 9) -> None:
         if place:
             beyond = seconds[:, place] - seconds[:, 0]
             print(f"| {name} | {np.median(beyond):.3f} | {np.median(beyond / seconds[:, 0]):.2f} |")
-    print()
-    for place, name in ((place, name) for place, name in enumerate(PROGRAMS) if "first list" in name):
-        print(state_aim(name, float(np.median(seconds[:, place] - seconds[:, 0])), 0.1, "s beyond NumPy"))
 
 
 def run(program: str, folder: str) -> float:

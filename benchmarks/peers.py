@@ -4,11 +4,11 @@
     python benchmarks/peers.py               k = 100, epsilon 1, delta 10^-6, add-remove
     python benchmarks/peers.py --turns 3     fewer turns
 
-All take turns in one run, on a real histogram, or on invented counts without one. A time is processor time from
-counts to indices, the median of all turns. *Exact* means that lists have exactly the probabilities that the proof is
-about, in spite of rounding. *Secure* means that the randomness is that of the operating system or of a cryptographic
-generator. The errors are means over the turns: the share of the true top k that is listed, and the largest number of
-votes that a listed item has fewer than the true one at its place.
+All take turns in one run, on a real histogram, or on invented counts without one. A time is processor time from counts
+to indices, the median of all turns. *Exact* means that lists have exactly the probabilities that the proof is about, in
+spite of rounding. *Secure* means that the randomness is that of the operating system or of a cryptographic generator.
+The errors are means over the turns: the share of the true top k that is listed, and the largest number of votes that a
+listed item has fewer than the true one at its place. Published algorithms are those of `reproduction`.
 
 `make_noisy_top_k` of OpenDP gets k/epsilon as scale for a pure guarantee. For zCDP it gets the rho that the best known
 conversion allows for epsilon and delta. diffprivlib has no top k, so its mechanisms run in k rounds of epsilon/k.
@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -51,8 +53,8 @@ def main() -> None:
     turns = parser.parse_args().turns
     histograms = [(name, counts) for name, counts in real() if name == "games"]
     peers = list_peers()
-    print("| counts | d | method | time, ms | / joint | exact | secure | guarantee | recall | largest error, votes |")
-    print("|---" * 10 + "|")
+    print("| counts, items | method | ms | / `joint` | exact | secure | guarantee | recall | largest error, votes |")
+    print("|---" * 9 + "|")
     for name, counts in histograms or [("Zipf", make_counts("Zipf", 5000))]:
         seconds: dict[str, list[float]] = {peer.name: [] for peer in peers}
         errors: dict[str, list[tuple[float, int]]] = {peer.name: [] for peer in peers}
@@ -96,6 +98,8 @@ def list_peers() -> list[Peer]:
             "diffprivlib `PermuteAndFlip`, peeled", False, True, "ε = 1", lambda c: peel(c, "PermuteAndFlip"), slow=True
         ),
         Peer("diffprivlib `Exponential`, peeled", False, True, "ε = 1", lambda c: peel(c, "Exponential"), slow=True),
+        Peer("FastJoint as published", False, False, "ε = 1", lambda c: choose_published(c, "fastjoint")),
+        Peer("Joint as published", False, False, "ε = 1", lambda c: choose_published(c, "joint"), slow=True),
         Peer("NumPy, one-shot Gumbel", False, False, "ε = 1 in exact arithmetic", choose_gumbel),
     ]
     return own + others
@@ -112,6 +116,13 @@ def choose_opendp(counts: Counts, scale: float, *, pure: bool) -> object:
     measure = dp.max_divergence() if pure else dp.zero_concentrated_divergence()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64", monotonic=True)
     return dp.m.make_noisy_top_k(*space, measure, k=K, scale=scale)(counts)
+
+
+def choose_published(counts: Counts, name: str) -> object:
+    sys.path.append(str(Path(__file__).parents[1]))
+    from reproduction import PUBLISHED
+
+    return PUBLISHED[name](counts, K, float(EPSILON), rng=np.random.default_rng())
 
 
 def peel(counts: Counts, kind: str) -> list[int]:
@@ -141,7 +152,7 @@ def measure(counts: Counts, chosen: np.ndarray[tuple[int], np.dtype[np.int64]]) 
 def print_row(name: str, d: int, peer: Peer, seconds: dict[str, list[float]], errors: Counts) -> None:
     own, joint = np.median(seconds[peer.name]), np.median(seconds["shortlist `joint`"])
     words = ["yes" if each else "no" for each in (peer.exact, peer.secure)]
-    row = [name, f"{d:,}", peer.name, f"{own * 1e3:.3g}", f"{own / joint:.2g}", *words, peer.guarantee]
+    row = [f"{name}, {d:,}", peer.name, f"{own * 1e3:.3g}", f"{own / joint:.2g}", *words, peer.guarantee]
     print("| " + " | ".join([*row, f"{errors[0]:.2f}", f"{errors[1]:,.0f}"]) + " |", flush=True)
 
 

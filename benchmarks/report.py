@@ -1,88 +1,117 @@
-"""Run the benchmarks that docs/performance.md shows, and put their output there.
+"""Run the benchmarks, write what they print into benchmarks/results.md, and fill the tables of docs/performance.md.
 
-    python benchmarks/report.py                     every block of the page
-    python benchmarks/report.py "growth.py k"       only the blocks whose commands have this text
+    python benchmarks/report.py             every benchmark
+    python benchmarks/report.py memory      only those whose commands have this text; the other results stay
+    python benchmarks/report.py --quick     tiny sizes, to see that all commands work; nothing is written
 
-A block of the page begins with a comment that has the command, and ends with another comment. Only what lies between
-them is replaced: by the command, a line about the machine and the date, and what the command printed. All other text is
-written by hand, such as the section about tables, whose benchmark is run separately. One block has no command: it lists
-the aims that any other block calls missed. The page is written after each block. If a command fails, its block stays as
-it is, the other commands are run, and the failures are listed at the end.
+A table of the page stands between two comments, of which the first has the command. The text around it is written by
+hand. If a command fails, its result stays as it was, the others are run, and the failures are listed at the end.
 """
 
 from __future__ import annotations
 
-import os
 import platform
 import re
-import shlex
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from aims import MISSED
-
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "performance.md"
-LIST = re.compile(r"(<!-- aims that are missed -->).*?(<!-- end of aims -->)", re.DOTALL)
-BLOCK = re.compile(r"(<!-- output of: (?P<command>[^\n]*) -->\n).*?(<!-- end of output -->)", re.DOTALL)
+PAGE, RESULTS = ROOT / "docs" / "performance.md", ROOT / "benchmarks" / "results.md"
+SECTION = re.compile(r"^## `(?P<command>[^`]*)`\n(?P<text>.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+TABLE = re.compile(r"(<!-- table of: (?P<command>[^\n]*) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+PLOTS = "--plots docs/performance"
 
 
-def main(wanted: list[str]) -> None:
-    text, failed = PAGE.read_text(), []
-    assert text.count("<!-- output of:") == text.count("<!-- end of output -->"), "a block has no end"
-    commands = [match["command"] for match in BLOCK.finditer(text)]
-    for command in commands:
-        if not wanted or any(each in command for each in wanted):
-            print(command, end="", flush=True)
-            machine, begin = describe_machine(), time.perf_counter()
-            finished = run(command)
-            print(f"  ({time.perf_counter() - begin:.0f} s)", flush=True)
-            if finished.returncode:
-                failed.append(f"{command}\n{finished.stderr}")
-            else:
-                fill(command, machine, finished.stdout.strip())
-    list_missed()
+@dataclass(frozen=True)
+class Benchmark:
+    """A command, and the same with tiny sizes."""
+
+    command: str
+    quick: str
+
+
+BENCHMARKS = (
+    Benchmark("lists.py", "lists.py --quick"),
+    Benchmark("lists.py --k 10", "lists.py --k 10 --quick"),
+    Benchmark("lists.py --many", "lists.py --many --quick"),
+    Benchmark("peers.py --turns 5", "peers.py --turns 1"),
+    Benchmark("tables.py --turns 3", "tables.py --turns 1 --votes 10000 --engines duckdb polars"),
+    Benchmark("memory.py", "memory.py 100000"),
+    Benchmark("memory.py 100000000 int32", "memory.py 200000 int32"),
+    Benchmark("imports.py 15", "imports.py 1"),
+    Benchmark(f"growth.py k --turns 3 {PLOTS}", "growth.py k --turns 1 --largest 1000"),
+    Benchmark("growth.py d --turns 9", "growth.py d --turns 1 --largest 1e6"),
+    Benchmark("growth.py epsilon --turns 9", "growth.py epsilon --turns 1 --largest 1e3"),
+    Benchmark("growth.py votes --turns 3", "growth.py votes --turns 1 --largest 1e6"),
+    Benchmark("worst.py", "worst.py --tries 3 --items 1000"),
+    Benchmark(
+        "spark_growth.py --items 1e3 1e4 --votes 1e5 1e6 1e7", "spark_growth.py --items 1e3 --votes 1e4 --turns 1"
+    ),
+)
+
+
+def main(words: list[str]) -> None:
+    quick = "--quick" in words
+    wanted = [word for word in words if word != "--quick"]
+    results = {match["command"]: match["text"] for match in SECTION.finditer(read(RESULTS))}
+    failed = []
+    for benchmark in BENCHMARKS:
+        if wanted and not any(word in benchmark.command for word in wanted):
+            continue
+        command, begin = benchmark.quick if quick else benchmark.command, time.perf_counter()
+        print(command, end="", flush=True)
+        finished = run(command)
+        print(f"  ({time.perf_counter() - begin:.0f} s)", flush=True)
+        if finished.returncode:
+            failed.append(f"{command}\n{finished.stderr}")
+        elif not quick:
+            results[benchmark.command] = f"\n{describe_machine()}\n\n{finished.stdout.strip()}\n\n"
+            write_results(results)
+            fill_page(results)
     if failed:
-        sys.exit("\n".join(["These commands failed, and their blocks are as before:", *failed]))
+        sys.exit("\n".join(["These commands failed:", *failed]))
 
 
 def run(command: str) -> subprocess.CompletedProcess[str]:
-    program, *arguments = shlex.split(command)
-    assert program == "python", command
-    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    name, *arguments = command.split()
+    program = [sys.executable, "-W", "ignore", f"benchmarks/{name}", *arguments]
+    return subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def fill(command: str, machine: str, output: str) -> None:
-    """Replace the block of a command in the page."""
+def write_results(results: dict[str, str]) -> None:
+    """Write all results in the order of the benchmarks."""
+    head = "# Results of the benchmarks\n\n`make bench` writes this file. Each command is a file of this folder.\n\n"
+    sections = [f"## `{each.command}`\n{results[each.command]}" for each in BENCHMARKS if each.command in results]
+    RESULTS.write_text(head + "".join(sections).rstrip() + "\n", encoding="utf-8")
+
+
+def fill_page(results: dict[str, str]) -> None:
+    """Replace the tables of the page by those of the results."""
 
     def replace(match: re.Match[str]) -> str:
-        if match["command"] != command:
-            return match[0]
-        return f"{match[1]}\n```\n{command}\n```\n\n{machine}\n\n{output}\n\n{match[3]}"
+        lines = results.get(match["command"], "").splitlines()
+        table = "\n".join(line for line in lines if line.startswith("|"))
+        return f"{match[1]}\n{table}\n\n{match[3]}" if table else match[0]
 
-    PAGE.write_text(BLOCK.sub(replace, PAGE.read_text()))
+    PAGE.write_text(TABLE.sub(replace, read(PAGE)), encoding="utf-8")
 
 
-def list_missed() -> None:
-    """Fill the block of missed aims with the lines of all other blocks that say so."""
-    text = PAGE.read_text()
-    missed = [line for match in BLOCK.finditer(text) for line in match[0].splitlines() if line.endswith(f": {MISSED})")]
-    PAGE.write_text(LIST.sub(lambda match: "\n\n".join([match[1], "\n".join(missed or ["None."]), match[2]]), text))
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def describe_machine() -> str:
-    """Say when and where a benchmark is run, and how busy the machine is before."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    """Say when and where a benchmark is run."""
+    lines = read(Path("/proc/cpuinfo")).splitlines()
     models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
-    busy = f"; programs that ran or waited before: {load:.1f} for {cores} cores"
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
-    return f"*{datetime.now(UTC):%Y-%m-%d}, {(models or [platform.machine()])[0]}, {versions}{busy}.*"
+    return f"*{datetime.now(UTC):%Y-%m-%d}, {(models or [platform.machine()])[0]}, {versions}.*"
 
 
 if __name__ == "__main__":

@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand
+from reproduction.experiment.datasets import DATASETS, VARIABLE, Histogram, find_folder, load, locate
+from reproduction.experiment.grid import Grid
+from reproduction.experiment.released import Released
+from reproduction.experiment.run import Progress, Run, Watch, describe_machine, find_commit, hash_code
+from reproduction.experiment.store import Results, RunInfo, count_trials, lock_folder, open_store
+from reproduction.report.claims import Finding
+from reproduction.report.figures import use_matplotlib
+from reproduction.report.page import publish
+from shortlist.errors import MissingExtraError, ParameterError
+from shortlist.ledger import lift_variable
 
-from shortlist.cli.options import format_example
-from shortlist.cli.process import guard_streams, report_errors
-from shortlist.errors import ParameterError
+try:
+    import typer
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+    from typer.core import TyperCommand
 
-if TYPE_CHECKING:
-    from reproduction.experiment.grid import Grid
-    from reproduction.experiment.run import Progress, Watch
-    from reproduction.reproduce import Outcome
+    from shortlist.cli.options import format_example
+    from shortlist.cli.process import guard_streams, report_errors
+except ModuleNotFoundError:
+    sys.exit(f"error: {MissingExtraError('reproduction', purpose='the reproduction')}")
 
 EXAMPLE = """\
 python -m reproduction --quick
 python -m reproduction --data DIR --released DIR --output results/
 python -m reproduction --output results/ --report-only
 python -m reproduction --list-data"""
-
-_EVERY = 30.0
-"""Off a terminal, seconds between two lines about the progress of one step."""
+QUICK = Grid(datasets=("games", "books"), trials=50, rounds=5, seconds=4.0, coarse=True)
+"""The same sweeps in some minutes: the two small data sets, fewer lists and fewer rounds."""
+_OFTEN, _EVERY = 0.2, 30.0
+"""Seconds between two lines about the progress of one step, on a terminal and elsewhere."""
+_CLEAR = "\r\x1b[K"
+"""Lets a terminal write over the line."""
 
 
 def reproduce(
@@ -74,43 +91,8 @@ def reproduce(
     if list_data:
         _list_data(data)
         return
-    from reproduction import reproduce as library
-    from shortlist.ledger import lift_variable
-
-    grid = _build_grid(quick, datasets, vary, trials, rounds, seconds, seed)
-    if report_only and remeasure:
-        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
-    with _show_progress(output) as watch, lift_variable():
-        if report_only:
-            outcome = library.report_only(grid, data=data, output=output, watch=watch)
-        else:
-            outcome = library.reproduce(
-                grid,
-                data=data,
-                output=output,
-                released=released,
-                remeasure=remeasure,
-                command=_restate_command(),
-                watch=watch,
-            )
-    _print(outcome, output)
-
-
-def _build_grid(
-    quick: bool,
-    datasets: str | None,
-    vary: str,
-    trials: int | None,
-    rounds: int | None,
-    seconds: float | None,
-    seed: int,
-) -> Grid:
-    from reproduction.data.datasets import DATASETS
-    from reproduction.experiment.grid import Grid
-    from reproduction.reproduce import QUICK
-
     defaults = QUICK if quick else Grid(datasets=tuple(DATASETS))
-    return Grid(
+    grid = Grid(
         datasets=defaults.datasets if datasets is None else _split_names(datasets),
         vary=_split_names(vary),
         trials=defaults.trials if trials is None else trials,
@@ -119,6 +101,45 @@ def _build_grid(
         seed=seed,
         coarse=quick,
     )
+    if report_only and remeasure:
+        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
+    with _show_progress(output) as watch, lift_variable():
+        use_matplotlib()  # A missing optional part is reported now, not after hours.
+        if report_only:
+            with open_store(output, new=False) as store:
+                results = store.read()
+        folder = find_folder(data)
+        histograms = [load(DATASETS[name], folder) for name in grid.datasets]
+        if not report_only:
+            results = _measure(grid, histograms, output, released, remeasure, watch)
+        current = "drawing the figures and writing the page"
+        watch(Progress(step="report", done=0, total=1, current=current, failures=len(results.failures)))
+        findings = publish(results, histograms, output)
+    _print(results, findings, output)
+
+
+def _measure(
+    grid: Grid, histograms: list[Histogram], output: Path, released: Path | None, remeasure: bool, watch: Watch
+) -> Results:
+    """Measure a grid into a folder.
+
+    Only trials that are not in the folder yet are measured, so an interrupted run continues and a finished one can
+    grow. With `remeasure`, trials that another version of the code measured are made again; without, they are marked.
+    """
+    programs = None if released is None else Released(released)
+    with lock_folder(output), open_store(output) as store, programs or nullcontext():
+        info = RunInfo(
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            command=_restate_command(),
+            code=hash_code(),
+            release=find_commit(),
+            machine=describe_machine(),
+            released="" if programs is None else programs.describe(),
+        )
+        if remeasure:
+            store.forget_other_versions(info.code)
+        store.begin(info, histograms, grid.seed)
+        return Run(grid, histograms, store, released=programs, watch=watch).measure()
 
 
 def _split_names(text: str) -> tuple[str, ...]:
@@ -134,92 +155,64 @@ def _restate_command() -> str:
 @contextmanager
 def _show_progress(output: Path) -> Iterator[Watch]:
     """Show how far the run is, on stderr; say how to continue after Ctrl-C."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn("{task.fields[step]}"),
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[left]}"),
-        TextColumn("{task.description}", markup=False),
-    )
-    bar = Bar(*columns, console=Console(stderr=True), transient=True)
     print("reading the data", file=sys.stderr, flush=True)
     try:
-        if sys.stderr.isatty():
-            with bar:
-                yield _Display(bar, lines=False).show
-        else:
-            yield _Display(bar, lines=True).show
+        yield _Display().show
     except KeyboardInterrupt:
-        from reproduction.experiment.store import count_trials
-
-        trials = count_trials(output)
-        print(f"{trials:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
+        trials, start = count_trials(output), _CLEAR if sys.stderr.isatty() else ""
+        print(f"{start}{trials:,} trials are kept in {output}; the same command continues from there.", file=sys.stderr)
         raise
+    finally:
+        if sys.stderr.isatty():
+            print(end=_CLEAR, file=sys.stderr, flush=True)
 
 
 class _Display:
-    """A bar for each step on a terminal. Elsewhere, a line at the start of each step and twice a minute."""
+    """A line that is written over on a terminal. Elsewhere, a line at the start of each step and twice a minute."""
 
-    def __init__(self, bar: Any, *, lines: bool) -> None:
-        self._bar, self._lines = bar, lines
-        self._tasks: dict[str, Any] = {}
-        self._next = 0.0
+    def __init__(self) -> None:
+        self._step, self._next = "", 0.0
 
     def show(self, progress: Progress) -> None:
         if not progress.total:
             return
-        if progress.step not in self._tasks:
-            self._tasks[progress.step] = self._bar.add_task("", total=1.0, step=progress.step, left="")
-            self._next = 0.0
+        now, terminal = monotonic(), sys.stderr.isatty()
+        if progress.step == self._step and now < self._next:
+            return
+        self._step, self._next = progress.step, now + (_OFTEN if terminal else _EVERY)
         failed = f"{progress.failures} failed; " if progress.failures else ""
-        text, share = failed + progress.current, progress.done / progress.total
-        left = "" if progress.left is None else f"about {_write_minutes(progress.left)} left"
-        self._bar.update(self._tasks[progress.step], completed=share, description=text, left=left)
-        if self._lines and monotonic() >= self._next:
-            self._next = monotonic() + _EVERY
-            parts = [f"{100 * share:.0f} %", *([left] if left else [])]
-            print(f"{progress.step}: {', '.join(parts)}; {text}", file=sys.stderr, flush=True)
+        parts = [f"{100 * progress.done / progress.total:.0f} %"]
+        if progress.left is not None:
+            time = f"{progress.left:.0f} s" if progress.left < 90 else f"{progress.left / 60:.0f} min"
+            parts.append(f"about {time} left")
+        line = f"{progress.step}: {', '.join(parts)}; {failed}{progress.current}"
+        width = shutil.get_terminal_size().columns - 1
+        print(_CLEAR + line[:width] if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
 
-def _write_minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
-def _print(outcome: Outcome, output: Path) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+def _print(results: Results, findings: list[Finding], output: Path) -> None:
     table = Table(box=box.SIMPLE_HEAD, title="Verdict on the paper's claims", title_justify="left")
-    sides = list(outcome.findings[0].judgements) if outcome.findings else []
+    sides = list(findings[0].judgements) if findings else []
     for head, ratio in (("claim", 4), *((side, 1) for side in sides)):
         table.add_column(head, ratio=ratio, overflow="fold")
-    for each in outcome.findings:
+    for each in findings:
         verdicts = (Text(str(each.judgements[side].holding), style="bold") for side in sides)
         table.add_row(Text(each.claim.text), *verdicts)
     Console().print(table)
     print(f"The report is {output / 'report.html'}; the figures are in {output / 'figures'}.")
-    if len(outcome.results.versions) > 1:
+    if len(results.versions) > 1:
         print("The trials come from more than one version of the code; --remeasure measures the older ones again.")
-    failures = outcome.results.tables.failures
-    if failures:
-        print(f"{len(failures)} cells failed; the report says why, and the same command tries them again.")
+    if results.failures:
+        print(f"{len(results.failures)} cells failed; the report says why, and the same command tries them again.")
         raise typer.Exit(1)
 
 
 def _list_data(data: Path | None) -> None:
     """Print plain lines, so that addresses and paths can be copied whole."""
-    from reproduction.data.datasets import DATASETS, VARIABLE, find_folder, locate
-
-    folder = find_folder(data)
+    folder = find_folder(data, filled=False)
     for each in DATASETS.values():
         found = locate(each, folder)
-        place = f"stand-in; get {each.file} from {each.source}" if found is None else f"found: {found}"
+        place = f"stand-in; get {Path(each.file).name} from {each.source}" if found is None else f"found: {found}"
         print(f"{each.name:<7} {each.d:>7,} items  {place}")
     print(f"The owners' files, or vectors NAME.counts.npy, go into one folder, named by --data or {VARIABLE}.")
 

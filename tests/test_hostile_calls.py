@@ -16,6 +16,7 @@ from shortlist.exact.bits import SeededBits
 from shortlist.mechanisms import Subset
 
 
+@pytest.mark.slow
 def test_hostile_calls_end_well(tmp_path):
     """Thousands of calls of every kind, in this process, and a few processes."""
     attack = Attack(folder=tmp_path / "files", seed=4)

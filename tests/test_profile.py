@@ -7,7 +7,7 @@ import pytest
 
 from shortlist import DataError
 from shortlist.mechanisms import MECHANISMS, Joint
-from shortlist.profile import EVERY_LEVEL, ManyPicks, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, Profile
 from shortlist.testing import SeededBits
 
 
@@ -39,15 +39,3 @@ def test_a_hidden_item_is_drawn_as_often_as_it_should():
     bits = SeededBits(3)
     hidden = sum(int(prepared.draw(bits).levels[0]) == 0 for _ in range(2000))
     assert 800 < hidden < 1200
-
-
-def test_some_of_many_draws_may_have_noisy_counts():
-    """`auto` may choose a mechanism with noisy counts for some draws only: they are not lost."""
-    levels, ranks = np.array([9, 7]), np.array([0, 0])
-    draws = [
-        Picks(levels=levels, ranks=ranks, chosen="noisy-counts", counts=np.array([8, 8])),
-        Picks(levels=levels, ranks=ranks, chosen="joint"),
-    ]
-    first, second = ManyPicks.join(draws).split()
-    assert first.counts.tolist() == [8, 8]
-    assert second.counts is None

@@ -1,16 +1,159 @@
-"""The cells of the paper's grid, the number of lists for errors, and the number of rounds for times."""
+"""What is measured: the programs, the settings, and the cells of the paper's grid, with their lists and rounds."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
-from reproduction.data.datasets import choose_datasets
-from reproduction.experiment.contenders import CONTENDERS, Contender, Maker, Setting
+from reproduction.baselines import DELTA
+from reproduction.experiment.datasets import DATASETS
 from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import quote
+
+PAPER_LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel")
+"""The laws that the paper compares, in the order of its legend."""
+
+_SPELLING = {
+    "fastjoint": "FastJoint",
+    "joint": "Joint",
+    "pnf-peel": "PNF-Peel",
+    "cdp-peel": "CDP-Peel",
+    "laplace": "Laplace",
+    "gamma": "Gamma",
+}
+
+
+class Maker(StrEnum):
+    """Who wrote a program."""
+
+    RELEASED = "released"
+    """The program that the paper timed, from its authors or from Google."""
+    PUBLISHED = "published"
+    """The published algorithm, implemented here with NumPy in floating point."""
+    OURS = "ours"
+    """An exact mechanism of this package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The parameters of one selection; beta is None for a mechanism without beta."""
+
+    k: int
+    epsilon: float
+    beta: float | None = None
+
+    def __str__(self) -> str:
+        beta = "" if self.beta is None else f", β = {write_beta(self.beta)}"
+        return f"k = {self.k}, ε = {self.epsilon:g}{beta}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A program in the experiment."""
+
+    law: str
+    maker: Maker
+
+    @property
+    def name(self) -> str:
+        """The name in tables and commands.
+
+        >>> Contender(law="joint", maker=Maker.RELEASED).name, Contender(law="joint", maker=Maker.OURS).name
+        ('released-joint', 'joint')
+        """
+        return self.law if self.maker is Maker.OURS else f"{self.maker}-{self.law}"
+
+    @property
+    def label(self) -> str:
+        """The name in figures and pages.
+
+        >>> Contender(law="joint", maker=Maker.RELEASED).label, Contender(law="joint", maker=Maker.OURS).label
+        ('Joint (released)', 'joint (ours)')
+        """
+        return f"{self.law} (ours)" if self.maker is Maker.OURS else f"{self.spelling} ({self.maker})"
+
+    @property
+    def spelling(self) -> str:
+        """The law as the paper spells it."""
+        return _SPELLING.get(self.law, self.law)
+
+    @property
+    def has_beta(self) -> bool:
+        """Whether the failure probability of the pruning is a parameter."""
+        return self.law == "fastjoint"
+
+    @property
+    def is_unordered(self) -> bool:
+        """Whether its lists have no order. They are compared as if sorted by their counts."""
+        return self.law == "subset"
+
+    @property
+    def has_time(self) -> bool:
+        """Whether its time is measured. Laplace and Gamma are compared by their errors only."""
+        return self.law not in ("laplace", "gamma")
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether its errors are drawn in batches.
+
+        The laws of the released Joint, PNF-Peel and CDP-Peel are those of the published ones, which are much faster to
+        draw. The released FastJoint has errors of its own, because it repeats items.
+        """
+        return self.maker is not Maker.RELEASED or self.law == "fastjoint"
+
+    def parameters(self, setting: Setting) -> dict[str, Any]:
+        """The parameters of the program besides k and epsilon."""
+        if self.has_beta:
+            return {"beta": setting.beta}
+        return {"delta": DELTA} if self.law in ("cdp-peel", "auto-delta") else {}
+
+    @property
+    def mechanism(self) -> str:
+        """The name of our mechanism.
+
+        >>> Contender(law="auto-delta", maker=Maker.OURS).mechanism
+        'auto'
+        """
+        return self.law.removesuffix("-delta")
+
+    def own(self, setting: Setting) -> Setting:
+        """Return a setting without beta, if the program has no beta.
+
+        >>> Contender(law="joint", maker=Maker.OURS).own(Setting(k=3, epsilon=1.0, beta=0.5))
+        Setting(k=3, epsilon=1.0, beta=None)
+        """
+        return setting if self.has_beta else Setting(k=setting.k, epsilon=setting.epsilon)
+
+
+def write_beta(beta: float) -> str:
+    """Write a power of 2 as one.
+
+    >>> write_beta(2.0**-10), write_beta(0.3)
+    ('2⁻¹⁰', '0.3')
+    """
+    mantissa, exponent = math.frexp(beta)
+    exponent -= 1
+    digits = str(abs(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"2{'⁻' if exponent < 0 else ''}{digits}" if mantissa == 0.5 else f"{beta:g}"
+
+
+TODAY = ("auto", "auto-delta", "margin-joint", "subset")
+"""What this package offers beyond the paper's laws, in a section of their own. `auto-delta` is auto with a delta."""
+
+_OURS = ("joint", "fastjoint", "pnf-joint", "pnf-peel", "cdp-peel", *TODAY)
+
+CONTENDERS = {
+    each.name: each
+    for each in (
+        *(Contender(law=law, maker=Maker.RELEASED) for law in PAPER_LAWS),
+        *(Contender(law=law, maker=Maker.PUBLISHED) for law in (*PAPER_LAWS, "laplace", "gamma")),
+        *(Contender(law=law, maker=Maker.OURS) for law in _OURS),
+    )
+}
 
 KS = tuple(range(10, 201, 10))
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -42,6 +185,11 @@ class Cell:
     contender: str
     setting: Setting
 
+    @property
+    def key(self) -> tuple[str, str, Setting]:
+        """The data set, the program and the setting, as results are found by them."""
+        return self.dataset, self.contender, self.setting
+
     def seed(self, run: int, trial: int) -> int:
         """Return a seed for each trial. It follows from the seed of the run and the cell."""
         at = self.setting
@@ -70,17 +218,8 @@ class Grid:
     """Whether Joint is timed at five k only on all data, not only on large data."""
 
     def __post_init__(self) -> None:
-        choose_datasets(self.datasets)
-        for name in self.vary:
-            if name not in SWEEPS:
-                raise ParameterError(
-                    "{vary} must be some of {known}",
-                    "{name} is not one of them",
-                    known=", ".join(SWEEPS),
-                    name=quote(name),
-                )
-        if not self.vary:
-            raise ParameterError("{vary} must be some of {known}", "none was given", known=", ".join(SWEEPS))
+        _check_names("datasets", self.datasets, DATASETS)
+        _check_names("vary", self.vary, SWEEPS)
         limits = (("trials", self.trials, _MOST), ("rounds", self.rounds, _MOST), ("seed", self.seed, _LARGEST_SEED))
         for name, number, most in limits:
             if not 0 <= number <= most:
@@ -107,17 +246,8 @@ class Grid:
         cells = self.time_cells(contenders, sizes)
         return [cell for cell in cells if _has_memory(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
 
-    def wants_round(self, rounds: int, spent: float) -> bool:
-        """Return whether a cell is timed once more after this many rounds and seconds.
-
-        >>> grid = Grid(datasets=("games",), rounds=20, seconds=30)
-        >>> [grid.wants_round(rounds, spent) for rounds, spent in ((19, 5), (20, 5), (3, 90), (4, 90))]
-        [True, False, True, False]
-        """
-        return rounds < self.rounds and (rounds < FEWEST_ROUNDS or spent < self.seconds)
-
     def count_rounds_left(self, rounds: int, spent: float, mean: float) -> int:
-        """Count the rounds that a cell still gets if each takes `mean` seconds.
+        """Count the rounds that a cell still gets after this many rounds and seconds, if each takes `mean` seconds.
 
         >>> grid = Grid(datasets=("games",), rounds=20, seconds=30)
         >>> [grid.count_rounds_left(rounds, spent, 2.0) for rounds, spent in ((0, 0), (5, 25), (3, 90), (4, 90))]
@@ -127,15 +257,13 @@ class Grid:
         within = self.rounds if affordable >= self.rounds else rounds + max(0, math.ceil(affordable))
         return max(0, min(self.rounds, max(within, FEWEST_ROUNDS)) - rounds)
 
-    def settings(self) -> Iterator[Setting]:
-        """List every setting of the sweeps. The default is in each sweep, so it may be there more than once."""
-        return (setting for name in SWEEPS if name in self.vary for setting in SWEEPS[name])
-
     def _cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
+        # The default is in each sweep, so it may be there more than once.
+        settings = [setting for name in SWEEPS if name in self.vary for setting in SWEEPS[name]]
         found = (
             Cell(dataset=dataset, contender=contender.name, setting=contender.own(setting))
             for dataset in self.datasets
-            for setting in self.settings()
+            for setting in settings
             for contender in contenders.values()
         )
         return list(dict.fromkeys(found))
@@ -151,6 +279,13 @@ class Grid:
 def list_programs(*, released: bool) -> dict[str, Contender]:
     """List the programs that can run. The released ones need their folder."""
     return {name: each for name, each in CONTENDERS.items() if released or each.maker is not Maker.RELEASED}
+
+
+def _check_names(option: str, names: Collection[str], known: Collection[str]) -> None:
+    wrong = [quote(name) for name in names if name not in known]
+    if wrong or not names:
+        found = f"{wrong[0]} is not one of them" if wrong else "none was given"
+        raise ParameterError(f"{{{option}}} must be some of {{known}}", found, known=", ".join(known))
 
 
 def _has_memory(contender: Contender, setting: Setting, d: int) -> bool:

@@ -1,26 +1,38 @@
-"""The run: errors in batches, memory once, times in rounds of all programs; every trial is stored at once."""
+"""A run over the grid: errors in batches, memory once, times in rounds of all programs. Trials are stored at once."""
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import platform
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from time import monotonic
 
 import numpy as np
 
-from reproduction.data.datasets import Histogram, choose_datasets, load, require_folder
-from reproduction.experiment.contenders import CONTENDERS, Contender, Setting
-from reproduction.experiment.grid import DEFAULT, Cell, Grid, list_programs
-from reproduction.experiment.lists import compute_tail, draw_lists
-from reproduction.experiment.machine import measure_load as machine_load
-from reproduction.experiment.results import Results, read_results
-from reproduction.experiment.store import Store
-from reproduction.experiment.timing import measure_memory, time_list
-from reproduction.released.process import Released
-from shortlist.array_types import IntArray
+from reproduction.experiment.datasets import Histogram
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, Cell, Contender, Grid, Setting, list_programs
+from reproduction.experiment.released import Released
+from reproduction.experiment.store import Results, Store
+from reproduction.experiment.trials import compute_errors, compute_tail, draw_lists, measure_memory, time_list
+from shortlist.version import __version__
+
+_BATCH = 4_096
+"""How many lists are drawn between two writes to the store. It bounds the memory that a large run takes."""
+_MEASURED = (
+    *(f"shortlist/{name}" for name in ("exact", "mechanisms", "privacy", "selection", "profile.py")),
+    *(f"reproduction/{name}.py" for name in ("arguments", "baselines", "fastjoint", "joint")),
+    "reproduction/experiment",
+)
+"""The files and folders that decide what a trial is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +48,7 @@ class Progress:
     """The estimated seconds that the step still takes. It is None before anything is known."""
 
 
-_BATCH = 4_096
-"""How many lists are drawn between two writes to the store. It bounds the memory that a large run takes."""
-
 Watch = Callable[[Progress], None]
-
-
-def load_all(grid: Grid, data: Path | None) -> list[Histogram]:
-    """Read the data sets of a grid from a folder. A missing one is replaced by a stand-in."""
-    folder = require_folder(data)
-    return [load(each, folder) for each in choose_datasets(grid.datasets)]
 
 
 class Run:
@@ -69,62 +72,54 @@ class Run:
 
     def measure(self) -> Results:
         """Measure everything that is missing. After an interrupt, the store has all trials so far."""
+        held = self._store.read()
+        lists = {key: len(found.linf) for key, found in held.errors.items()}
         try:
-            self._draw_errors()
-            self._measure_memory()
-            self._time_rounds()
+            batches = [
+                (cell, partial(self._draw_errors, cell, range(start, min(start + _BATCH, self._grid.trials))))
+                for cell in self._grid.error_cells(self._contenders)
+                for start in range(lists.get(cell.key, 0), self._grid.trials, _BATCH)
+            ]
+            self._go_through("errors", batches)
+            cells = self._grid.memory_cells(self._contenders, self._sizes) if self._grid.rounds else []
+            missing = [cell for cell in cells if cell.key not in held.memory]
+            self._go_through("memory", [(cell, partial(self._measure_memory, cell)) for cell in missing])
+            self._warm_up()
+            self._time_rounds({key: found.wall.tolist() for key, found in held.times.items()})
         finally:
             self._store.flush()
-        return read_results(self._store)
+        return self._store.read()
 
-    def _draw_errors(self) -> None:
-        held = {key: len(found.linf) for key, found in read_results(self._store).errors.items()}
-        cells = self._grid.error_cells(self._contenders)
-        missing = [
-            (cell, range(start, min(start + _BATCH, self._grid.trials)))
-            for cell in cells
-            for start in range(held.get(_key(cell), 0), self._grid.trials, _BATCH)
-        ]
+    def _go_through(self, step: str, pieces: Sequence[tuple[Cell, Callable[[], None]]]) -> None:
+        """Measure one piece of a cell after the other, and show how far the step is."""
         started = monotonic()
-        for done, (cell, trials) in enumerate(missing):
-            left = (monotonic() - started) / done * (len(missing) - done) if done else None
-            self._show("errors", done, len(missing), str(cell), left)
+        for done, (cell, measure) in enumerate(pieces):
+            left = (monotonic() - started) / done * (len(pieces) - done) if done else None
+            self._show(step, done, len(pieces), str(cell), left)
             if cell in self._failed:
-                continue  # Trials are numbered without gaps.
+                continue  # Trials are numbered without gaps, and the first failure is kept.
             with self._record_failure(cell):
-                histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
-                seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
-                counts, repeats = draw_lists(contender, histogram, cell.setting, seeds, self._released)
-                linf, l1 = compute_errors(histogram.counts, counts)
-                rows = zip(trials, linf.tolist(), l1.tolist(), repeats.tolist(), strict=True)
-                self._store.add("errors", cell, rows)
-                if cell.contender == "published-fastjoint" and not trials.start:
-                    self._store.add("tails", cell, [(0, *compute_tail(histogram, cell.setting))])
-        self._show("errors", len(missing), len(missing), "")
+                measure()
+        self._show(step, len(pieces), len(pieces), "")
 
-    def _measure_memory(self) -> None:
-        held = read_results(self._store).tables.memory
-        cells = self._grid.memory_cells(self._contenders, self._sizes) if self._grid.rounds else []
-        missing = [cell for cell in cells if _key(cell) not in held]
-        started = monotonic()
-        for done, cell in enumerate(missing):
-            left = (monotonic() - started) / done * (len(missing) - done) if done else None
-            self._show("memory", done, len(missing), str(cell), left)
-            with self._record_failure(cell):
-                at, histogram = CONTENDERS[cell.contender], self._histograms[cell.dataset]
-                peak = measure_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
-                self._store.add("memory", cell, [(0, peak)])
-        self._show("memory", len(missing), len(missing), "")
+    def _draw_errors(self, cell: Cell, trials: range) -> None:
+        histogram, contender = self._histograms[cell.dataset], CONTENDERS[cell.contender]
+        seeds = [cell.seed(self._grid.seed, trial) for trial in trials]
+        counts, repeats = draw_lists(contender, histogram, cell.setting, seeds, self._released)
+        linf, l1 = compute_errors(histogram.counts, counts)
+        self._store.add("errors", cell, zip(trials, linf.tolist(), l1.tolist(), repeats.tolist(), strict=True))
+        if cell.contender == "published-fastjoint" and not trials.start:
+            self._store.add("tails", cell, [(0, *compute_tail(histogram, cell.setting))])
 
-    def _time_rounds(self) -> None:
+    def _measure_memory(self, cell: Cell) -> None:
+        at, histogram = CONTENDERS[cell.contender], self._histograms[cell.dataset]
+        peak = measure_memory(at, histogram, cell.setting, cell.seed(self._grid.seed, 0), self._released)
+        self._store.add("memory", cell, [(0, peak)])
+
+    def _time_rounds(self, held: Mapping[tuple[str, str, Setting], list[float]]) -> None:
         """Time all programs at all settings in turn, round after round. A change of the load affects all of them."""
-        self._warm_up()
         cells = self._grid.time_cells(self._contenders, self._sizes)
-        held = read_results(self._store).times
-        schedule = Schedule(self._grid, self._sizes)
-        for cell in cells:
-            found = held.get(_key(cell))
-            schedule.start(cell, [] if found is None else found.wall.tolist())
+        schedule = Schedule(self._grid, self._sizes, {cell: held.get(cell.key, []) for cell in cells})
         for round_number in range(self._grid.rounds):
             for cell in cells:
                 if schedule.rounds(cell) == round_number and schedule.wants(cell) and cell not in self._failed:
@@ -139,8 +134,8 @@ class Run:
         histogram, seed = self._histograms[cell.dataset], cell.seed(self._grid.seed, trial)
         timed = time_list(CONTENDERS[cell.contender], histogram, cell.setting, seed, self._released)
         linf, l1 = compute_errors(histogram.counts, timed.counts[None, :])
-        row = (trial, timed.wall, timed.cpu, timed.before_cpu, int(linf[0]), int(l1[0]), timed.repeats, machine_load())
-        self._store.add("times", cell, [row])
+        times, errors = (timed.wall, timed.cpu, timed.before_cpu), (int(linf[0]), int(l1[0]), timed.repeats)
+        self._store.add("times", cell, [(trial, *times, *errors, os.getloadavg()[0])])
         return timed.wall
 
     def _warm_up(self) -> None:
@@ -169,18 +164,14 @@ class Run:
 
 
 class Schedule:
-    """How many rounds each cell has, how long they took, and how long the rest will take."""
+    """How many rounds each cell has, how long they took, also in earlier runs, and how long the rest will take."""
 
-    def __init__(self, grid: Grid, sizes: Mapping[str, int]) -> None:
+    def __init__(self, grid: Grid, sizes: Mapping[str, int], walls: Mapping[Cell, list[float]]) -> None:
         self._grid, self._sizes = grid, sizes
-        self._walls: dict[Cell, list[float]] = {}
+        self._walls = {cell: list(found) for cell, found in walls.items()}
         self._estimate: float | None = None
         self._estimated = -math.inf
         self.spent = 0.0
-
-    def start(self, cell: Cell, walls: list[float]) -> None:
-        """Enter a cell with the rounds of earlier runs."""
-        self._walls[cell] = list(walls)
 
     def add(self, cell: Cell, wall: float) -> None:
         """Enter a round."""
@@ -193,8 +184,7 @@ class Schedule:
 
     def wants(self, cell: Cell) -> bool:
         """Whether a cell is timed once more."""
-        walls = self._walls[cell]
-        return self._grid.wants_round(len(walls), sum(walls))
+        return self._count_left(cell, 1.0) > 0
 
     @property
     def left(self) -> float | None:
@@ -221,19 +211,58 @@ class Schedule:
         for cell, walls in self._walls.items():
             guess = rates.get(cell.contender, other) * self._sizes[cell.dataset] * cell.setting.k
             mean = float(np.mean(walls)) if walls else guess
-            left += mean * self._grid.count_rounds_left(len(walls), sum(walls), mean)
+            left += mean * self._count_left(cell, mean)
         return left
 
-
-def compute_errors(falling: IntArray, chosen_counts: IntArray) -> tuple[IntArray, IntArray]:
-    """The ℓ∞ and the ℓ1 distance between the counts of each list and the largest counts, position by position.
-
-    >>> [each.tolist() for each in compute_errors(np.array([9, 5, 4, 1]), np.array([[5, 9, 1]]))]
-    [[4], [11]]
-    """
-    distances = np.abs(falling[: chosen_counts.shape[1]] - chosen_counts)
-    return distances.max(axis=1), distances.sum(axis=1)
+    def _count_left(self, cell: Cell, mean: float) -> int:
+        return self._grid.count_rounds_left(len(self._walls[cell]), sum(self._walls[cell]), mean)
 
 
-def _key(cell: Cell) -> tuple[str, str, Setting]:
-    return cell.dataset, cell.contender, cell.setting
+def describe_machine() -> str:
+    """Describe this machine in one line, without the name of its owner."""
+    parts = [
+        f"{_processor()}, {os.cpu_count()} cores",
+        f"{platform.system()} {platform.machine()}",
+        f"Python {platform.python_version()}",
+        *(f"{name} {version(name)}" for name in ("numpy", "python-flint")),
+        f"shortlist {__version__}",
+    ]
+    return "; ".join(parts)
+
+
+def hash_code() -> str:
+    """Hash the code that a measurement depends on: two trials with the same version ran the same code."""
+    digest = hashlib.sha256()
+    for name in _MEASURED:
+        package, _, inside = name.partition("/")
+        root = Path(str(files(package)))
+        place = root / inside
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes() if path.exists() else b"")
+    return digest.hexdigest()[:12]
+
+
+def find_commit() -> str:
+    """Find the commit of the working copy that the code comes from. An installed package has none."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=10"],
+            cwd=str(files("shortlist")),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or "unknown processor")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import fcntl
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
-from reproduction.data.datasets import Histogram
-from reproduction.experiment.grid import Cell
+import numpy as np
+
+from reproduction.experiment.datasets import Histogram, write_title
+from reproduction.experiment.grid import CONTENDERS, SWEEPS, Cell, Setting
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import OutputError
 
 FILE = "results.sqlite"
@@ -29,11 +35,14 @@ CREATE TABLE memory ({_CELL}, bytes INTEGER, run INTEGER, {_KEY};
 CREATE TABLE tails ({_CELL}, tau INTEGER, log_probability REAL, run INTEGER, {_KEY};
 CREATE TABLE failures ({_CELL}, failure TEXT, run INTEGER, {_KEY};
 """
-TRIALS = ("errors", "times", "memory", "tails", "failures")
+_TRIALS = ("errors", "times", "memory", "tails", "failures")
 _PATIENCE = 60.0
 """How many seconds to wait while another process uses the file."""
-NO_BETA = 0.0
+_NO_BETA = 0.0
 """Stands for an absent beta in the file, because a key has no empty fields."""
+
+Key = tuple[str, str, Setting]
+"""Data set, program and setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +57,121 @@ class RunInfo:
     released: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataInfo:
+    """A data set in the results: its size, the hash of its counts, and whether it is a stand-in."""
+
+    d: int
+    fingerprint: str
+    stand_in: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """The errors of a cell, one entry a list."""
+
+    linf: IntArray
+    l1: IntArray
+    repeats: IntArray
+    runs: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times(Errors):
+    """The times of a cell in seconds, one entry a round; the timed lists have errors, too."""
+
+    rounds: IntArray
+    wall: FloatArray
+    cpu: FloatArray
+    before_cpu: FloatArray
+    """The processor's time before the sequence step; NaN for programs without one."""
+    load: FloatArray
+
+
+@dataclass(kw_only=True)
+class Results:
+    """Everything that a folder holds, and the questions that figures and verdicts ask of it."""
+
+    runs: dict[int, RunInfo] = field(default_factory=dict)
+    data: dict[str, DataInfo] = field(default_factory=dict)
+    errors: dict[Key, Errors] = field(default_factory=dict)
+    times: dict[Key, Times] = field(default_factory=dict)
+    memory: dict[Key, int] = field(default_factory=dict)
+    tails: dict[Key, tuple[int, float]] = field(default_factory=dict)
+    """τ and ln Pr[loss ≥ τ]."""
+    failures: dict[Key, str] = field(default_factory=dict)
+    gaps: dict[str, float] = field(default_factory=dict)
+    """The median gap between neighbours of the top scores of each data set. It is known where the counts are."""
+
+    @cached_property
+    def datasets(self) -> tuple[str, ...]:
+        """The data sets with trials, smallest first."""
+        names = {key[0] for key in (*self.errors, *self.times)}
+        return tuple(sorted(names, key=lambda name: self.data[name].d))
+
+    @cached_property
+    def real(self) -> tuple[str, ...]:
+        """Those of them that are not stand-ins."""
+        return tuple(name for name in self.datasets if not self.data[name].stand_in)
+
+    @cached_property
+    def contenders(self) -> tuple[str, ...]:
+        """The programs with trials, in the order of the experiment."""
+        found = {key[1] for key in (*self.errors, *self.times)}
+        return tuple(name for name in CONTENDERS if name in found)
+
+    @property
+    def has_released(self) -> bool:
+        """Whether the released programs were timed."""
+        return "released-fastjoint" in {key[1] for key in self.times}
+
+    def title(self, dataset: str) -> str:
+        """The name of a data set, and beside it whether it is a stand-in."""
+        return write_title(dataset, stand_in=dataset not in self.real)
+
+    def d(self, dataset: str) -> int:
+        """The number of items of a data set."""
+        return self.data[dataset].d
+
+    def key(self, dataset: str, contender: str, setting: Setting) -> Key:
+        """The key of a program at a setting of a sweep; beta is dropped if the program has no beta."""
+        return dataset, contender, CONTENDERS[contender].own(setting)
+
+    def errors_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Errors]]:
+        """The errors of a program along a sweep."""
+        pairs = ((at, self.errors.get(self.key(dataset, contender, at))) for at in SWEEPS[vary])
+        return [(at, found) for at, found in pairs if found is not None]
+
+    def times_along(self, dataset: str, contender: str, vary: str) -> list[tuple[Setting, Times]]:
+        """The times of a program along a sweep."""
+        pairs = ((at, self.times.get(self.key(dataset, contender, at))) for at in SWEEPS[vary])
+        return [(at, found) for at, found in pairs if found is not None]
+
+    def has_sweep(self, vary: str) -> bool:
+        """Whether FastJoint was measured at more than one value of a sweep."""
+        return any(
+            max(len(self.errors_along(name, program, vary)), len(self.times_along(name, program, vary))) > 1
+            for name in self.datasets
+            for program in ("published-fastjoint", "released-fastjoint")
+        )
+
+    @cached_property
+    def versions(self) -> dict[str, int]:
+        """The versions of the code that measured the trials, and in how many cells each has a trial."""
+        return dict(Counter(code for key in {*self.errors, *self.times} for code in self.find_versions(key)))
+
+    def find_versions(self, key: Key) -> tuple[str, ...]:
+        """The versions of the code that measured the trials of a cell, oldest first."""
+        found = (cells.get(key) for cells in (self.errors, self.times))
+        runs = sorted(run for trials in found if trials is not None for run in trials.runs)
+        return tuple(dict.fromkeys(self.runs[run].code for run in runs))
+
+    @cached_property
+    def mixed_cells(self) -> tuple[Key, ...]:
+        """The cells whose trials were measured by more than one version of the code."""
+        return tuple(key for key in dict.fromkeys((*self.errors, *self.times)) if len(self.find_versions(key)) > 1)
+
+
 class Store:
     """The trials in a folder."""
 
@@ -56,14 +180,13 @@ class Store:
         self._written = monotonic()
         self._run = 0
         fresh = not self.path.exists()
-        try:
+        with self._report_damage():
             # A report may read for some time while a run wants to write.
             self._file = sqlite3.connect(self.path, timeout=_PATIENCE)
+            self._file.row_factory = sqlite3.Row
             if fresh:
                 self._file.executescript(f"PRAGMA user_version = {_SCHEMA};{_TABLES}")
             known = self._file.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            raise _describe_foreign_file(self.path, str(error)) from None
         if known != _SCHEMA:
             raise _describe_foreign_file(self.path, "another schema")
 
@@ -78,18 +201,16 @@ class Store:
                     "{path} holds those of {what}",
                     hint="pass another folder by {output}",
                     path=self.path,
-                    what="another seed" if found[:4] == row[:4] else f"another {each.dataset.name}",
+                    what="another seed" if tuple(found)[:4] == row[:4] else f"another {each.dataset.name}",
                 )
             self._execute("INSERT OR IGNORE INTO data VALUES (?, ?, ?, ?, ?)", row)
-        values = (info.started, info.command, info.code, info.release, info.machine, info.released)
-        self._run = int(self._execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, ?, ?, ?)", values).lastrowid or 0)
+        started = self._execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, ?, ?, ?)", astuple(info))
+        self._run = int(started.lastrowid or 0)
         self.flush()
 
     def add(self, table: str, cell: Cell, trials: Iterable[tuple[object, ...]]) -> None:
         """Store trials of a cell. The first entry of each is its number. They reach the disk within a second."""
-        at = cell.setting
-        key = (cell.dataset, cell.contender, at.k, at.epsilon, NO_BETA if at.beta is None else at.beta)
-        rows = [(*key, *trial, self._run) for trial in trials]
+        rows = [(*_write_key(cell), *trial, self._run) for trial in trials]
         if rows:
             marks = ", ".join("?" * len(rows[0]))
             with self._report_damage():
@@ -99,24 +220,32 @@ class Store:
 
     def clear_failure(self, cell: Cell) -> None:
         """Remove an earlier failure of a cell before it is tried again."""
-        at = cell.setting
-        self._execute(
-            "DELETE FROM failures WHERE dataset = ? AND contender = ? AND k = ? AND epsilon = ? AND beta = ?",
-            (cell.dataset, cell.contender, at.k, at.epsilon, NO_BETA if at.beta is None else at.beta),
-        )
+        where = "dataset = ? AND contender = ? AND k = ? AND epsilon = ? AND beta = ?"
+        self._execute(f"DELETE FROM failures WHERE {where}", _write_key(cell))
 
     def forget_other_versions(self, code: str) -> None:
         """Remove the cells with a trial that another version of the code measured."""
         cell = "dataset, contender, k, epsilon, beta"
-        for table in TRIALS:
+        for table in _TRIALS:
             others = f"SELECT {cell} FROM {table} WHERE run IN (SELECT run FROM runs WHERE code <> ?)"
             self._execute(f"DELETE FROM {table} WHERE ({cell}) IN ({others})", (code,))
         self.flush()
 
-    def select(self, query: str) -> Iterator[tuple[object, ...]]:
-        """Return the rows of a query."""
-        with self._report_damage():
-            yield from self._file.execute(query)
+    def read(self) -> Results:
+        """Read all trials."""
+        results = Results(
+            runs={row["run"]: RunInfo(**_pick(row, RunInfo)) for row in self._select("runs")},
+            data={row["dataset"]: DataInfo(**_pick(row, DataInfo)) for row in self._select("data")},
+        )
+        for key, rows in self._group("errors"):
+            results.errors[key] = Errors(**_read_errors(rows))
+        for key, rows in self._group("times"):
+            times = {name: _read_column(rows, name) for name in ("wall", "cpu", "before_cpu", "load")}
+            results.times[key] = Times(rounds=_read_column(rows, "trial", np.int64), **times, **_read_errors(rows))
+        results.memory = {key: row["bytes"] for key, (row, *_) in self._group("memory")}
+        results.tails = {key: (row["tau"], row["log_probability"]) for key, (row, *_) in self._group("tails")}
+        results.failures = {key: row["failure"] for key, (row, *_) in self._group("failures")}
+        return results
 
     def flush(self) -> None:
         """Write all trials to the disk."""
@@ -130,6 +259,20 @@ class Store:
             self.flush()
         finally:
             self._file.close()
+
+    def _select(self, table: str, order: str = "") -> list[sqlite3.Row]:
+        with self._report_damage():
+            return self._file.execute(f"SELECT * FROM {table} {order}").fetchall()
+
+    def _group(self, table: str) -> Iterable[tuple[Key, list[sqlite3.Row]]]:
+        """The rows of a table by cell, those of programs that are no longer in the experiment left out."""
+        found: defaultdict[Key, list[sqlite3.Row]] = defaultdict(list)
+        for row in self._select(table, "ORDER BY trial"):
+            if row["contender"] in CONTENDERS:
+                beta = None if row["beta"] == _NO_BETA else row["beta"]
+                setting = Setting(k=row["k"], epsilon=row["epsilon"], beta=beta)
+                found[row["dataset"], row["contender"], setting].append(row)
+        return found.items()
 
     @contextmanager
     def _report_damage(self) -> Iterator[None]:
@@ -164,7 +307,7 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder against a second run, on systems with file locks."""
+    """Lock a folder against a second run."""
     _make_folder(folder)
     try:
         file = (folder / ".lock").open("w")
@@ -172,28 +315,37 @@ def lock_folder(folder: Path) -> Iterator[None]:
         raise _describe_missing_folder(folder, error) from None
     with file as lock:
         try:
-            import fcntl
-
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            pass
         except OSError:
             raise OutputError("{output} must not be in use", "another run uses {folder}", folder=folder) from None
         yield
 
 
 def count_trials(folder: Path) -> int:
-    """Count the trials in a folder."""
+    """Count the lists for errors and the timed lists in a folder."""
     if not (folder / FILE).exists():
         return 0
     with open_store(folder, new=False) as store:
-        counts = (next(store.select(f"SELECT COUNT(*) FROM {table}"))[0] for table in ("errors", "times"))
-        return sum(int(str(count)) for count in counts)
+        results = store.read()
+    return sum(len(cell.linf) for cells in (results.errors, results.times) for cell in cells.values())
 
 
-def write_released(hashes: dict[str, str], versions: dict[str, str]) -> str:
-    """Write which released programs ran, for `RunInfo`."""
-    return json.dumps({**versions, **hashes}, sort_keys=True)
+def _write_key(cell: Cell) -> tuple[object, ...]:
+    at = cell.setting
+    return cell.dataset, cell.contender, at.k, at.epsilon, _NO_BETA if at.beta is None else at.beta
+
+
+def _pick(row: sqlite3.Row, kind: type[RunInfo | DataInfo]) -> dict[str, Any]:
+    return {each.name: row[each.name] for each in fields(kind)}
+
+
+def _read_errors(rows: Sequence[sqlite3.Row]) -> dict[str, Any]:
+    errors = {name: _read_column(rows, name, np.int64) for name in ("linf", "l1", "repeats")}
+    return {**errors, "runs": frozenset(row["run"] for row in rows)}
+
+
+def _read_column(rows: Sequence[sqlite3.Row], name: str, kind: type[np.generic] = np.float64) -> Any:
+    return np.array([row[name] for row in rows], dtype=kind)
 
 
 def _make_folder(folder: Path) -> None:

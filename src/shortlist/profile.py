@@ -7,10 +7,9 @@ inside the level.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -19,10 +18,6 @@ from shortlist.errors import DataError
 
 EVERY_LEVEL = 2**63 - 1
 """A depth below the k-th largest count that reaches every level."""
-
-_MANY = 1 << 12
-_LONGEST_TABLE = 1 << 22
-_CACHED = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,18 +37,8 @@ class Profile:
     @classmethod
     def of(cls, counts: IntArray, *, d: int | None = None) -> Profile:
         """Group counts into levels. With `d`, they are the largest counts of `d` items."""
-        counts = np.asarray(counts)
-        d = len(counts) if d is None else d
-        lowest = int(counts.min())
-        spread = int(counts.max()) - lowest
-        if spread <= 4 * len(counts):
-            sizes = np.bincount(counts - lowest if lowest else counts)[::-1]
-            offsets = np.flatnonzero(sizes)
-            return cls(values=lowest + len(sizes) - 1 - offsets, sizes=sizes[offsets], d=d)
-        # NumPy sorts numbers of 32 bits in about half the time.
-        falling = np.sort((counts - lowest).astype(np.uint32) if spread < 1 << 32 else counts - lowest)[::-1]
-        starts = np.flatnonzero(np.concatenate([[True], falling[1:] != falling[:-1]]))
-        return cls(values=lowest + falling[starts].astype(np.int64), sizes=np.diff(starts, append=len(falling)), d=d)
+        values, sizes = np.unique(counts, return_counts=True)
+        return cls(values=values[::-1], sizes=sizes[::-1], d=len(counts) if d is None else d)
 
     @cached_property
     def ends(self) -> IntArray:
@@ -92,14 +77,7 @@ class Profile:
 
     def find_levels(self, positions: IntArray) -> IntArray:
         """Find the level of each item, given its position in the falling order of counts."""
-        if len(positions) < _MANY or int(self.ends[-1]) > _LONGEST_TABLE:
-            return np.searchsorted(self.ends, positions, side="right")
-        return self._levels[positions]
-
-    @cached_property
-    def _levels(self) -> IntArray:
-        """The level of each position, for many questions."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return np.searchsorted(self.ends, positions, side="right")
 
 
 class Levels(Protocol):
@@ -139,76 +117,3 @@ class Picks:
             return rows, self.counts
         order = np.argsort(rows)
         return rows[order], None if self.counts is None else self.counts[order]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ManyPicks(Sequence[Picks]):
-    """The picks of many independent draws, one draw after the other in each array.
-
-    Draw i holds `lengths[i]` picks. Everything else is as in `Picks`, and `chosen` has a name for each draw. If only
-    some draws have noisy counts, `counted` says which.
-
-    >>> picks = Picks(levels=np.array([9, 7]), ranks=np.array([0, 0]))
-    >>> [each.levels for each in ManyPicks.join([picks, picks]).split()]
-    [array([9, 7]), array([9, 7])]
-    """
-
-    levels: IntArray
-    ranks: IntArray
-    lengths: IntArray
-    counts: IntArray | None = None
-    chosen: Sequence[str] | None = None
-    unordered: bool = False
-    counted: Sequence[bool] | None = None
-
-    @classmethod
-    def join(cls, draws: Sequence[Picks]) -> ManyPicks:
-        """Join single draws of one mechanism."""
-        counted = [each.counts is not None for each in draws]
-        noisy = [np.zeros_like(each.levels) if each.counts is None else each.counts for each in draws]
-        return cls(
-            levels=np.concatenate([each.levels for each in draws]),
-            ranks=np.concatenate([each.ranks for each in draws]),
-            lengths=np.array([len(each.levels) for each in draws]),
-            counts=np.concatenate(noisy) if any(counted) else None,
-            chosen=[str(each.chosen) for each in draws] if draws[0].chosen is not None else None,
-            unordered=draws[0].unordered,
-            counted=counted if any(counted) and not all(counted) else None,
-        )
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, place: Any) -> Any:
-        return list(self.split())[place]
-
-    def __iter__(self) -> Iterator[Picks]:
-        return self.split()
-
-    def reshape(self, k: int) -> ManyPicks:
-        """Return the same picks as draws of k items each."""
-        return replace(self, lengths=np.full(len(self.levels) // k, k))
-
-    def split(self) -> Iterator[Picks]:
-        """Return the picks of each draw."""
-        ends = np.cumsum(self.lengths).tolist()
-        for i, (length, end) in enumerate(zip(self.lengths.tolist(), ends, strict=True)):
-            draw = slice(end - length, end)
-            counted = self.counted is None or self.counted[i]
-            yield Picks(
-                levels=self.levels[draw],
-                ranks=self.ranks[draw],
-                counts=self.counts[draw] if self.counts is not None and counted else None,
-                chosen=None if self.chosen is None else self.chosen[i],
-                unordered=self.unordered,
-            )
-
-
-def cut_batches(n: int, k: int) -> Iterator[int]:
-    """Cut n draws of k items into batches whose arrays fit into the processor's cache.
-
-    >>> list(cut_batches(1000, 40))
-    [409, 409, 182]
-    """
-    largest = max(1, _CACHED // k)
-    yield from (min(largest, n - done) for done in range(0, n, largest))

@@ -22,8 +22,8 @@ from shortlist.profile import Levels, Picks
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
     from shortlist.mechanisms.accuracy import Assessment, ReleasedCounts
-    from shortlist.mechanisms.assess.assess import Assess
-    from shortlist.mechanisms.counts.of_list import ListCounts
+    from shortlist.mechanisms.assess import Assess
+    from shortlist.mechanisms.noisy_counts import ListCounts
 
 EXTRAS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta"})
 """The parameters that buy something on top of a list."""
@@ -176,7 +176,7 @@ class Terms:
     def draw_extras(self, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, int | None]:
         """Draw noisy counts for picks, and the noisy spread of the mechanism that chose them."""
         if self.counts is not None:
-            from shortlist.mechanisms.counts.calibrated import clip_counts
+            from shortlist.mechanisms.noisy_counts import clip_counts
 
             picks = replace(picks, counts=clip_counts(self.counts.add_noise(picks.levels.tolist(), bits)))
         if self.assess is None:
@@ -269,7 +269,7 @@ def check_text(text: str | None, *, name: str) -> str | None:
 def _read_assess(terms: Terms, bought: Mapping[str, Any]) -> Assess | None:
     if "assess" not in bought:
         return None
-    from shortlist.mechanisms.assess.assess import Assess, check_assessed
+    from shortlist.mechanisms.assess import Assess, check_assessed
 
     check_assessed(terms.mechanism)
     epsilon = read_epsilon(bought["assess"], name="assess") / terms.sensitivity
@@ -280,7 +280,7 @@ def _read_counts(terms: Terms, bought: Mapping[str, Any]) -> ListCounts | None:
     if not bought.keys() - {"assess"}:
         return None
     from shortlist.mechanisms import NoisyCounts, Threshold
-    from shortlist.mechanisms.counts.of_list import ListCounts
+    from shortlist.mechanisms.noisy_counts import ListCounts
 
     if isinstance(terms.mechanism, NoisyCounts | Threshold):
         raise ParameterError(

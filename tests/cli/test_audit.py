@@ -13,6 +13,8 @@ from shortlist.audits.report import Finding, Result
 from shortlist.cli.app import app
 from shortlist.mechanisms import MECHANISMS, Subset
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostFactor(Subset):
@@ -28,7 +30,7 @@ def test_the_exit_code_says_whether_all_checks_passed(
 ) -> None:
     """A mechanism that draws with another epsilon fails, and the report that is written says so."""
     if not right:
-        monkeypatch.setitem(MECHANISMS, "subset", LostFactor)
+        monkeypatch.setattr("shortlist.mechanisms.subset.Subset", LostFactor)
         enumerate_little(monkeypatch)  # the law that is stated is the right one
     output = tmp_path / "audit.json"
     arguments = ["audit", "--mechanism", "subset", "--trials", "2000", "--output", str(output)]

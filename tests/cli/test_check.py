@@ -13,6 +13,8 @@ import pytest
 
 from shortlist.votes.check import NOTICE
 
+pytestmark = pytest.mark.slow
+
 ARGUMENTS = ["check", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
 PROGRAM = [sys.executable, "-m", "shortlist.cli"]
 

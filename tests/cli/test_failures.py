@@ -26,6 +26,8 @@ from shortlist.terms import Terms
 
 from .conftest import Call, Run, Select
 
+pytestmark = pytest.mark.slow
+
 # A job in the background of a shell ignores interrupts, and so do its children, unless they say otherwise.
 LISTENING = """
 import signal

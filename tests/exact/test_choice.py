@@ -14,7 +14,7 @@ from laws import p_value
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import power, powers, product
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.testing import SeededBits
 
 
@@ -73,10 +73,11 @@ def test_table_agrees_with_quantile_or_says_nothing(doubt):
     table = Table(np.array(LAW), error=doubt + 1e-15, omitted=0.0)
     found = 0
     for seed in range(400):
-        index = table.locate(Uniform(SeededBits(seed)))
-        if index is not None:
+        (word,) = draw_words(1, SeededBits(seed))
+        (index,) = table.locate_each(np.array([word])).tolist()
+        if index >= 0:
             found += 1
-            assert CELLS[index] is quantile(Uniform(SeededBits(seed)), CELLS)
+            assert CELLS[index] is quantile(Uniform(SeededBits(seed), int(word)), CELLS)
     assert found == 400 if doubt == 0 else found < 400
 
 
@@ -171,3 +172,16 @@ def test_threads_do_not_blur_each_other():
         sys.setswitchinterval(interval)
         ctx.prec = 53
     assert results == [round_to_float(lambda n=n: enclose_exp_minus(Fraction(n, 3))) for n in range(300)]
+
+
+@pytest.mark.parametrize("signs", [(1, 1, -1, -1), (-1, -1, 1, 1), (1, -1, 1, -1), (-1, 1, -1, 1)])
+def test_a_table_of_weights_that_are_off_never_names_another_cell(signs):
+    """Weights may be off by the stated error, in either direction: near a border, nothing is named."""
+    error = 0.02
+    table = Table(np.array(LAW) * (1 + error * np.array(signs)), error=error, omitted=0.0)
+    borders = np.cumsum(LAW) / sum(LAW)
+    words = (np.arange(0, 1, 1 / 4000) * 2.0**64).astype(np.uint64)
+    named = table.locate_each(words)
+    true = np.searchsorted(borders, words * 2.0**-64, side="right")
+    assert (named[named >= 0] == true[named >= 0]).all()
+    assert 0.3 < (named >= 0).mean() < 1

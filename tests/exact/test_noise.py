@@ -8,10 +8,11 @@ import pytest
 from flint import arb, ctx
 from laws import p_value
 
-from shortlist.exact import choice, coins
-from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip_exp_each
-from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.balls import enclose_exp_minus
+from shortlist.exact.choice import is_below
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise, draw_geometric, flip_exp
+from shortlist.exact.noise import _invert as invert
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.testing import SeededBits
 
 ALARM = 1e-9
@@ -48,7 +49,7 @@ def frequencies(drawn, noise, least=None):
 @every_noise
 def test_noise_follows_its_law_and_no_other(noise):
     """Drawn frequencies match the law, and miss it when the scale is 30 % off."""
-    observed, (right, low, high) = frequencies(noise.draw(20_000, SeededBits(5)), noise)
+    observed, (right, low, high) = frequencies(noise.draw(20_000, SeededBits(5)).tolist(), noise)
     assert p_value(observed, right) > ALARM
     assert p_value(observed, low) < ALARM
     assert p_value(observed, high) < ALARM
@@ -60,8 +61,8 @@ def test_a_tail_follows_its_law_and_no_other(noise, least):
     """Noise from `least` on has the law of noise given that it is that large, and p says how often a draw is one."""
     if scale_of(noise) < 1 < least:
         pytest.skip("the law has one value there")
-    drawn = noise.draw_from([least] * 12_000, SeededBits(6))
-    kept = [x for x in drawn if x is not None]
+    drawn, there = noise.draw_from(np.full(12_000, least), SeededBits(6))
+    kept = drawn[there].tolist()
     observed, (right, low, high) = frequencies(kept, noise, least)
     assert p_value(observed, right) > ALARM
     if scale_of(noise) >= 1 and least < 3 * scale_of(noise):
@@ -73,7 +74,10 @@ def test_a_tail_follows_its_law_and_no_other(noise, least):
     assert abs(len(kept) / 12_000 - chance) < 6.2 * np.sqrt(chance * (1 - chance) / 12_000) + 1e-12
 
 
-@every_noise
+SMALL_NOISE = DiscreteGaussian(Fraction(1, 40))
+
+
+@pytest.mark.parametrize("noise", [*NOISES, SMALL_NOISE], ids=str)
 def test_the_bound_of_a_tail_holds(noise):
     """p(a) is at least P(noise ≥ a) and at most twice that; floats know it within their error."""
     with ctx.workprec(200):
@@ -96,6 +100,16 @@ def tail(noise, least):
     return sum(terms[least:], arb(0)) / (2 * sum(terms[1:], arb(0)) + 1)
 
 
+@pytest.mark.parametrize("noise", [*NOISES, SMALL_NOISE], ids=str)
+def test_estimates_of_tails_are_a_little_low(noise):
+    """An estimate is at most P(noise ≥ a), and a third of it or more."""
+    least = np.array([-40, -3, -1, 0, 1, 2, 3, 5, 17, 40])
+    with ctx.workprec(200):
+        for a, estimate in zip(least.tolist(), noise.estimate_tails(least).tolist(), strict=True):
+            exact = float((tail(noise, a) if a > 0 else 1 - tail(noise, 1 - a)).mid())
+            assert exact / 3 - 1e-300 <= estimate <= exact * (1 + 1e-9)
+
+
 @every_noise
 def test_the_bound_of_a_difference_holds(noise):
     """It is at least the convolution of two laws; for discrete Laplace it is the convolution."""
@@ -110,52 +124,94 @@ def test_the_bound_of_a_difference_holds(noise):
             assert bound == pytest.approx(exact, rel=1e-6)
 
 
-def test_rare_geometric_variables_are_never_wrong():
-    """At a rate of 45 or more, only the largest word needs balls, and its bits are kept."""
+RATES = [Fraction(1, 3), Fraction(1, 40), Fraction(1, 2**21), Fraction(1, 2**23), Fraction(1, 2**70), Fraction(50)]
 
-    class Words:
-        """Three words, of which the second is the largest. The next 64 bits of that number begin with sixteen ones."""
+
+@pytest.mark.parametrize("rate", RATES)
+def test_geometric_variables_follow_their_law(rate):
+    """Drawn as a whole and in two parts, within 64 bits and beyond; not if the rate is 30 % off."""
+    drawn = draw_geometric(rate / 3, np.full(20_000, 3), SeededBits(4))
+    scaled = np.array([float(x * rate) for x in drawn.tolist()])
+    edges = np.unique([float(int(1 / rate * share)) for share in (Fraction(1, 9), Fraction(1, 3), 1, 2, 3)])
+    observed = np.bincount(np.searchsorted(edges - 0.5, scaled / float(rate), side="right"), minlength=len(edges) + 1)
+    p_values = []
+    for factor in (1.0, 0.7, 1.3):
+        tails = np.concatenate([[1.0], np.exp(-float(rate) * factor * edges), [0.0]])
+        p_values.append(p_value(observed, np.maximum(tails[:-1] - tails[1:], 1e-12)))
+    assert p_values[0] > ALARM
+    if rate < 1:
+        assert max(p_values[1:]) < ALARM
+
+
+def test_low_bits_of_geometric_variables_are_exact():
+    """The low part of a variable with a tiny rate is uniform, as nearly as the law says."""
+    drawn = draw_geometric(Fraction(1, 2**30), np.ones(20_000, dtype=np.int64), SeededBits(5))
+    assert p_value(np.bincount(drawn & 7, minlength=8).tolist(), [1 / 8] * 8) > ALARM
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2**19), Fraction(1, 100), Fraction(2, 3), Fraction(9), Fraction(10**9)])
+def test_inversion_by_floats_is_never_wrong(rate):
+    """Inversion with balls gives what floats give, for the same bits, also for different multiples of a unit."""
+    multiples = np.arange(2000) % 7 + 1
+    words = draw_words(2000, SeededBits(1)).tolist()
+    exact = [
+        invert(Uniform(SeededBits(9), word), rate * int(multiple))
+        for word, multiple in zip(words, multiples, strict=True)
+    ]
+    assert draw_geometric(rate, multiples, SeededBits(1)).tolist() == exact
+
+
+def test_numbers_near_zero_are_decided_by_balls():
+    """Where the leading bits are 0, the others decide."""
+
+    class Zeros:
+        """A word of zeros, and then sixteen zeros and ones."""
 
         def __init__(self):
-            self.left = b"\xfe" + b"\xff" * 7 + b"\xff" * 8 + bytes(8) + b"\xff\xff" + bytes(6)
+            self.left = bytes(8) + b"\x00\x00" + b"\xff" * 6
 
         def draw(self, count):
             drawn, self.left = self.left[:count], self.left[count:]
             return drawn
 
-    # −ln(1 − U) is a little above ln 2^80, which is 55.45.
+    # −ln U is a little above ln 2^80, which is 55.45.
     for rate, wanted in ((Fraction(45), 1), (Fraction(5545, 100), 1), (Fraction(5546, 100), 0), (Fraction(10**9), 0)):
-        assert draw_geometric_array(rate, 3, Words()).tolist() == [0, wanted, 0]
-        assert draw_geometric(rate, 3, Words()) == [0, wanted, 0]
+        assert draw_geometric(rate, np.ones(1, dtype=np.int64), Zeros()).tolist() == [wanted]
 
 
-def test_a_table_of_geometric_weights_is_never_wrong():
-    """Inversion with balls gives what the table gives, for the same bits."""
-    for rate in (Fraction(1, 100), Fraction(2, 3), Fraction(9)):
-        words = np.frombuffer(SeededBits(1).draw(8 * 2000), dtype="<u8")
-        exact = [coins._invert(Uniform(SeededBits(9), int(word)), rate) for word in words]
-        assert draw_geometric(rate, 2000, SeededBits(1)) == exact
+def test_coins_follow_their_chances():
+    """Each shows heads with probability e^(−x), and not with one that is 30 % off."""
+    exponents = np.tile([0.0, 0.25, 1.0, 3.0], 5_000)
+    heads = flip_exp(exponents, lambda i: Fraction(exponents[i]), SeededBits(5)).reshape(-1, 4).sum(axis=0)
+    assert heads[0] == 5_000
+    for shown, x in zip(heads[1:].tolist(), (0.25, 1.0, 3.0), strict=True):
+        assert p_value([shown, 5_000 - shown], [np.exp(-x), -np.expm1(-x)]) > ALARM
+        assert p_value([shown, 5_000 - shown], [np.exp(-0.7 * x), -np.expm1(-0.7 * x)]) < ALARM
 
 
-def test_coins_by_floats_are_never_wrong(monkeypatch):
+def test_coins_by_floats_are_never_wrong():
     """Deciding every coin with balls gives what floats give, for the same bits."""
-    numerators = [0, 1, 5, 30, 1000, 10**6, 10**30] * 100
-    quick = flip_exp_each(numerators, 10, SeededBits(2))
-    monkeypatch.setattr(choice, "_FLOAT_ERROR", 2.0)
-    assert flip_exp_each(numerators, 10, SeededBits(2)) == quick
+    exact = [Fraction(x, 10) for x in [0, 1, 5, 30, 440, 1000, 10**6, 10**30]] * 100
+    quick = flip_exp(np.array([float(x) for x in exact]), lambda i: exact[i], SeededBits(2)).tolist()
+    bits = SeededBits(2)
+    words = draw_words(len(exact), bits).tolist()
+    for x, word, heads in zip(exact, words, quick, strict=True):
+        assert heads == is_below(Uniform(bits, word), lambda _, x=x: enclose_exp_minus(x))
 
 
 @pytest.mark.parametrize("scale", [Fraction(10**9), Fraction(10**200), Fraction(1, 10**6), Fraction(1, 10**200)])
 def test_extreme_scales_work(scale):
     """Noise of any scale is drawn, and it is about that large."""
     for noise in (DiscreteLaplace(scale), DiscreteGaussian(scale**2)):
-        drawn = noise.draw(20, SeededBits(4))
+        drawn = noise.draw(20, SeededBits(4)).tolist()
         assert max(map(abs, drawn)) <= 100 * scale
         assert scale < 1 or max(map(abs, drawn)) > scale / 4
-        leasts = [5, 7] * 10
-        beyond = [
-            x - least for x, least in zip(noise.draw_from(leasts, SeededBits(4)), leasts, strict=True) if x is not None
-        ]
+        assert noise.estimate_reach(1e6) >= scale
+        if isinstance(noise, DiscreteGaussian) and scale > 2**50:
+            continue  # tails are asked for where they fit into 64 bits
+        leasts = np.array([5, 7] * 10)
+        found, there = noise.draw_from(leasts, SeededBits(4))
+        beyond = (found - leasts)[there].tolist()
         assert len(beyond) >= 5
         assert 0 <= min(beyond) <= max(beyond) <= 100 * scale
         assert scale < 1 or max(beyond) > scale / 4

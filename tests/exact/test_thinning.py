@@ -1,14 +1,19 @@
 """The second primitive decides every proposal after few bits."""
 
+import itertools
+import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
-from flint import arb
+from contract import ALARM
+from flint import arb, ctx
+from laws import p_value
 
 from shortlist import prepare
 from shortlist.exact.balls import enclose_exp_minus
-from shortlist.exact.thinning import accept_by_balls
-from shortlist.exact.uniform import Uniform
+from shortlist.exact.thinning import accept_by_balls, accept_by_sums, bound_logs
+from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.testing import SeededBits
 
 
@@ -58,3 +63,93 @@ def test_a_crowd_that_reaches_the_best_score_is_split():
         height, coin = Uniform(bits), Uniform(bits)
         apart = [Wide(x, 1), Wide(0 * x, 1)]
         assert accept_by_balls(height, coin, x, [Wide(x, 2)]) == accept_by_balls(height, coin, x, apart)
+
+
+def bound_exactly(losses, rate, slack=2.0**-50):
+    """Bounds of Σ c^m as floats, from balls."""
+
+    def find_sum(m):
+        with ctx.workprec(200):
+            total = sum((enclose_exp_minus(m * rate * loss) for loss in losses), arb(0))
+        return float(total.mid()) * (1 - slack), float(total.mid()) * (1 + slack)
+
+    return find_sum
+
+
+@pytest.mark.parametrize(("largest", "scale"), [(4, 12), (12, 12), (200, 60), (200, 10**6)])
+def test_floats_decide_what_balls_decide(largest, scale):
+    """For the same U and V, sums never contradict balls, and leave few proposals open. Nor do wide bounds."""
+    rng, open_cases, number, rate = np.random.default_rng(largest), 0, 400, Fraction(1, 6)
+    words = np.concatenate([draw_words(number - 4, SeededBits(3)), np.array([0, 1, 2**64 - 1, 2**63], dtype=np.uint64)])
+    coins = rng.permutation(words)
+    for word, coin, target in zip(words.tolist(), coins.tolist(), bound_logs(words), strict=True):
+        losses = np.append(0, rng.integers(0, scale, size=rng.integers(1, largest))).tolist()
+        x = rate * losses[-1]
+        if not x:
+            continue
+        find_sum, c = bound_exactly(losses, rate), float(enclose_exp_minus(x).mid())
+        decay = c * (1 - 2.0**-50), c * (1 + 2.0**-50)
+        height, chance = Uniform(SeededBits(1), word), Uniform(SeededBits(2), coin)
+        truth = accept_by_balls(height, chance, x, [Wide(rate * loss, 1) for loss in losses])
+        quick = accept_by_sums(target, coin, decay, find_sum)
+        assert quick in (truth, None)
+        open_cases += quick is None
+        for slack in (0.01, 0.3):
+            wide_decay = decay[0] * (1 - slack), min(1.0, decay[1] * (1 + slack))
+            assert accept_by_sums(target, coin, wide_decay, bound_exactly(losses, rate, slack)) in (truth, None)
+    assert open_cases < 0.06 * number
+
+
+def test_only_what_is_needed_is_asked_for():
+    """Where Σ c decides, the sums of higher powers are not computed."""
+    asked = []
+    assert accept_by_sums((1.0, 1.0), 2**63, (0.5, 0.5), lambda m: asked.append(m) or (1000.0, 1000.0))
+    assert asked == [1]
+
+
+def test_sums_beyond_the_range_of_floats_reject_nothing():
+    """An infinite upper bound leaves a proposal open, or accepts it."""
+    for target in (1e-3, 1.0, 1e300):
+        for coin in (0, 2**63, 2**64 - 1):
+            assert accept_by_sums((target, target), coin, (0.5, 0.5), lambda m: (2.0**1000, math.inf)) is not False
+
+
+def test_bounds_of_logarithms_hold_for_all_further_bits():
+    """−ln U is within its bounds whatever the bits of U after the first 64 are."""
+    edges = [1, 2, 2**20, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**20, 2**64 - 2**11, 2**64 - 2, 2**64 - 1]
+    steps = [(i << 53) + j for i in (1, 511, 512, 700, 1023) for j in (-1, 0, 1)]
+    words = np.array([*edges, *steps, *draw_words(300, SeededBits(1)).tolist()], dtype=np.uint64)
+    with ctx.workprec(200):
+        for word, (below, above) in zip(words.tolist(), bound_logs(words), strict=True):
+            for share in (arb(0), arb(1) - arb(2) ** -60):
+                assert arb(below) < -((arb(word) + share) * arb(2) ** -64).log() < arb(above)
+            assert above - below < 2.0**-39 + 2.1 / word
+    ((below, above),) = bound_logs(np.zeros(1, dtype=np.uint64))
+    assert below < 0
+    assert above > 1e6
+
+
+@pytest.mark.parametrize("losses", [(0, 1), (0, 0, 3), (0, 1, 2, 5), (0, 4, 4, 4, 4, 9)])
+def test_proposals_that_are_accepted_have_the_law_of_the_heads(losses):
+    """Thinned proposals of the exponential mechanism are uniform choices among coins with heads."""
+    rate, draws, bits = Fraction(1, 2), 12_000, SeededBits(len(losses))
+    chances = np.exp(-0.5 * np.array(losses))
+    find_sum, rng, drawn = bound_exactly(losses, rate), np.random.default_rng(7), np.zeros(len(losses), dtype=int)
+    words = draw_words(draws, bits)
+    for word, target in zip(words.tolist(), bound_logs(words), strict=True):
+        while True:
+            item, coin = int(rng.choice(len(losses), p=chances / chances.sum())), Uniform(bits)
+            c = float(chances[item])
+            quick = not losses[item] or accept_by_sums(target, coin.numerator, (c * (1 - 1e-15), c), find_sum)
+            if quick is None:
+                crowds = [Wide(rate * loss, 1) for loss in losses]
+                quick = accept_by_balls(Uniform(bits, word), coin, rate * losses[item], crowds)
+            if quick:
+                break
+        drawn[item] += 1
+    law = np.zeros(len(losses))
+    for heads in itertools.product((0, 1), repeat=len(losses)):
+        if any(heads):
+            law += np.prod(np.where(heads, chances, 1 - chances)) * np.array(heads) / sum(heads)
+    assert p_value(drawn, law) > ALARM
+    assert p_value(drawn, chances / chances.sum()) < ALARM

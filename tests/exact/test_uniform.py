@@ -9,7 +9,6 @@ from flint import arb, ctx
 from laws import p_value, sequences
 
 from shortlist import ShortlistError
-from shortlist.exact import shuffles
 from shortlist.exact.bits import is_secure
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each
@@ -109,9 +108,29 @@ def test_system_bits_differ_every_time():
     assert len({bits.draw(16) for _ in range(100)}) == 100
 
 
-@pytest.mark.parametrize("bounds", [[9] * 9, [1, 2, 4, 4, 30], list(range(1, 40)), [1000] * 300])
-def test_steps_at_once_draw_what_single_steps_draw(bounds, monkeypatch):
-    """A shuffle of many steps is made at once; the same bits give the same integers."""
-    one_by_one = [draw_distinct_below(np.array(bounds), SeededBits(seed)).tolist() for seed in range(20)]
-    monkeypatch.setattr(shuffles, "_FEW", 0)
-    assert [draw_distinct_below(np.array(bounds), SeededBits(seed)).tolist() for seed in range(20)] == one_by_one
+@pytest.mark.parametrize("length", [1, 5, 40, 600])
+def test_a_shuffle_in_rows_is_the_shuffle(length):
+    """The rows hold what swapping one by one gives, for the same places of each step."""
+    rng = np.random.default_rng(length)
+    bounds = np.maximum(np.sort(rng.integers(1, 2 * length + 1, (30, length)), axis=1), np.arange(1, length + 1))
+    drawn = draw_distinct_below(bounds, SeededBits(length))
+    chances = (bounds - np.arange(length)).ravel()
+    places = draw_below_each(chances, SeededBits(length)).reshape(bounds.shape) + np.arange(length)
+    for row, found in zip(places.tolist(), drawn.tolist(), strict=True):
+        moved, expected = {}, []
+        for step, place in enumerate(row):
+            expected.append(moved.get(place, place))
+            moved[place] = moved.get(step, step)
+        assert found == expected
+
+
+def test_rows_of_a_shuffle_are_uniform():
+    """All 24 permutations are equally likely, and so are all ordered pairs of nested prefixes."""
+    drawn = draw_distinct_below(np.full((24_000, 4), 4), SeededBits(1)) @ [1000, 100, 10, 1]
+    observed = np.unique(drawn, return_counts=True)[1]
+    assert len(observed) == 24
+    assert p_value(observed, [1 / 24] * 24) > 1e-9
+    nested = draw_distinct_below(np.tile([2, 4], (12_000, 1)), SeededBits(2)) @ [10, 1]
+    observed = np.unique(nested, return_counts=True)[1]
+    assert len(observed) == 6
+    assert p_value(observed, [1 / 6] * 6) > 1e-9

@@ -16,6 +16,8 @@ from shortlist.errors import BudgetError, LedgerError
 from shortlist.ledger import Ledger
 from shortlist.mechanisms import Joint
 
+pytestmark = pytest.mark.slow
+
 THIRD = Joint(k=10, epsilon="1/3")
 
 SPEND = """

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import CDPPeel, FastJoint, Joint, MarginJoint, NoisyCounts, PNFJoint, PNFPeel, Subset
-from shortlist.mechanisms.bounds import bound_loss, ceil_log
+from shortlist.mechanisms.mechanism import bound_loss, ceil_log
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 

@@ -132,6 +132,7 @@ def test_invented_counts_need_no_data():
     assert steep.histogram.counts.max() == 100
 
 
+@pytest.mark.slow
 def test_the_command_for_a_wish_has_its_epsilon():
     """Command, record, notebook and page have the smallest epsilon, and a mechanism that it is enough for."""
     from shortlist.planning.page import compute_grid

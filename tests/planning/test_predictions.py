@@ -17,6 +17,8 @@ from shortlist.planning.forecast import QUANTILES, forecast, measure
 from shortlist.planning.inputs import Constraints, invent_histogram, read_histogram
 from shortlist.testing import SeededBits
 
+pytestmark = pytest.mark.slow
+
 BUDGET = Budget.plan(epsilon=10, delta="1e-6")
 REAL_DRAWS, DRAWS = 500, 1000
 

@@ -14,8 +14,8 @@ import pytest
 from shortlist import Ledger, Release, UsefulnessWarning, compose, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, ParameterError
 from shortlist.mechanisms import MECHANISMS, Joint
-from shortlist.mechanisms.assess.assess import Assess
-from shortlist.mechanisms.counts.of_list import ListCounts
+from shortlist.mechanisms.assess import Assess
+from shortlist.mechanisms.noisy_counts import ListCounts
 from shortlist.testing import SeededBits
 
 COUNTS = {"a": 900, "b": 500, "c": 20, "d": 3, "e": 0}

@@ -10,11 +10,9 @@ import pytest
 from real_data import find_real_data
 from scipy.stats import chisquare
 
-from reproduction.data.datasets import DATASETS, Histogram
-from reproduction.experiment.contenders import CONTENDERS, Contender, Setting
-from reproduction.experiment.grid import Grid, list_programs
-from reproduction.experiment.results import DataInfo, Errors, Results, Tables, Times
-from reproduction.experiment.store import RunInfo
+from reproduction.experiment.datasets import DATASETS, Histogram
+from reproduction.experiment.grid import CONTENDERS, Contender, Grid, Setting, list_programs
+from reproduction.experiment.store import DataInfo, Errors, Results, RunInfo, Times
 
 Curve = Callable[[Contender, int, Setting], float]
 Law = dict[tuple[int, ...], float]
@@ -54,18 +52,18 @@ def invented() -> Callable[..., Results]:
         vary: tuple[str, ...] = ("k", "epsilon", "beta"),
         released: bool = False,
     ) -> Results:
-        tables = Tables()
+        results = Results()
         info = RunInfo(started="now", command="shortlist", code="a", release="b", machine="2 cores", released="")
-        tables.runs[1] = info
+        results.runs[1] = info
         sizes = {name: DATASETS[name].d for name in names}
         for name in names:
-            tables.data[name] = DataInfo(d=sizes[name], fingerprint="c", stand_in=name in stand_ins)
+            results.data[name] = DataInfo(d=sizes[name], fingerprint="c", stand_in=name in stand_ins)
         grid, programs = Grid(datasets=names, vary=vary), list_programs(released=released)
         wave = np.resize([0, 1, 2, 3, 4], trials)
         for cell in grid.error_cells(programs) if trials else []:
             loss = int(error(CONTENDERS[cell.contender], sizes[cell.dataset], cell.setting))
             found = np.maximum(loss + wave, 0)
-            tables.errors[cell.dataset, cell.contender, cell.setting] = Errors(
+            results.errors[cell.dataset, cell.contender, cell.setting] = Errors(
                 linf=found, l1=cell.setting.k * found, repeats=np.zeros(trials, dtype=np.int64), runs=frozenset({1})
             )
         for cell in grid.time_cells(programs, sizes) if rounds else []:
@@ -74,7 +72,7 @@ def invented() -> Callable[..., Results]:
             wobble = time * (1 + np.arange(rounds) % 5 / 100)
             share = part(program, sizes[cell.dataset], cell.setting) if program.law == "joint" else np.nan
             none = np.zeros(rounds, dtype=np.int64)
-            tables.times[cell.dataset, cell.contender, cell.setting] = Times(
+            results.times[cell.dataset, cell.contender, cell.setting] = Times(
                 rounds=np.arange(rounds),
                 wall=wobble,
                 cpu=wobble,
@@ -87,11 +85,11 @@ def invented() -> Callable[..., Results]:
             )
         for cell in grid.memory_cells(programs, sizes) if rounds else []:
             held = memory(CONTENDERS[cell.contender], sizes[cell.dataset], cell.setting)
-            tables.memory[cell.dataset, cell.contender, cell.setting] = int(held)
-        for key in tables.errors:
+            results.memory[cell.dataset, cell.contender, cell.setting] = int(held)
+        for key in results.errors:
             if key[1] == "published-fastjoint":
-                tables.tails[key] = (1000, -20.0)
-        return Results(tables)
+                results.tails[key] = (1000, -20.0)
+        return results
 
     return make
 

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, mannwhitneyu
 
-from reproduction.published import PUBLISHED
+from reproduction import PUBLISHED
 from shortlist.mechanisms import CDPPeel, FastJoint, Joint, PNFPeel
 from shortlist.testing import SeededBits
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
+
+pytestmark = pytest.mark.slow
 
 ALARM = 1e-9
 DELTA = 1e-6

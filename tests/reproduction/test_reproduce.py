@@ -1,6 +1,7 @@
 """The command: what it writes, what it says, how it stops, and what it refuses."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,12 +12,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from reproduction.__main__ import app
-from reproduction.data.datasets import DATASETS, load
+from reproduction.__main__ import QUICK, app
+from reproduction.experiment.datasets import DATASETS, load
 from reproduction.experiment.grid import Grid
-from reproduction.experiment.results import read_results
 from reproduction.experiment.store import count_trials, open_store
-from reproduction.reproduce import QUICK
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("--datasets", "games", "--vary", "beta", "--trials", "5", "--rounds", "1")
@@ -54,7 +55,7 @@ def folder(tmp_path):
 
 def _results(output):
     with open_store(output, new=False) as store:
-        return read_results(store)
+        return store.read()
 
 
 def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path):
@@ -186,6 +187,23 @@ def test_without_matplotlib_it_is_told_at_once(answer, tmp_path, monkeypatch):
     assert code == 1
     assert "shortlist[reproduction]" in err
     assert not (tmp_path / "results").exists()
+
+
+def test_without_the_extra_it_is_named():
+    """Who has only the package is told what to install."""
+    program = "import runpy, sys; sys.modules['typer'] = None; runpy.run_module('reproduction', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1
+    assert "pip install '.[reproduction]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_package_does_not_import_it():
+    """It is beside the package, which works without it."""
+    for module in (ROOT / "src").rglob("*.py"):
+        assert not re.search(r"^\s*(import|from) reproduction\b", module.read_text(encoding="utf-8"), re.MULTILINE), (
+            module
+        )
 
 
 def test_quick_is_the_same_grid_on_small_data():

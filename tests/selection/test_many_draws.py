@@ -7,7 +7,6 @@ import pytest
 
 from shortlist import ParameterError, prepare
 from shortlist.mechanisms import Subset
-from shortlist.profile import ManyPicks, Picks, cut_batches
 from shortlist.testing import SeededBits
 
 COUNTS = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
@@ -45,18 +44,3 @@ def test_a_wrong_number_is_refused(n):
     """Before anything is drawn."""
     with pytest.raises(ParameterError, match="n must be"):
         prepare(COUNTS, k=2, epsilon=1).draw_many(n)
-
-
-def test_picks_are_joined_and_split():
-    """Draws of different lengths stay apart, with their noisy counts and choices."""
-    draws = [
-        Picks(levels=np.array([9, 7]), ranks=np.array([0, 1]), counts=np.array([8, 6]), chosen="joint"),
-        Picks(levels=np.array([5]), ranks=np.array([2]), counts=np.array([4]), chosen="subset"),
-    ]
-    for before, after in zip(draws, ManyPicks.join(draws).split(), strict=True):
-        assert after.levels.tolist() == before.levels.tolist()
-        assert after.ranks.tolist() == before.ranks.tolist()
-        assert after.counts.tolist() == before.counts.tolist()
-        assert after.chosen == before.chosen
-    assert sum(cut_batches(10**4, 7)) == 10**4
-    assert list(cut_batches(3, 10**9)) == [1, 1, 1]

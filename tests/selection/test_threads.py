@@ -15,11 +15,10 @@ from chi_square import p_value
 from flint import arb
 
 from shortlist import prepare
-from shortlist.audits.stated import state_law
 from shortlist.exact.balls import enclose_exp_minus, use_precision
-from shortlist.mechanisms.stated import Histogram
+from shortlist.mechanisms.stated import Histogram, collect_law
 from shortlist.profile import Picks
-from shortlist.votes.memory.views import Window
+from shortlist.votes.array_counts import ArrayTally
 
 HISTOGRAM: Histogram = (5, 3, 3, 0)
 WORKERS, DRAWS = 8, 150
@@ -30,7 +29,7 @@ def check_law(mechanism, drawn):
     """The lists of all workers together follow the stated law; which mechanism auto chose is not seen."""
     with use_precision(96):
         law = Counter()
-        for output, chance in state_law(mechanism, HISTOGRAM).items():
+        for output, chance in collect_law(mechanism, HISTOGRAM).items():
             law[output.items] += float(chance.mid())
     seen = Counter(drawn)
     assert sum(seen.values()) == WORKERS * DRAWS == sum(seen[each] for each in law)
@@ -127,19 +126,18 @@ def test_the_precision_is_that_of_the_thread_that_asked():
         assert all(pool.map(work, [64, 128, 256, 512, 96, 192, 384, 768]))
 
 
-def test_views_of_counts_are_safe_under_threads():
+def test_counts_in_memory_are_safe_under_threads():
     """Looking for deep and shallow items at once, each thread finds the items that it asked for."""
-    counts = np.arange(3000)
-    window = Window(counts, 0)
+    counts = np.arange(30_000)
+    tally = ArrayTally(counts)
     failures = []
 
     def work(level):
-        for _ in range(100):
-            window._order = None
-            found = window.items(Picks(levels=np.array([level, level + 1]), ranks=np.array([0, 0])))
-            if found.tolist() != [level, level + 1]:
+        for turn in range(100):
+            found = tally.items(Picks(levels=np.array([level, level + 1]), ranks=np.array([0, 0])))
+            if found.tolist() != [level, level + 1] or tally.above(1, turn).top(1).tolist() != [29_999]:
                 failures.append(level)
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(work, [0, 2900, 5, 2500, 100, 2000, 7, 1500]))
+        list(pool.map(work, [29_990, 2900, 5, 25_000, 100, 20_000, 7, 15_000]))
     assert not failures

@@ -21,9 +21,8 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.choice import Table
 from shortlist.mechanisms import Mechanism, Prepared
 from shortlist.privacy import Guarantee
-from shortlist.profile import Picks, Profile
+from shortlist.profile import Levels, Picks, Profile
 from shortlist.testing import SeededBits
-from shortlist.votes.memory import arrays, views
 
 ALARM = 1e-9
 RELATIONS = ("add-remove", "replace")
@@ -69,6 +68,7 @@ class Subject:
 class LawContract(Subject):
     """The mechanism has its stated law, by enumeration and in samples, and names items in all shapes of counts."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_law_is_the_stated_one_on_every_small_histogram(self, relation: str) -> None:
         """The mechanism's own weights imply the enumerated law, as certified balls."""
@@ -76,6 +76,7 @@ class LawContract(Subject):
             for k in range(1, len(histogram) + 1):
                 self.check_law(histogram, k, relation)
 
+    @pytest.mark.slow
     def test_law_is_the_stated_one_on_random_histograms(self) -> None:
         """So they do with ties, zeros and gaps wider than any threshold."""
         rng = np.random.default_rng(5)
@@ -88,15 +89,18 @@ class LawContract(Subject):
             stated = self.law(histogram, k, self.epsilon, relation)
             assert same(self.implied_law(mechanism, histogram), stated), (histogram, k)
 
+    @pytest.mark.slow
     def test_sampling_follows_the_law_and_no_other(self) -> None:
         """Sampled frequencies match the enumerated law, and miss it when epsilon is 30 % off."""
         self.check_sampling()
 
+    @pytest.mark.slow
     def test_many_draws_follow_the_law_and_no_other(self) -> None:
         """So do lists that are drawn many at once."""
         self.at_once = True
         self.check_sampling()
 
+    @pytest.mark.slow
     def test_many_draws_in_doubt_follow_the_law(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """So they do if floats are trusted so little that most decisions are made with balls."""
         trusting = Table.__init__
@@ -155,8 +159,8 @@ class LawContract(Subject):
         assert (array == before).all()
 
     @pytest.mark.parametrize("k", [1, 2, 7])
-    def test_long_arrays_are_looked_at_in_parts(self, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Looking only at the levels that can matter gives the items that looking at all of them gives."""
+    def test_long_arrays_are_looked_at_in_parts(self, k: int) -> None:
+        """Counts that show no level below the depth that is asked for give the picks that all levels give."""
         rng = np.random.default_rng(k)
         mechanism = self.make(k, self.epsilon)
         for counts in (
@@ -166,21 +170,36 @@ class LawContract(Subject):
             rng.poisson(2.0, 80),
             (10**8 / np.arange(1, 81)).astype(int),
         ):
-            whole = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
-            whole += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
-            with monkeypatch.context() as patch:
-                for name, value in (("_SHORT", 20), ("_LONG", 40)):
-                    patch.setattr(arrays, name, value)
-                patch.setattr(views, "_COLUMNS", 16)
-                patch.setattr(views, "_ROWS", 2)
-                parts = [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(5)]
-                parts += [each.tolist() for each in prepare(counts, mechanism=mechanism).draw_many(5, SeededBits(9))]
-            assert parts == whole
+            whole = Profile.of(counts)
+            drawn = [draw_some(mechanism, levels) for levels in (whole, UpperLevels(whole))]
+            assert drawn[0] == drawn[1]
+
+
+class UpperLevels:
+    """Shows of a profile what is asked for, and nothing else."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self.d = profile.d
+
+    def above(self, k: int, depth: int) -> Profile:
+        """Return every level down to `depth` below the k-th largest count."""
+        values, sizes = self._profile.values, self._profile.sizes
+        shown = values >= int(self._profile.top(k)[-1]) - depth
+        return Profile(values=values[shown], sizes=sizes[shown], d=self.d)
+
+
+def draw_some(mechanism: Mechanism, levels: Levels) -> list[tuple[list[int], list[int]]]:
+    """Prepare a mechanism, and draw some lists with seeded bits, alone and together."""
+    drawn = [mechanism.prepare(levels).draw(SeededBits(seed)) for seed in range(5)]
+    drawn += mechanism.prepare(levels).draw_many(5, SeededBits(9))
+    return [(picks.levels.tolist(), picks.ranks.tolist()) for picks in drawn]
 
 
 class PrivacyContract(Subject):
     """All neighbours are as close as the guarantee says."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_no_neighbour_is_told_apart(self, relation: str) -> None:
         """On every small histogram and every neighbour, exact probabilities keep epsilon, delta and rho.
@@ -193,6 +212,7 @@ class PrivacyContract(Subject):
             for k in range(1, len(here) + 1):
                 self.check_pair(here, there, k, relation)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("relation", RELATIONS)
     def test_no_neighbour_of_random_histograms_is_told_apart(self, relation: str) -> None:
         """So they do on larger histograms with wide gaps."""
@@ -216,6 +236,7 @@ class PrivacyContract(Subject):
 class MechanismContract(LawContract, PrivacyContract):
     """What every mechanism owes its caller. Where only internals or one parameter change, a part of it is enough."""
 
+    @pytest.mark.slow
     def test_one_person_who_voted_for_everything_is_served(self) -> None:
         """`select` releases k items of the domain under the mechanism's own guarantee, also if one person voted."""
         domain = ["a", "b", "c", "d", "e"]

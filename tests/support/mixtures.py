@@ -1,23 +1,18 @@
-"""The law that follows from the cells of a mixture over losses."""
+"""The law that follows from what a mixture over losses draws with: its blocks, its shuffles and its rejections."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from flint import arb, ctx
 
-from shortlist import top_k
-from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.choice import Table
-from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.joint import blocks, sequences
-from shortlist.mechanisms.joint.blocks import LossCell
-from shortlist.mechanisms.joint.mixture import Mixture
-from shortlist.mechanisms.spans import Span
+from shortlist.array_types import IntArray
+from shortlist.mechanisms.block_mixture import BlockCell, BlockMixture, enclose_span
+from shortlist.mechanisms.mechanism import Prepared
 from shortlist.testing import SeededBits
 
 DENSE = np.arange(400) % 41
@@ -28,39 +23,58 @@ every_shape = pytest.mark.parametrize("counts", [DENSE, ZIPF, GIANT, ZERO], ids=
 every_doubt = pytest.mark.parametrize("doubt", [1e-3, 1e9])
 
 
-def atoms(cells: Iterable[LossCell]) -> Iterator[LossCell]:
+def implied_law(mixture: BlockMixture, candidates: Sequence[Sequence[int]]) -> list[arb]:
+    """What blocks, uniform candidates and rejection imply: the kept mass of each candidate over all cells.
+
+    A candidate is a list of positions in falling order of count. Which candidates a cell can draw follows from the
+    bounds of its shuffle, and how many there are is compared with the number in its weight.
+    """
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for index, each in enumerate(candidates):
+        by_length[len(each)].append(index)
+    rows = {length: np.array([candidates[i] for i in indices]) for length, indices in by_length.items()}
+    kept = [arb(0)] * len(candidates)
+    for cell in atoms(mixture.cells()):
+        lasts = [np.array([last]) for _, last in cell.ranges]
+        bounds = cell.family.count_allowed(*lasts)[0]
+        positions = rows[len(bounds)]
+        ordered = np.sort(positions, axis=1) if mixture.unordered else positions
+        allowed = np.flatnonzero((ordered < bounds).all(axis=1))
+        assert len(allowed) == cell.most()
+        share = cell.weight() / len(allowed)
+        _, losses = cell.family.describe(positions[allowed])
+        parts: dict[tuple[int, ...], arb] = {}
+        for index, found in zip(allowed.tolist(), zip(*(each.tolist() for each in losses), strict=True), strict=True):
+            if found not in parts:
+                parts[found] = share * keep(cell, found)
+            kept[by_length[len(bounds)][index]] += parts[found]
+    total = sum(kept, arb(0))
+    return [each / total for each in kept]
+
+
+def atoms(cells: Iterable[BlockCell]) -> Iterator[BlockCell]:
     """Split cells until none can be split further."""
     for cell in cells:
         parts = cell.split()
         yield from [cell] if parts is None else atoms(parts)
 
 
-def mixture_law(mixture: Mixture, losses: list[int]) -> list[arb]:
-    """What blocks, uniform sequences and rejection imply: kept mass of s over all blocks that allow it.
-
-    `losses` are those of all sequences. How many of them a block allows is counted here, not asked of the mixture.
-    """
-    ordered = sorted(losses)
-    cells = [(cell, cell.weight() / count_allowed(ordered, cell.last())) for cell in atoms(mixture.cells())]
-    kept = {loss: sum((keep(cell, share, loss) for cell, share in cells), arb(0)) for loss in set(losses)}
-    total = sum((kept[loss] for loss in losses), arb(0))
-    chances = {loss: weight / total for loss, weight in kept.items()}
-    return [chances[loss] for loss in losses]
+def keep(cell: BlockCell, losses: Sequence[int]) -> arb:
+    """The probability that rejection keeps a candidate with these losses."""
+    kept = arb(1)
+    for (start, end), loss in zip(cell.spans(), losses, strict=True):
+        if end is not None and loss >= end:
+            return arb(0)
+        if loss > start:
+            kept *= enclose_span(cell.rate, loss, end) / enclose_span(cell.rate, start, end)
+    return kept
 
 
-def keep(cell: LossCell, share: arb, loss: int) -> arb:
-    """Of a sequence's share of a block, take the part that rejection keeps."""
-    start, end = cell.span.start, cell.span.end
-    if end is None or loss <= start:
-        return share
-    if loss >= end:
-        return arb(0)
-    return share * Span(rate=cell.span.rate, start=loss, end=end).weight() / cell.span.weight()
-
-
-def count_allowed(ordered: list[int], last: int | None) -> int:
-    """Count the sequences with a loss of at most `last`; without it, all."""
-    return len(ordered) if last is None else bisect_right(ordered, last)
+def falling_positions(histogram: Sequence[int], candidates: Iterable[Sequence[int]]) -> list[list[int]]:
+    """Candidates by the positions of their items in falling order of count."""
+    order = sorted(range(len(histogram)), key=lambda item: -histogram[item])
+    place = {item: position for position, item in enumerate(order)}
+    return [[place[item] for item in each] for each in candidates]
 
 
 def rate(epsilon: Fraction, relation: str) -> Fraction:
@@ -68,43 +82,25 @@ def rate(epsilon: Fraction, relation: str) -> Fraction:
     return epsilon / (2 if relation == "add-remove" else 4)
 
 
-def treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat every number of factors as too many: coarse passes, blocks of several losses, small matrices."""
-    for name in ("_FEW_FACTORS", "_MANY_FACTORS", "_TOO_MANY_FACTORS"):
-        monkeypatch.setattr(blocks, name, 0)
-    monkeypatch.setattr(sequences, "_MANY_FACTORS", 0)
-    monkeypatch.setattr(sequences, "_CACHED", 64)
+def draw_lists(prepared: Prepared, lists: int = 25) -> list[list[tuple[int, int]]]:
+    """Lists that are drawn one by one, each from its own seed."""
+    drawn = (prepared.draw(SeededBits(seed)) for seed in range(lists))
+    return [list(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True)) for picks in drawn]
 
 
-def check_balls_agree(
-    mechanism: Mechanism, counts: IntArray, doubt: float, monkeypatch: pytest.MonkeyPatch, *, lists: int = 25
-) -> None:
-    """Which block a number hits is a fact: balls find the block that floats find, for the same bits."""
-
-    def draw_lists() -> list[list[int]]:
-        return [top_k(counts, mechanism=mechanism, bits=SeededBits(seed)).tolist() for seed in range(lists)]
-
-    answers = draw_lists()
-    build = Table.__init__
-
-    def doubtful(table: Table, weights: FloatArray, *, error: float, omitted: float) -> None:
-        build(table, weights, error=error + doubt, omitted=omitted)
-
-    monkeypatch.setattr(Table, "__init__", doubtful)
-    assert draw_lists() == answers
-
-
-def check_borders(mixture: Mixture) -> None:
-    """Every float border lies within the proven slack of the exact one."""
+def check_borders(mixture: BlockMixture) -> None:
+    """Every float border lies within the proven slack of the exact one, and the total encloses the exact total."""
+    borders: IntArray = mixture._table._borders
     with ctx.workprec(256):
-        cells = list(atoms(mixture.cells()))
-        weights = [cell.weight() for cell in cells]
-        total = sum(weights, arb(0))
-        assert mixture.total().contains(total) or not all(cell.padded for cell in cells)
-        tabulated = dict(zip(mixture.edges(), mixture._table._borders, strict=False))
+        cells = mixture.cells()
+        listed = [cell.weight() for cell in cells if cell.padded]
+        rest = [cell.weight() for cell in atoms(cell for cell in cells if not cell.padded)]
+        total = sum(listed, arb(0)) + sum(rest, arb(0))
+        assert len(listed) == len(borders) - 1
         border = arb(0)
-        for cell, weight in zip(cells, weights, strict=True):
-            if (ours := tabulated.get(cell.span.start)) is not None:
-                share = arb(float(ours)) / arb(float(mixture._table._borders[-1]))
-                assert abs(share - border / total) < arb(mixture._table.slack)
+        for weight, ours in zip(listed, borders, strict=False):
+            assert abs(arb(float(ours)) / arb(float(borders[-1])) - border / total) < arb(mixture._table.slack)
             border += weight
+        assert mixture.total().overlaps(mixture.total(3))
+        if all(each.least is None for each in mixture._blocks):
+            assert mixture.total().contains(total)

@@ -1,374 +1,412 @@
-"""Break decisive lines one at a time, and see that the tests notice.
+"""Break decisive expressions one at a time, and see that the tests notice.
 
-Each mutation changes one line in a copy of the tree: a sign, a factor 2, ≤ for <. The test named beside it must pass
-before the change and fail after it. Run `make mutations`, or this file with parts of paths to choose some.
+A mutation names a function or a class of the source, a kind of change, and a test. The change is made to the syntax
+tree of a copy of the source. The test must pass before the change and fail after it. Run `make mutations`, or this file
+with parts of names to choose some. `mutations.py --places Joint.guarantee` shows what can be changed there.
+
+Functions and tests are found by their names, wherever they are. A name that is missing or not unique is an error, and
+so is a change that does not apply.
 """
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = "src/shortlist"
+SOURCE = Path("src/shortlist")
+AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One line of a file before and after, and the test that must notice."""
+    """A change of one place in a function or a class, and the test that must notice.
 
-    path: str
-    before: str
-    after: str
+    `target` is a name such as `Neighbours.sensitivity`. `change` is a kind of `CHANGES`, or `write NEW for OLD` for
+    words of a text. If there are several places in the target, `at` says which, counted from 0. `test` is the name of
+    a test, or of its class and itself. Where a name is not unique, a part of the path and a colon stand before it.
+    """
+
+    target: str
+    change: str
     test: str
+    at: int | None = None
 
 
 MUTATIONS = (
-    Mutation(  # twice the rate, half the noise
-        "mechanisms/mechanism.py",
-        "return self.epsilon / (2 * self.neighbours.sensitivity)",
-        "return self.epsilon / self.neighbours.sensitivity",
-        "tests/mechanisms/joint/test_joint.py::TestJoint::test_no_neighbour_is_told_apart[add-remove]",
-    ),
-    Mutation(  # the replace relation gets the noise of add-remove
-        "privacy/guarantee.py",
-        "return 1 if self is Neighbours.ADD_REMOVE else 2",
-        "return 1 if self is Neighbours.ADD_REMOVE else 1",
-        "tests/mechanisms/joint/test_joint.py::TestJoint::test_no_neighbour_is_told_apart[replace]",
-    ),
+    # Rates and sensitivities.
+    Mutation("Mechanism.rate", "halve", "TestJoint::test_no_neighbour_is_told_apart[add-remove]"),
+    Mutation("Neighbours.sensitivity", "halve", "TestJoint::test_no_neighbour_is_told_apart[replace]"),
+    Mutation("PNFPeel.round_rate", "drop right", "TestPNFPeel::test_no_neighbour_is_told_apart[replace]", at=1),
+    Mutation("CDPPeel.round_rate", "drop right", "TestCDPPeel::test_no_neighbour_is_told_apart[replace]"),
+    Mutation("PrivateChoice.__init__", "halve", "TestAutoThatSpendsHalfOnTheChoice::test_no_neighbour_is_told_apart"),
+    Mutation("choose_noise", "drop left", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]", at=0),
+    Mutation("choose_noise", "quadruple", "test_gaussian_lists_and_counts_are_within_rho[add-remove]", at=1),
+    Mutation("NoisyCounts.moved", "drop right", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]"),
+    Mutation("ListCounts.moved", "drop right", "test_no_neighbour_of_a_released_list_is_told_apart[pure-3-1-replace]"),
+    # What a guarantee states.
+    Mutation("CDPPeel.guarantee", "double", "TestCDPPeel::test_no_neighbour_is_told_apart[replace]", at=1),
+    Mutation("Joint.guarantee", "double", "TestJoint::test_no_neighbour_is_told_apart[add-remove]", at=1),
+    Mutation("Guarantee.scale", "drop right", "test_sensitivity_scales_the_guarantee", at=1),
+    Mutation("compose", "drop right", "test_mixed_composition_holds_for_randomised_response", at=0),
+    Mutation("_enclose_saving", "change sign", "test_conversion_is_safe_and_near_the_best", at=3),
+    Mutation("Terms.state_guarantee", "drop last", "test_the_guarantee_is_the_sum", at=0),
+    # The budget of a ledger.
+    Mutation("add_up", "skip", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
+    Mutation("add_up", "skip", "test_the_worst_releases_use_delta_up[1-True]", at=1),
+    Mutation("add_up", "skip", "test_rhos_of_adaptive_releases_add_up", at=2),
+    Mutation("Budget._subtract_basic", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
+    # The laws of the mechanisms.
     Mutation(
-        "mechanisms/peel/pnf_peel.py",
-        "return self.epsilon / (self.k * self.neighbours.sensitivity)",
-        "return 2 * self.epsilon / (self.k * self.neighbours.sensitivity)",
-        "tests/mechanisms/peel/test_pnf_peel.py::TestPNFPeel::test_no_neighbour_is_told_apart[add-remove]",
+        "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
     ),
+    Mutation("Lists._compute_factors", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other"),
     Mutation(
-        "mechanisms/peel/cdp_peel.py",
-        "return self.round_epsilon / self.neighbours.sensitivity",
-        "return 2 * self.round_epsilon / self.neighbours.sensitivity",
-        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[add-remove]",
+        "MarginDraws._find_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=3
     ),
-    Mutation(  # a rho that is too small
-        "mechanisms/peel/cdp_peel.py",
-        "rho = self.k * self.round_epsilon**2 / 8",
-        "rho = self.k * self.round_epsilon**2 / 16",
-        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_no_neighbour_is_told_apart[replace]",
+    Mutation("find_gap", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=1),
+    Mutation("PeelRun.take", "change sign", "TestCDPPeel::test_sampling_follows_the_law_and_no_other", at=0),
+    Mutation("NoisyDraws._draw_rows", "move border", "test_any_threshold_gives_the_law", at=1),
+    Mutation("place_stop", "drop left", "test_the_stop_weighs_what_the_proof_needs[add-remove]", at=3),
+    Mutation("cut_candidates", "drop right", "TestLimitedDomain::test_sampling_follows_the_law_and_no_other", at=1),
+    Mutation("find_threshold", "one less", "TestLaplaceThreshold::test_no_neighbour_is_told_apart[1-add-remove]", at=4),
+    Mutation(
+        "ItemsAboveThreshold._release",
+        "move border",
+        "TestLaplaceThreshold::test_sampling_follows_the_law_and_no_other",
+        at=1,
     ),
-    Mutation(  # earlier places do not use items up: exact numbers
-        "mechanisms/joint/sequences.py",
-        "_multiply((self.count_allowed(r) - np.arange(self.k)).tolist())",
-        "_multiply((self.count_allowed(r)).tolist())",
-        "tests/mechanisms/joint/test_joint.py::TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
-    ),
-    Mutation(  # earlier places do not use items up: floats
-        "mechanisms/joint/sequences.py",
-        "factors -= self._earlier[positions, None]",
-        "factors += self._earlier[positions, None]",
-        "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
-    ),
-    Mutation(  # one loss too many is allowed
-        "mechanisms/joint/mixture.py",
-        "sequences.count_allowed(None if end is None else end - 1)",
-        "sequences.count_allowed(None if end is None else end)",
-        "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
-    ),
-    Mutation(  # the bonus of the true list is lost
-        "mechanisms/joint/margin_joint.py",
-        "enclose_exp_minus(self._rate * margin) * self._joint.total(effort)",
-        "self._joint.total(effort)",
-        "tests/mechanisms/joint/test_margin_joint.py::TestMarginJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
-    ),
-    Mutation(  # the sign of a gap
-        "mechanisms/subset/sets.py",
-        "self.gap = self.lowest - self.next",
-        "self.gap = self.next - self.lowest",
-        "tests/mechanisms/subset/test_subset.py::TestSubsetOfSeveralSizes::test_law_is_the_stated_one_on_every_small_histogram[add-remove]",
-    ),
-    Mutation(  # an item that was taken stays
-        "mechanisms/peel/peeling.py",
-        "self._left[level] -= 1",
-        "self._left[level] -= 0",
-        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_law_is_the_stated_one_on_every_small_histogram[replace]",
-    ),
-    Mutation(  # a bound is included
-        "exact/uniform.py",
-        "if candidate < bound:",
-        "if candidate <= bound:",
-        "tests/exact/test_uniform.py::test_below_is_uniform",
-    ),
-    Mutation(  # the incomplete last cycle is kept: small residues are too likely
-        "exact/uniform.py",
-        "last = ~(cycle % divisors)",
-        "last = ~(cycle * np.uint64(0))",
-        "tests/exact/test_uniform.py::test_the_incomplete_last_cycle_is_rejected",
-    ),
-    Mutation(  # the shuffle forgets what it moved
-        "exact/shuffles.py",
-        "moved[place] = moved.get(j, j)",
-        "moved[place] = moved.get(place, j)",
-        "tests/exact/test_uniform.py::test_distinct_below_is_uniform_over_all_that_fit",
-    ),
-    Mutation(  # floats decide although their error forbids it
-        "exact/choice.py",
-        "certain = self._borders[index] + margin < target < self._borders[index + 1] - margin",
-        "certain = self._borders[index] - margin < target < self._borders[index + 1] + margin",
-        "tests/exact/test_choice.py::test_table_agrees_with_quantile_or_says_nothing",
-    ),
-    Mutation(  # the sign of an acceptance threshold
-        "exact/thinning.py",
-        "threshold = (1 - chance) / (1 - enclose_exp_minus(x) * chance)",
-        "threshold = (1 - chance) / (1 + enclose_exp_minus(x) * chance)",
-        "tests/mechanisms/joint/test_pnf_joint.py::TestPNFJointByBalls::test_sampling_follows_the_law_and_no_other",
-    ),
-    Mutation(  # the sign of ln(α) in the conversion from zCDP
-        "privacy/zcdp.py",
-        "(ball(delta).log() + a.log1p()) / a",
-        "(ball(delta).log() - a.log1p()) / a",
-        "tests/privacy/test_privacy.py::test_conversion_is_safe_and_near_the_best",
-    ),
-    Mutation(  # a person who adds up to N has N² times the rho
-        "privacy/guarantee.py",
-        "self.rho * sensitivity**2",
-        "self.rho * sensitivity",
-        "src/shortlist/privacy/guarantee.py",
-    ),
-    Mutation(  # the deltas of the second part are lost
-        "privacy/composition.py",
-        "remaining = allowed - (total - first.delta)",
-        "remaining = allowed",
-        "tests/privacy/test_privacy.py::test_mixed_composition_holds_for_randomised_response",
-    ),
-    Mutation(  # the choice of auto spends twice its part
-        "mechanisms/auto/candidates.py",
-        "rate=epsilon / (2 * auto.neighbours.sensitivity)",
-        "rate=epsilon / auto.neighbours.sensitivity",
-        "tests/mechanisms/auto/test_auto.py::TestAutoThatSpendsHalfOnTheChoice::test_no_neighbour_is_told_apart[add-remove]",
-    ),
-    Mutation(  # half the noise on each count
-        "mechanisms/counts/calibrated.py",
-        "return DiscreteLaplace(moved / epsilon)",
-        "return DiscreteLaplace(moved / (2 * epsilon))",
-        "tests/mechanisms/counts/test_noisy_counts.py::TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]",
-    ),
-    Mutation(  # the variance of a Gaussian that is half as wide
-        "mechanisms/counts/calibrated.py",
-        "DiscreteGaussian(moved / (2 * rho))",
-        "DiscreteGaussian(moved / (8 * rho))",
-        "tests/mechanisms/counts/test_noisy_counts.py::test_gaussian_lists_and_counts_are_within_rho[add-remove]",
-    ),
-    Mutation(  # every item with a count at the threshold ties there, whatever its noise
-        "mechanisms/counts/ties.py",
-        "(below if drawn else taken)[position]",
-        "taken[position]",
-        "tests/mechanisms/counts/test_noisy_counts.py::test_ties_at_the_threshold_follow_the_law",
-    ),
-    Mutation(  # a changed vote of a person moves one count less
-        "mechanisms/counts/of_list.py",
-        "return min(self.k, self.votes_per_person * self.neighbours.sensitivity)",
-        "return min(self.k, self.votes_per_person)",
-        "tests/mechanisms/counts/test_of_list.py::test_no_neighbour_is_told_apart[pure-3-1-replace]",
-    ),
-    Mutation(  # the assessment is free
-        "terms.py",
-        "for each in (self.counts, self.assess) if each is not None]",
-        "for each in (self.counts,) if each is not None]",
-        "tests/release/test_extras.py::test_the_guarantee_is_the_sum",
-    ),
-    Mutation(  # a ledger charges half of each epsilon
-        "ledger/budget.py",
-        "return self.guarantee.epsilon - spent.epsilon, self.basic_delta - spent.delta",
-        "return self.guarantee.epsilon - spent.epsilon / 2, self.basic_delta - spent.delta",
-        "tests/ledger/test_budget.py::test_the_worst_releases_use_a_pure_budget_up[1-True]",
-    ),
-    Mutation(  # a ledger counts deltas as if there were none
-        "ledger/budget.py",
-        "delta += guarantee.delta * times",
-        "delta += guarantee.delta * 0",
-        "tests/ledger/test_budget.py::test_the_worst_releases_use_delta_up[1-True]",
-    ),
-    Mutation(  # an audit overlooks what delta must cover
-        "audits/laws.py",
-        "return sum((gap for gap in gaps if gap > 0), arb(0))",
-        "return sum((gap for gap in gaps if gap < 0), arb(0))",
-        "tests/mechanisms/peel/test_cdp_peel.py::test_twice_the_epsilon_of_a_round_is_seen",
-    ),
-    Mutation(  # the last item of a level gets the rank of the next
-        "profile.py",
-        'return np.searchsorted(self.ends, positions, side="right")',
-        'return np.searchsorted(self.ends, positions, side="left")',
-        "tests/mechanisms/joint/test_joint.py::TestJoint::test_sampling_follows_the_law_and_no_other",
-    ),
-    Mutation(  # items on the floor of the view are lost
-        "votes/memory/views.py",
-        "np.flatnonzero(part >= floor)",
-        "np.flatnonzero(part > floor)",
-        "tests/votes/memory/test_arrays.py::test_shows_the_levels_it_is_asked_for",
-    ),
-    Mutation(  # the last block is searched with counts of the block before it
-        "votes/memory/blocks.py",
-        "there[starts < blocks * _BLOCK, : -len(self._counts) % _BLOCK] = False",
-        "there[starts < blocks * _BLOCK, : -len(self._counts) % _BLOCK] &= True",
-        "tests/votes/memory/test_blocks.py::test_a_block_or_a_part_may_end_anywhere",
-    ),
-    Mutation(  # a negative count is taken for a large one
-        "votes/memory/blocks.py",
-        "or top > np.iinfo(counts.dtype).max:",
-        "or top < 0:",
-        "tests/votes/memory/test_blocks.py::test_other_counts_are_left_to_other_views",
-    ),
-    Mutation(  # ranks inside a level run backwards
-        "votes/memory/views.py",
-        "np.searchsorted(values, picks.levels) + picks.ranks",
-        "np.searchsorted(values, picks.levels) - picks.ranks",
-        "tests/votes/memory/test_arrays.py::test_shows_the_levels_it_is_asked_for",
-    ),
-    Mutation(  # a person counts as often as they voted
-        "votes/duckdb.py",
-        "system.main.count(DISTINCT other) AS votes",
-        "system.main.count(other) AS votes",
-        "tests/votes/engines/test_engines.py::test_counts_each_person_once[parquet]",
-    ),
-    Mutation(  # one vote fewer than the cap allows
-        "votes/duckdb.py",
-        'filter(f"turn <= {voters.cap}")',
-        'filter(f"turn < {voters.cap}")',
-        "tests/votes/engines/test_engines.py::test_a_cap_keeps_so_many_votes_of_each_person[parquet]",
-    ),
-    Mutation(  # the same on PostgreSQL
-        "votes/postgres.py",
-        "count(DISTINCT {other.person}) AS votes {voted}",
-        "count({other.person}) AS votes {voted}",
-        "tests/votes/engines/test_engines.py::test_counts_each_person_once[postgres]",
-    ),
-    Mutation(  # of several steps that took a place, the first counts
-        "exact/shuffles.py",
-        "linked[:, :-1] &= ~(linked[:, 1:] & repeated[:, :-1])",
-        "linked[:, 1:] &= ~(linked[:, :-1] & repeated[:, :-1])",
-        "tests/exact/test_many.py::test_a_shuffle_in_rows_is_the_shuffle",
-    ),
-    Mutation(  # many peels propose items as if none of the best level were used up
-        "mechanisms/peel/many.py",
-        "self.tops[runs] += 1",
-        "self.tops[runs] += 2",
-        "tests/mechanisms/peel/test_cdp_peel.py::TestCDPPeel::test_many_draws_follow_the_law_and_no_other",
-    ),
-    Mutation(  # proposals of many peels are rejected too rarely
-        "exact/many_thinning.py",
-        "below = tails / (tails + wide) * (1 - _MARGIN)",
-        "below = np.minimum(tails / (tails + wide) * 2, 0.99)",
-        "tests/exact/test_many.py::test_quick_decisions_agree_with_balls",
-    ),
-    Mutation(  # the stop is lower than a hidden item may be
-        "mechanisms/unknown_domain/limited_domain.py",
-        "return place_stop(self._stop_weight(), self.rate, height=self.neighbours.sensitivity)",
-        "return place_stop(self._stop_weight(), self.rate, height=0)",
-        "tests/mechanisms/unknown_domain/test_limited_domain.py::test_the_stop_weighs_what_the_proof_needs[add-remove]",
-    ),
-    Mutation(  # one item more than k_bar is a candidate
-        "mechanisms/unknown_domain/stopped_peel.py",
-        "sizes = np.append(observed.sizes[:last], k_bar - before)",
-        "sizes = np.append(observed.sizes[:last], k_bar - before + 1)",
-        "tests/mechanisms/unknown_domain/test_limited_domain.py::TestLimitedDomain::"
-        "test_sampling_follows_the_law_and_no_other",
-    ),
-    Mutation(  # items with one vote show too often
-        "mechanisms/unknown_domain/threshold.py",
-        "return 2 + max(",
-        "return 1 + max(",
-        "tests/mechanisms/unknown_domain/test_threshold.py::TestLaplaceThreshold::"
-        "test_no_neighbour_is_told_apart[1-add-remove]",
-    ),
-    Mutation(  # a noisy count that equals the threshold is lost
-        "mechanisms/unknown_domain/threshold.py",
-        "released: NDArray[np.bool_] = noisy >= self._threshold",
-        "released: NDArray[np.bool_] = noisy > self._threshold",
-        "tests/mechanisms/unknown_domain/test_threshold.py::TestLaplaceThreshold::"
-        "test_sampling_follows_the_law_and_no_other",
-    ),
-    Mutation(  # the test of the gap is one vote too kind
-        "mechanisms/unknown_domain/stable.py",
-        "return self.neighbours.sensitivity + 1 + bound_noise(self.law, 1, 2 * self.delta)",
-        "return self.neighbours.sensitivity + bound_noise(self.law, 1, 2 * self.delta)",
-        "tests/mechanisms/unknown_domain/test_stable.py::test_one_less_is_seen[1-add-remove]",
-    ),
-    Mutation(  # without a domain, a person who votes twice counts twice
-        "votes/duckdb.py",
-        "system.main.count(DISTINCT other) AS votes",
-        "system.main.count(other) AS votes",
-        "tests/votes/engines/test_observed.py::test_groups_by_exact_value[pyarrow-text]",
-    ),
-    Mutation(  # ties are in an order that is not that of the bytes
-        "votes/duckdb.py",
-        "(PARTITION BY votes ORDER BY item) - 1 AS place",
-        "(PARTITION BY votes ORDER BY item DESC) - 1 AS place",
-        "tests/votes/engines/test_observed.py::test_ties_are_in_the_order_of_bytes[pyarrow]",
+    Mutation("Stable.threshold", "drop right", "test_a_threshold_of_one_less_is_seen[1-add-remove]", at=1),
+    Mutation("_Worst._check_divergence", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=0),
+    # Draws by random bits.
+    Mutation("draw_below", "move border", "test_below_is_uniform"),
+    Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
+    Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
+    Mutation("_take", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=8),
+    Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=6),
+    Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=5),
+    Mutation("accept_by_balls", "change sign", "test_floats_decide_what_balls_decide", at=3),
+    # Counts, levels and items.
+    Mutation("Profile.find_levels", "swap", "TestJoint::test_sampling_follows_the_law_and_no_other"),
+    Mutation("ArrayTally.above", "drop right", "test_shows_the_levels_it_is_asked_for", at=1),
+    Mutation("ArrayTally._find", "move border", "test_shows_the_levels_it_is_asked_for", at=0),
+    Mutation("ArrayTally.__init__", "never", "test_a_negative_count_of_any_type_is_refused"),
+    Mutation("_Sorted.items", "change sign", "test_shows_the_levels_it_is_asked_for"),
+    Mutation("_Tallied._search", "swap", "test_shows_the_levels_it_is_asked_for"),
+    Mutation("_count_levels", "drop right", "test_shows_the_levels_it_is_asked_for", at=2),
+    # Votes of persons.
+    Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
+    Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
+    Mutation("_write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
+    Mutation(
+        "observed:_find_items",
+        "write ORDER BY item DESC for ORDER BY item",
+        "test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),
 )
 
 
 def main(words: list[str]) -> int:
-    """Try the mutations whose path has one of the words, or all of them; return how many were not noticed."""
-    chosen = [each for each in MUTATIONS if not words or any(word in each.path for word in words)]
+    """Try the mutations whose target has one of the words, or all of them; return how many were not noticed."""
+    chosen = [each for each in MUTATIONS if not words or any(word in each.target for word in words)]
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
-        copy = copy_tree(Path(folder))
-        before = run_tests(copy, sorted({each.test for each in chosen}), compile_modules=True)
+        copies = SimpleQueue[Path]()
+        for number in range(AT_ONCE):
+            copies.put(copy_tree(Path(folder) / str(number)))
+        before = run_tests(copies, sorted({find_test(each.test) for each in chosen}))
         if before.returncode:
             sys.exit(f"These tests must pass before anything is broken:\n{before.stdout}")
-        survived = sum([not try_mutation(copy, each) for each in chosen])
-    print(f"{len(chosen) - survived} of {len(chosen)} mutations were noticed.")
-    return survived
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            noticed = sum(pool.map(lambda each: try_mutation(copies, each), chosen))
+    print(f"{noticed} of {len(chosen)} mutations were noticed.")
+    return len(chosen) - noticed
 
 
 def copy_tree(folder: Path) -> Path:
     """Copy what the tests need."""
-    for name in ("src", "tests", "docs"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("src", "tests", "docs", "reproduction"):
+        if (ROOT / name).exists():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
 
-def try_mutation(copy: Path, mutation: Mutation) -> bool:
-    """Apply a mutation, run its test, undo it, and say whether the test failed."""
-    path, started = copy / SOURCE / mutation.path, time.monotonic()
-    text = path.read_text(encoding="utf-8")
-    path.write_text(mutate(text, mutation), encoding="utf-8")
-    done = run_tests(copy, [mutation.test])
-    path.write_text(text, encoding="utf-8")
+def try_mutation(copies: SimpleQueue[Path], mutation: Mutation) -> bool:
+    """Apply a mutation to a copy, run its test, undo it, and say whether the test failed."""
+    started, changed = time.monotonic(), mutate(mutation)
+    done = run_tests(copies, [find_test(mutation.test)], changed)
     # pytest ends with 1 if tests ran and some failed.
     verdict = {0: "SURVIVED", 1: "caught"}.get(done.returncode, f"NOT RUN (pytest ended with {done.returncode})")
-    print(f"{verdict:8} {mutation.path}: {mutation.after}\n         by {mutation.test}", end="")
-    print(f" ({time.monotonic() - started:.0f} s)", flush=True)
+    place = "" if mutation.at is None else f" {mutation.at}"
+    seconds = f"{time.monotonic() - started:.0f} s"
+    what = f"{mutation.target}: {mutation.change}{place}"
+    print(f"{verdict:8} {what}\n         by {mutation.test} ({seconds})", flush=True)
     return done.returncode == 1
 
 
-def mutate(text: str, mutation: Mutation) -> str:
-    """Apply a mutation to the text of a file, in which its line occurs once."""
-    if text.count(mutation.before) != 1:
-        raise ValueError(f"{mutation.path} must hold this once: {mutation.before}")
-    return text.replace(mutation.before, mutation.after)
-
-
-def run_tests(copy: Path, tests: list[str], *, compile_modules: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run tests of the copy, until one fails.
-
-    The first run keeps the compiled modules, and later runs start faster with them. Python compiles a broken file
-    again, because its time differs.
-    """
+def run_tests(
+    copies: SimpleQueue[Path], tests: list[str], changed: tuple[Path, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run tests of a copy with one file changed, until a test fails."""
+    copy = copies.get()
+    if changed is not None:
+        (copy / changed[0]).write_text(changed[1], encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environment = os.environ | {
-        "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy / 'tests' / 'support'}",
-        "PYTHONPYCACHEPREFIX": str(copy / "compiled"),
-        "PYTHONDONTWRITEBYTECODE": "" if compile_modules else "1",
+        "PYTHONPATH": os.pathsep.join(map(str, (copy / "src", copy / "tests" / "support", copy))),
+        "PYTHONPYCACHEPREFIX": str(copy / "compiled"),  # a changed file is compiled again, because its time differs
+        "PYTHONDONTWRITEBYTECODE": "",
     }
-    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+    try:
+        return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+    finally:
+        if changed is not None:
+            shutil.copy(ROOT / changed[0], copy / changed[0])
+        copies.put(copy)
+
+
+def mutate(mutation: Mutation) -> tuple[Path, str]:
+    """Return the path of the file of a target below the root, and its text after the change."""
+    path, module, target = find_target(mutation.target)
+    places = find_places(target, mutation.change)
+    if not places or (mutation.at is None and len(places) > 1) or (mutation.at or 0) >= len(places):
+        raise ValueError(f"{mutation.target} has {len(places)} places for {mutation.change!r}, not {mutation.at}")
+    old, new = places[mutation.at or 0]
+
+    class Replace(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return new if node is old else self.generic_visit(node)
+
+    return path, ast.unparse(ast.fix_missing_locations(Replace().visit(module))) + "\n"
+
+
+def show_places(name: str) -> None:
+    """Print every change that a target has a place for, with what stands there and what it becomes."""
+    _, _, target = find_target(name)
+    for change in CHANGES:
+        for at, (old, new) in enumerate(find_places(target, change)):
+            print(f"{change} {at}: {ast.unparse(old)}  →  {ast.unparse(new)}")
+
+
+def find_target(name: str) -> tuple[Path, ast.Module, ast.AST]:
+    """Find a function or a class: the path of its file below the root, the tree of the file, and its node there."""
+    part, _, names = name.rpartition(":")
+    found = []
+    for path in sorted((ROOT / SOURCE).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if part in str(path) and re.search(rf"(def|class) {names.partition('.')[0]}\b", text):
+            module, below = ast.parse(text), path.relative_to(ROOT)
+            found += [(below, module, node) for node in find_definitions(module.body, names.split("."))]
+    if len(found) != 1:
+        raise ValueError(f"{name} must be one function or class of the source, not {[str(path) for path, *_ in found]}")
+    return found[0]
+
+
+def find_definitions(body: list[ast.stmt], names: list[str]) -> Iterator[ast.AST]:
+    """Find the definitions with a name, or those inside of them with the names that follow."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == names[0]:
+            if len(names) == 1:
+                yield node
+            else:
+                yield from find_definitions(node.body, names[1:])
+
+
+def find_places(target: ast.AST, change: str) -> list[tuple[ast.AST, ast.AST]]:
+    """Find the expressions and statements of a target that a change applies to, each with what it becomes."""
+    if change.startswith("write "):
+        new, _, old = change.removeprefix("write ").partition(" for ")
+        texts = (node for node in list_code(target) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+        return [(node, ast.Constant(node.value.replace(old, new))) for node in texts if old in node.value]
+    changed = ((node, CHANGES[change](node)) for node in list_code(target))
+    return [(node, new) for node, new in changed if new is not None]
+
+
+def list_code(target: ast.AST) -> list[ast.AST]:
+    """List the nodes of a target in the order of the text, without docstrings, decorators and types."""
+    found, left = [], [target]
+    while left:
+        node = left.pop()
+        found.append(node)
+        unused = {id(getattr(node, name, None)) for name in ("annotation", "returns", "args")}
+        unused |= {id(each) for each in getattr(node, "decorator_list", ())} if target is not node else set()
+        if isinstance(node, ast.Call):
+            unused.discard(id(node.args))
+        children = [child for child in ast.iter_child_nodes(node) if id(child) not in unused]
+        left += [child for child in children if not is_docstring(child)]
+    return sorted(found[1:], key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
+
+
+def is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+BORDERS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+REVERSED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+SIGNS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+}
+PAIRS = {"min": "max", "minimum": "maximum", "floor": "ceil", "lower": "upper", "left": "right", "any": "all"}
+OTHERS = PAIRS | {other: one for one, other in PAIRS.items()}
+
+
+def move_border(node: ast.AST) -> ast.AST | None:
+    """< for ≤, ≥ for >, = for ≠, in the first comparison of a chain."""
+    if not isinstance(node, ast.Compare) or type(node.ops[0]) not in BORDERS:
+        return None
+    return ast.Compare(node.left, [BORDERS[type(node.ops[0])](), *node.ops[1:]], node.comparators)
+
+
+def reverse(node: ast.AST) -> ast.AST | None:
+    """< for >, in the first comparison of a chain."""
+    if not isinstance(node, ast.Compare) or type(node.ops[0]) not in REVERSED:
+        return None
+    return ast.Compare(node.left, [REVERSED[type(node.ops[0])](), *node.ops[1:]], node.comparators)
+
+
+def change_sign(node: ast.AST) -> ast.AST | None:
+    """+ for −, × for /."""
+    if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
+        return ast.BinOp(node.left, SIGNS[type(node.op)](), node.right)
+    if isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
+        return ast.AugAssign(node.target, SIGNS[type(node.op)](), node.value)
+    return None
+
+
+def scale(factor: int) -> Callable[[ast.AST], ast.AST | None]:
+    """Multiply a number other than 0."""
+
+    def change(node: ast.AST) -> ast.AST | None:
+        return ast.Constant(node.value * factor) if is_number(node) and node.value else None
+
+    return change
+
+
+def halve(node: ast.AST) -> ast.AST | None:
+    """Halve an even number other than 0."""
+    return ast.Constant(node.value // 2) if is_number(node) and node.value and node.value % 2 == 0 else None
+
+
+def add(step: int) -> Callable[[ast.AST], ast.AST | None]:
+    """Add to a number."""
+
+    def change(node: ast.AST) -> ast.AST | None:
+        return ast.Constant(node.value + step) if is_number(node) else None
+
+    return change
+
+
+def is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def drop_right(node: ast.AST) -> ast.AST | None:
+    """The first of two terms or factors."""
+    return node.left if isinstance(node, ast.BinOp) else None
+
+
+def drop_left(node: ast.AST) -> ast.AST | None:
+    """The second of two terms or factors."""
+    return node.right if isinstance(node, ast.BinOp) else None
+
+
+def swap(node: ast.AST) -> ast.AST | None:
+    """The greatest for the smallest, left for right, and the like, in a call or as a text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in OTHERS:
+        return ast.Constant(OTHERS[node.value])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in OTHERS:
+        return ast.Call(ast.Name(OTHERS[node.func.id], ast.Load()), node.args, node.keywords)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in OTHERS:
+        other = ast.Attribute(node.func.value, OTHERS[node.func.attr], ast.Load())
+        return ast.Call(other, node.args, node.keywords)
+    return None
+
+
+def skip(node: ast.AST) -> ast.AST | None:
+    """Nothing, for a statement that changes a value in place or calls something."""
+    return ast.Pass() if isinstance(node, ast.AugAssign | ast.Expr) else None
+
+
+def never(node: ast.AST) -> ast.AST | None:
+    """A condition of a statement that never holds."""
+    return ast.If(ast.Constant(False), node.body, node.orelse) if isinstance(node, ast.If) else None
+
+
+def swap_branches(node: ast.AST) -> ast.AST | None:
+    """The other value of a condition."""
+    return ast.IfExp(node.test, node.orelse, node.body) if isinstance(node, ast.IfExp) else None
+
+
+def drop_last(node: ast.AST) -> ast.AST | None:
+    """A tuple or list without its last element."""
+    if isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
+        return type(node)(node.elts[:-1], node.ctx)
+    return None
+
+
+CHANGES: dict[str, Callable[[ast.AST], ast.AST | None]] = {
+    "move border": move_border,
+    "reverse": reverse,
+    "change sign": change_sign,
+    "double": scale(2),
+    "quadruple": scale(4),
+    "halve": halve,
+    "one more": add(1),
+    "one less": add(-1),
+    "drop left": drop_left,
+    "drop right": drop_right,
+    "drop last": drop_last,
+    "swap": swap,
+    "swap branches": swap_branches,
+    "skip": skip,
+    "never": never,
+}
+
+
+def find_test(name: str) -> str:
+    """Find the address of a test by its name."""
+    part, names = re.fullmatch(r"(?:(\w+):(?!:))?(.+)", name).groups()
+    first = re.match(r"\w+", names)[0]
+    defined = re.compile(rf"^(def|class) {first}\b", re.MULTILINE)
+    paths = [path for path, text in read_tests().items() if (part or "") in str(path) and defined.search(text)]
+    if len(paths) != 1:
+        raise ValueError(f"{name} must be in one file of tests, not in {[path.name for path in paths]}")
+    return f"{paths[0].relative_to(ROOT)}::{names}"
+
+
+@cache
+def read_tests() -> dict[Path, str]:
+    """Read the files of tests."""
+    return {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
 
 
 if __name__ == "__main__":
-    sys.exit(bool(main(sys.argv[1:])))
+    if "--places" in sys.argv:
+        show_places(sys.argv[-1])
+    else:
+        sys.exit(bool(main(sys.argv[1:])))

@@ -1,10 +1,10 @@
-"""Laws of peeling by brute force, and how far apart two laws are."""
+"""The law that a run of rounds implies, asked of the run itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 from contract import Subject
@@ -13,48 +13,25 @@ from flint import arb
 from laws import Histogram, sequences
 
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel.peeling import PeelRun
-from shortlist.mechanisms.peel.ranges import LevelRange
-from shortlist.mechanisms.stated import decay, exponential_round, flip_round, peel_law
+from shortlist.mechanisms.peel import FlipDraws, LevelRange, PeelLevels, PeelRun, SuccessiveDraws
+from shortlist.mechanisms.stated import RoundLaw, decay, exponential_round, flip_round, peel_law
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
-__all__ = ["PeelLaw", "ball", "decay", "exponential_round", "flip_round", "peel_law"]
+__all__ = ["PeelLaw", "ask_run", "ball", "decay", "exponential_round", "flip_round", "peel_law", "single_levels"]
 
 
 class PeelLaw(Subject):
-    """A mechanism of rounds: subclasses say the law of one, and the rate of a mechanism."""
+    """A mechanism of rounds: subclasses say who wins one."""
 
-    @staticmethod
-    def round_law(decays: Sequence[arb]) -> list[arb]:
-        """Who wins a round, given e^(−rate · loss) of each."""
-        raise NotImplementedError
-
-    def rate(self, mechanism: Mechanism) -> Fraction:
-        raise NotImplementedError
-
-    def law(self, histogram: Histogram, k: int, epsilon: Fraction, relation: str = "add-remove") -> list[arb]:
-        rate = self.rate(self.make(k, epsilon, relation))
-        return peel_law(histogram, k, rate, self.round_law)
+    round_law: ClassVar[RoundLaw]
 
     def implied_law(self, mechanism: Mechanism, histogram: Histogram) -> list[arb]:
         """Peel along every sequence of levels, and ask the run itself how much what is left weighs."""
         profile = Profile.of(np.array(histogram))
-        peeling = mechanism.prepare(profile).peeling
-        values = profile.values.tolist()
-        firsts = (profile.ends - profile.sizes).tolist()
-
-        @cache
-        def next_chances(path: tuple[int, ...]) -> dict[int, arb]:
-            """The chance of one item of each level that is left after items of some levels."""
-            peel = PeelRun(peeling, SeededBits(0))
-            for place, level in enumerate(path):
-                peel.take(level, firsts[level] + path[:place].count(level))
-            ranges = list(single_levels(peel.left()))
-            levels = [each.level() for each in ranges for _ in range(each.members)]
-            chances = self.round_law([each.decay() for each in ranges for _ in range(each.members)])
-            return dict(zip(levels, chances, strict=True))
-
+        prepared = mechanism.prepare(profile)
+        assert isinstance(prepared, SuccessiveDraws | FlipDraws)
+        next_chances, values = ask_run(prepared.peeling, self.round_law), profile.values.tolist()
         law = []
         for sequence in sequences(len(histogram), mechanism.k):
             path, probability = tuple(values.index(histogram[item]) for item in sequence), arb(1)
@@ -62,6 +39,27 @@ class PeelLaw(Subject):
                 probability *= next_chances(path[:place])[level]
             law.append(probability)
         return law
+
+
+def ask_run(peeling: PeelLevels, round_law: RoundLaw) -> Callable[[tuple[int, ...]], dict[int, arb]]:
+    """Return a function: the chance of one item of each level that is left, after items of some levels were taken."""
+
+    @cache
+    def next_chances(path: tuple[int, ...]) -> dict[int, arb]:
+        run = PeelRun(peeling, SeededBits(0))
+        for level in path:
+            run.take(level, 0)
+        ranges = list(single_levels(run.left()))
+        levels = [each.level() for each in ranges for _ in range(each.members)]
+        chances = round_law([decay for each in ranges for decay in repeat(each)])
+        return dict(zip(levels, chances, strict=True))
+
+    return next_chances
+
+
+def repeat(level: LevelRange) -> Sequence[arb]:
+    """The weight of each item of a level, as one object."""
+    return [level.decay()] * level.members
 
 
 def single_levels(levels: LevelRange) -> Iterable[LevelRange]:

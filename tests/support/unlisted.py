@@ -76,6 +76,7 @@ class UnlistedContract:
                 total = sum(self.law(self.make(2, self.epsilon), histogram).values(), arb(0))
                 assert abs(total - 1) < arb(10) ** -6
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("at_once", [False, True])
     def test_sampling_follows_the_law_and_no_other(self, at_once: bool) -> None:
         """Sampled frequencies match the stated law, and miss it when epsilon is 30 % off; also many draws at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -13,23 +13,6 @@ from shortlist.errors import ParameterError
 from shortlist.mechanisms import MECHANISMS, Mechanism, find_kind
 from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
 
-_DELTA = Fraction(1, 5)
-"""Large, because a small delta makes no difference for the few items that can be enumerated."""
-_OPTIONS: dict[str, list[dict[str, Any]]] = {
-    "auto": [{}, {"delta": _DELTA}, {"ordered": False}, {"votes_per_person": 1}],
-    "fastjoint": [{"beta": Fraction(1, 4)}],
-    "cdp-peel": [{"delta": _DELTA}],
-    "noisy-counts": [{"votes_per_person": 1}, {"votes_per_person": 1, "delta": _DELTA}],
-    # Two candidates, so that items of few people are at the cut-off.
-    "limited-domain": [{"delta": _DELTA, "k_bar": 2}, {"delta": _DELTA, "k_bar": 2, "votes_per_person": 1}],
-    # With two votes, one person can bring two items, or one, and move the count of another.
-    "threshold": [
-        {"delta": _DELTA, "votes_per_person": cap, "noise": noise}
-        for cap in (1, 2)
-        for noise in ("laplace", "gaussian")
-    ],
-    "stable": [{"delta": _DELTA}],
-}
 _SMALLEST, _LARGEST = Fraction(1, 100), Fraction(10)
 
 
@@ -63,10 +46,10 @@ class Case:
         """Whether the items are public. Else an item without votes does not exist."""
         return self.kind.needs_domain
 
-    @property
+    @cached_property
     def noisy(self) -> bool:
         """Whether outputs may have noisy counts."""
-        return self.cap is not None and self.kind.name in ("auto", "noisy-counts", "threshold")
+        return any(output.counts is not None for output, _ in self.build(1).state_law((1,), reach=0))
 
     @property
     def largest_k(self) -> int | None:
@@ -112,9 +95,7 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
         wanted: Sequence[object] = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
         kinds = list(dict.fromkeys(find_kind(name) for name in wanted))
     return [
-        Case(kind=kind, epsilon=exact, options=MappingProxyType(options))
-        for kind in kinds
-        for options in _OPTIONS.get(kind.name, [{}])
+        Case(kind=kind, epsilon=exact, options=MappingProxyType(options)) for kind in kinds for options in kind.audited
     ]
 
 

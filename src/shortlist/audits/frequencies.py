@@ -14,16 +14,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
+import numpy as np
 from flint import arb
 
 from shortlist.audits.cases import Case
-from shortlist.audits.stated import Law, state_law
+from shortlist.audits.report import Finding, Result
 from shortlist.audits.statistics import LEAST_EXPECTED, bound_p_value, draw_outputs
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms import Threshold
-from shortlist.mechanisms.stated import Histogram, Output
+from shortlist.mechanisms.stated import Histogram, Law, Output, collect_law
+from shortlist.profile import Profile
 
 ALARM = 1e-9
 """A p-value up to this rejects a law."""
@@ -57,45 +59,65 @@ class Design:
     """How many draws the test needs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frequencies:
-    """The p-values of one sample."""
-
-    histogram: Histogram
-    k: int
-    trials: int
-    needed: float
-    right: float
-    """The p-value for the stated law."""
-    wrong: float
-    """The larger of the p-values for the two laws with an epsilon that is 30 % off."""
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether the stated law is accepted. None if a wrong law is accepted, too: the draws were too few."""
-        return False if self.right <= ALARM else True if self.wrong <= ALARM else None
-
-
 def check_frequencies(
     case: Case,
     trials: int,
     bits: Bits | None = None,
     *,
+    name: str = "frequencies",
     relation: str = "add-remove",
     k: int = 2,
     many: bool = False,
-) -> Frequencies:
+) -> Finding:
     """Draw where the test has the most power, and test the frequencies. `many` draws by `draw_many`."""
     design = choose_design(case, trials, relation=relation, k=k)
     draws = int(min(max(trials, design.needed), MOST_MORE * trials))
     seen = draw_outputs(case.build(design.k, relation), design.histogram, draws, bits, many=many)
-    return Frequencies(
-        histogram=design.histogram,
-        k=design.k,
-        trials=draws,
-        needed=design.needed,
-        right=find_p_value(seen, design.right),
-        wrong=max(find_p_value(seen, law) for law in design.wrong),
+    p, off = find_p_value(seen, design.right), max(find_p_value(seen, law) for law in design.wrong)
+    needed = design.needed / MOST_MORE
+    more = "no number of draws is enough at this epsilon"
+    if not math.isinf(needed):
+        more = f"pass {max(math.ceil(needed), 2 * trials):,} trials"
+    verdicts = {
+        True: "as stated",
+        False: "the outputs do not follow the stated law",
+        None: f"too few draws to notice an epsilon that is 30 % off: {more}",
+    }
+    details = {"trials": draws, "histogram": list(design.histogram), "k": design.k, "p": p, "p_30_percent_off": off}
+    return _judge(case, name, p, off, verdicts, f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off", details)
+
+
+def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Finding:
+    """Compare draws with the next, with the next but one, with those half a sample later, and with a second sample."""
+    design = choose_design(case, trials)
+    mechanism = case.build(design.k)
+    first, second = (draw_outputs(mechanism, design.histogram, trials, bits) for _ in range(2))
+    many = draw_outputs(mechanism, design.histogram, trials, bits, many=True)
+    lags = (1, 2, trials // 2)
+    pairs = [list(zip(first, second, strict=True)), *(_pair(each, lag) for each in (first, many) for lag in lags)]
+    p = min(1.0, len(pairs) * min(_test(each, design.right) for each in pairs))
+    repeated = min(1.0, len(pairs) * _test([(each, each) for each in first[: len(first) // 2]], design.right))
+    verdicts = {
+        True: "draws do not depend on each other",
+        False: "draws depend on each other",
+        None: "too few draws to notice that draws are repeated: pass more trials",
+    }
+    seen = f"{len(pairs)} tests, p = {p:.2g}; {repeated:.1g} if draws were repeated"
+    details = {"trials": 3 * trials, "p": p, "p_repeated": repeated}
+    return _judge(case, "independence", p, repeated, verdicts, seen, details)
+
+
+def _judge(
+    case: Case, check: str, p: float, off: float, verdicts: dict[bool | None, str], seen: str, details: dict[str, Any]
+) -> Finding:
+    """Reject the hypothesis by its p-value. It passes only if what is known to be wrong is rejected."""
+    passed = False if p <= ALARM else True if off <= ALARM else None
+    return Finding(
+        subject=str(case),
+        check=check,
+        result=Result.read(passed),
+        found=f"{verdicts[passed]} ({seen})",
+        details={**details, "threshold": ALARM},
     )
 
 
@@ -119,10 +141,10 @@ def find_p_value(seen: Sequence[Output], law: Law) -> float:
 
 
 def _list_histograms(case: Case, relation: str) -> list[Histogram]:
-    """List histograms whose gaps suit epsilon. For `threshold`, counts are near the threshold: others show nothing."""
-    mechanism = case.build(1, relation)
-    if isinstance(mechanism, Threshold):
-        least = mechanism.threshold
+    """List histograms whose gaps suit epsilon. Noisy counts of observed items are near what a release needs."""
+    if case.noisy and not case.needs_domain:
+        least = case.build(1, relation).find_need(Profile.of(np.array([1])))
+        assert least is not None
         return [(least, least), (least + math.ceil(1 / case.epsilon), least, least)]
     shapes = _NOISE_SHAPES if case.noisy else _SHAPES
     scales = _SCALES if case.needs_domain else (*_SCALES, *_LARGE_SCALES)
@@ -134,7 +156,7 @@ def _list_histograms(case: Case, relation: str) -> list[Histogram]:
 def _make_design(case: Case, histogram: Histogram, k: int, relation: str, trials: int) -> Design:
     reach = round(8 * max(Fraction(1), 1 / case.epsilon)) if case.noisy else 0
     right, *wrong = (
-        state_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
+        collect_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
         for stretch in (Fraction(1), *STRETCHES)
     )
     rare = LEAST_EXPECTED / trials
@@ -166,39 +188,6 @@ def _find_clear_statistic(cells: int) -> int:
         return x > freedom and x - freedom - freedom * math.log(x / freedom) >= -math.log(ALARM)
 
     return next(x for x in itertools.count(freedom) if rejects(x - _DEVIATIONS * math.sqrt(2 * x)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Independence:
-    """The smallest p-value of all tests of pairs of draws, times the number of tests."""
-
-    trials: int
-    tests: int
-    p: float
-    repeated: float
-    """The same p-value for pairs of equal draws. The tests must reject these."""
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether no pair of draws is dependent. None if the draws were too few to show it."""
-        return False if self.p <= ALARM else True if self.repeated <= ALARM else None
-
-
-def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Independence:
-    """Compare draws with the next, with the next but one, with those half a sample later, and with a second sample."""
-    design = choose_design(case, trials)
-    mechanism = case.build(design.k)
-    first, second = (draw_outputs(mechanism, design.histogram, trials, bits) for _ in range(2))
-    many = draw_outputs(mechanism, design.histogram, trials, bits, many=True)
-    lags = (1, 2, trials // 2)
-    pairs = [list(zip(first, second, strict=True)), *(_pair(each, lag) for each in (first, many) for lag in lags)]
-    repeated = [(each, each) for each in first[: len(first) // 2]]
-    return Independence(
-        trials=3 * trials,
-        tests=len(pairs),
-        p=min(1.0, len(pairs) * min(_test(each, design.right) for each in pairs)),
-        repeated=min(1.0, len(pairs) * _test(repeated, design.right)),
-    )
 
 
 def _pair(draws: Sequence[Output], lag: int) -> list[tuple[Output, Output]]:

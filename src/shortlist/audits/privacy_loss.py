@@ -15,20 +15,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from flint import arb
 
 from shortlist.audits.cases import Case
 from shortlist.audits.frequencies import MOST_MORE
-from shortlist.audits.stated import Law, state_law
+from shortlist.audits.report import Finding, Result
 from shortlist.audits.statistics import bound_above, bound_below, choose_event, draw_outputs
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.noise import DiscreteLaplace
-from shortlist.mechanisms import Threshold
-from shortlist.mechanisms.stated import Histogram, Items, Output, neighbours, small_histograms
+from shortlist.mechanisms.stated import Histogram, Items, Law, Output, collect_law, neighbours, small_histograms
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import write_exact
 
 _PRECISION = 128
 _TRIALS = 2500
@@ -39,6 +39,8 @@ _POWERS = np.array([[float(order - 1)] for order in _ORDERS])
 _DIVISORS = [float(order * (order - 1)) for order in _ORDERS]
 _SURE = 1e-6
 """A float that is below its bound by this share needs no ball."""
+_LEFT_OUT = arb(1) / 4000
+"""The share of delta that noisy counts may have that are not enumerated."""
 _NEAR = 24
 """Up to this reach, pairs of noisy counts are few enough to be enumerated."""
 FAILURE = 1e-9
@@ -58,43 +60,15 @@ class Pair:
     relation: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enumeration:
-    """What all pairs of neighbours show about one relation."""
+def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> tuple[Finding, Pair]:
+    """Compare the exact laws on all pairs of neighbours of one relation, with d up to a number.
 
-    pairs: int
-    loss: float
-    """The largest logarithm of a ratio of two probabilities."""
-    divergence: float
-    """The largest hockey-stick divergence at epsilon, rounded up; what was not enumerated is counted in full."""
-    rho: float
-    """The largest Rényi divergence of an order, divided by the order."""
-    promise: Guarantee
-    """The weakest guarantee that the mechanism states for these pairs."""
-    private: bool
-    """Whether no probability proves a stated guarantee wrong, and each is at least as strong as what was asked for."""
-    telling: Pair
-    """The pair that samples can tell apart best."""
-
-
-def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> Enumeration:
-    """Compare the exact laws on all pairs of neighbours of one relation, with d up to a number."""
+    Return what was found, and the pair that samples can tell apart best.
+    """
     with use_precision(_PRECISION):
-        worst, telling, best = _Worst(case, relation), None, -math.inf
-        for pair in list_pairs(case, relation, largest_d):
-            gain = worst.compare(pair)
-            if telling is None or gain > best:
-                telling, best = pair, gain
-        assert telling is not None
-        return Enumeration(
-            pairs=worst.pairs,
-            loss=worst.loss,
-            divergence=worst.divergence,
-            rho=worst.rho,
-            promise=worst.promise,
-            private=worst.private,
-            telling=telling,
-        )
+        worst = _Worst(case, relation)
+        telling = max(list_pairs(case, relation, largest_d), key=worst.compare)
+        return worst.describe(), telling
 
 
 def list_pairs(case: Case, relation: str, largest_d: int) -> Iterator[Pair]:
@@ -111,7 +85,7 @@ def _list_histograms(case: Case, relation: str, largest_d: int) -> Iterator[tupl
         largest_k = 2 if not case.needs_domain and _find_reach(case, relation) <= _NEAR else 1
         yield from ((each, largest_k) for each in small_histograms(min(largest_d, 2)))
         return
-    costly = case.noisy or case.kind.name == "auto" or not case.needs_domain
+    costly = case.noisy or len(case.build(1).candidates) > 1 or not case.needs_domain
     small = small_histograms(min(largest_d, 3 if costly else 4))
     if not case.needs_domain:
         # Items with equal counts are told apart by their order, where there is no domain.
@@ -127,15 +101,46 @@ class _Worst:
     """The largest loss and divergences of the pairs that were compared."""
 
     def __init__(self, case: Case, relation: str) -> None:
-        self._case = case
+        self._case, self._relation = case, relation
         self._law = lru_cache(maxsize=100_000)(self._state)
-        self._promise = cache(self._read_promise)
+        self._read = cache(self._read_promise)
         self.promise = case.build(1, relation).guarantee
-        self.pairs, self.loss, self.divergence, self.rho, self.private = 0, 0.0, 0.0, 0.0, True
+        """The weakest guarantee that the mechanism states for these pairs."""
+        self.pairs = 0
+        self.loss = 0.0
+        """The largest logarithm of a ratio of two probabilities."""
+        self.divergence = 0.0
+        """The largest hockey-stick divergence at epsilon, rounded up; what was not enumerated is counted in full."""
+        self.rho = 0.0
+        """The largest Rényi divergence of an order, divided by the order."""
+        self.private = True
+        """Whether no probability proves a stated guarantee wrong, and each is at least as strong as was asked for."""
+
+    def describe(self) -> Finding:
+        """State what was found."""
+        promise = self.promise
+        epsilon, delta = write_exact(promise.epsilon), write_exact(promise.delta)
+        details: dict[str, Any] = {"epsilon": epsilon, "neighbours": self._relation, "pairs": self.pairs}
+        if not promise.delta:
+            words = f"loss {self.loss:.4f}, promised epsilon {epsilon}"
+            details |= {"loss": self.loss}
+        else:
+            words = f"divergence {self.divergence:.4f}, promised delta {delta}"
+            details |= {"divergence": self.divergence, "delta": delta}
+        if promise.rho is not None:
+            words += f"; rho {self.rho:.4f}, promised {float(promise.rho):.4f}"
+            details |= {"rho": self.rho, "promised_rho": write_exact(promise.rho)}
+        return Finding(
+            subject=str(self._case),
+            check="privacy loss",
+            result=Result.read(self.private),
+            found=f"largest {words} ({self.pairs:,} pairs, {self._relation})",
+            details=details,
+        )
 
     def compare(self, pair: Pair) -> float:
         """Take one pair into account, and estimate which epsilon samples from it would prove."""
-        promise = self._promise(pair.k, pair.relation)
+        promise = self._read(pair.k, pair.relation)
         here, there = (self._law(h, pair.k, pair.relation) for h in (pair.here, pair.there))
         shown = -math.inf
         for one, other in ((here, there), (there, here)):
@@ -197,21 +202,19 @@ class _Worst:
 
     def _state(self, histogram: Histogram, k: int, relation: str) -> Law:
         mechanism = self._case.build(k, relation)
-        return state_law(mechanism, histogram, reach=_find_reach(self._case, relation))
+        return collect_law(mechanism, histogram, reach=_find_reach(self._case, relation))
 
 
+@cache
 def _find_reach(case: Case, relation: str) -> int:
-    """How far noisy counts are enumerated. Without delta, ratios of Laplace noise repeat themselves."""
+    """How far noisy counts are enumerated: until little of delta is left. Without delta, ratios repeat themselves."""
     if not case.noisy or case.delta is None:
         return 1
-    mechanism = case.build(1, relation)
-    if isinstance(mechanism, Threshold):
-        noise = mechanism.law
-        return math.ceil(6 * noise.b if isinstance(noise, DiscreteLaplace) else 4 * math.sqrt(noise.variance))
-    assert mechanism.guarantee.rho is not None
-    assert case.cap is not None
-    moved = case.cap * mechanism.neighbours.sensitivity
-    return math.ceil(4 * math.sqrt(moved / (2 * mechanism.guarantee.rho)))
+    mechanism, reach = case.build(1, relation), 4
+    with use_precision(_PRECISION):
+        while sum((p for _, p in mechanism.state_law((3,), reach=reach)), arb(0)) < 1 - ball(case.delta) * _LEFT_OUT:
+            reach += max(1, reach // 4)
+    return reach
 
 
 @cache
@@ -220,26 +223,8 @@ def _exp(exponent: Fraction) -> arb:
     return ball(exponent).exp()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowerBound:
-    """What samples from two neighbours prove about epsilon."""
-
-    pair: Pair
-    trials: int
-    promised: Fraction
-    epsilon: float
-    """Epsilon is at least this, given the delta that is promised; −inf if nothing is proven."""
-    power: str | None
-    """Which error so many draws would have shown, in words. None if they are too few for every error."""
-
-    @property
-    def passed(self) -> bool | None:
-        """Whether the bound is at most what is promised. None if the draws were too few to show more."""
-        return False if self.epsilon > self.promised else None if self.power is None else True
-
-
-def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None) -> LowerBound:
-    """Draw from two neighbours, and bound epsilon from below, in both directions."""
+def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None) -> Finding:
+    """Draw from two neighbours, and bound epsilon from below, in both directions, given the delta that is promised."""
     mechanism = case.build(pair.k, pair.relation)
     promise = mechanism.guarantee
     draws, power = next(
@@ -252,13 +237,33 @@ def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None)
         for many in (True, False)
     )
     delta = float(promise.delta)
-    best = -math.inf
+    best = 0.0
     for one, other in ((0, 1), (1, 0)):
         order = sorted(choosing[one], key=lambda output: (choosing[other][output] + 1) / choosing[one][output])
         shares = [(choosing[one][output] / half, choosing[other][output] / half) for output in order]
         event = set(order[: choose_event(shares, half, delta).size])
         best = max(best, _bound(event, bounding[one], bounding[other], half, delta))
-    return LowerBound(pair=pair, trials=draws, promised=promise.epsilon, epsilon=best, power=power)
+    passed = False if best > promise.epsilon else None if power is None else True
+    shows = f"they would show {power}" if power else "too few draws to show more: pass more trials"
+    here, there = (", ".join(map(str, histogram)) for histogram in (pair.here, pair.there))
+    return Finding(
+        subject=str(case),
+        check="lower bound",
+        result=Result.read(passed),
+        found=f"samples prove epsilon ≥ {best:.4f}, promised {write_exact(promise.epsilon)}; {shows} "
+        f"({draws:,} draws, {here} against {there}, {pair.relation})",
+        details={
+            "bound": best,
+            "epsilon": write_exact(promise.epsilon),
+            "confidence": f"1 - {FAILURE}",
+            "would_show": power,
+            "trials": draws,
+            "here": list(pair.here),
+            "there": list(pair.there),
+            "k": pair.k,
+            "neighbours": pair.relation,
+        },
+    )
 
 
 def _find_power(case: Case, pair: Pair, half: int) -> str | None:
@@ -284,7 +289,7 @@ def _state_both(case: Case, pair: Pair, stretch: Fraction) -> tuple[dict[Output,
     """The probability of each output here, and there."""
     mechanism = case.build(pair.k, pair.relation, stretch=stretch)
     with use_precision(_PRECISION):
-        here, there = (state_law(mechanism, each, reach=_REACH) for each in (pair.here, pair.there))
+        here, there = (collect_law(mechanism, each, reach=_REACH) for each in (pair.here, pair.there))
         return {each: float(p.mid()) for each, p in here.items()}, {each: float(p.mid()) for each, p in there.items()}
 
 

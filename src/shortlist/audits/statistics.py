@@ -6,8 +6,9 @@ operating system.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,8 @@ from flint import arb
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits, SystemBits
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.mechanism import Prepared
 from shortlist.mechanisms.stated import Histogram, Output
-from shortlist.profile import Picks
-from shortlist.votes.memory.arrays import ArrayTally
+from shortlist.votes.array_counts import ArrayTally
 
 _BATCHES = (1, 2, 3, 10, 100, 1000)
 """How many lists each call of `draw_many` draws, in turn."""
@@ -42,21 +41,17 @@ def draw_outputs(
     source = SystemBits() if bits is None else bits
     tally = ArrayTally(np.array(histogram))
     prepared = mechanism.prepare(tally)
-    drawn = _draw_batches(prepared, trials, source) if many else (prepared.draw(source) for _ in range(trials))
-    return [_show(picks, tally) for picks in drawn]
-
-
-def _draw_batches(prepared: Prepared, trials: int, bits: Bits) -> Iterator[Picks]:
-    done = turn = 0
-    while done < trials:
-        size = min(_BATCHES[turn % len(_BATCHES)], trials - done)
-        yield from prepared.draw_many(size, bits)
-        done, turn = done + size, turn + 1
-
-
-def _show(picks: Picks, tally: ArrayTally) -> Output:
-    rows, noisy = picks.publish(tally.items(picks))
-    return Output(tuple(rows.tolist()), None if noisy is None else tuple(noisy.tolist()), picks.chosen)
+    outputs: list[Output] = []
+    for size in itertools.cycle(_BATCHES):
+        left = trials - len(outputs)
+        drawn = prepared.draw_many(min(size, left), source) if many else [prepared.draw(source) for _ in range(left)]
+        for picks in drawn:
+            rows, noisy = picks.publish(tally.items(picks))
+            counts = None if noisy is None else tuple(noisy.tolist())
+            outputs.append(Output(tuple(rows.tolist()), counts, picks.chosen))
+        if len(outputs) == trials:
+            break
+    return outputs
 
 
 def bound_p_value(observed: Sequence[int], law: Sequence[float]) -> float:

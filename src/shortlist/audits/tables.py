@@ -11,10 +11,10 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -66,10 +66,16 @@ Hold = Callable[["pyarrow.Table", Path], Any]
 """Put a table where an engine holds it; files go into a folder."""
 
 
-def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: int | None = None) -> Iterator[Finding]:
+def check_tables(
+    progress: Callable[[str], None] = lambda step: None,
+    *,
+    seed: int | None = None,
+    engines: Sequence[Engine] | None = None,
+    pairs: int = _PAIRS,
+) -> Iterator[Finding]:
     """Count random tables with and without one hostile person, on every engine that is installed."""
     used = int.from_bytes(SystemBits().draw(8)) if seed is None else seed
-    for engine in ENGINES:
+    for engine in ENGINES if engines is None else engines:
         subject, missing = f"votes in {engine.name}", find_missing(engine)
         if missing is not None:
             yield Finding(
@@ -79,7 +85,7 @@ def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: i
         progress(f"{subject}: counting with and without one hostile person")
         for check in (WITH_DOMAIN, WITHOUT_DOMAIN):
             try:
-                yield _check_engine(engine, subject, check, used)
+                yield _check_engine(engine, subject, check, used, pairs)
             except Exception as error:  # of an engine: its text may quote the tables
                 found = f"the engine failed ({type(error).__name__}; seed {used})"
                 yield Finding(subject=subject, check=check, result=Result.FAIL, found=found)
@@ -87,8 +93,8 @@ def check_tables(progress: Callable[[str], None] = lambda step: None, *, seed: i
     yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
 
 
-def _check_engine(engine: Engine, subject: str, check: str, seed: int) -> Finding:
-    bits, least = SeededBits(seed), 1 if engine.slow else _PAIRS
+def _check_engine(engine: Engine, subject: str, check: str, seed: int, most: int) -> Finding:
+    bits, least = SeededBits(seed), 1 if engine.slow else most
     listed = check == WITH_DOMAIN
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
@@ -219,18 +225,9 @@ class Engine:
 
 
 def find_missing(engine: Engine) -> str | None:
-    """Find a package that the engine needs and that is not installed."""
+    """Find a package, or Java, that the engine needs and that is not installed."""
     needed = ("duckdb", "pyarrow", *engine.packages)
-    return next((name for name in needed if not _is_installed(name)), None)
-
-
-def _hold_arrow(table: pyarrow.Table, folder: Path) -> Any:
-    return table
-
-
-def _hold_pandas(table: pyarrow.Table, folder: Path) -> Any:
-    """Put whole numbers beside a gap as they are. By default, a conversion to pandas makes floats of all of them."""
-    return table.to_pandas(integer_object_nulls=True)
+    return next((each for each in needed if (shutil.which if each == "java" else find_spec)(each) is None), None)
 
 
 def _hold_polars(table: pyarrow.Table, folder: Path) -> Any:
@@ -251,19 +248,11 @@ def _hold_duckdb(table: pyarrow.Table, folder: Path) -> Any:
     return connection.table("votes")
 
 
-def _hold_parquet(table: pyarrow.Table, folder: Path) -> Any:
-    from pyarrow import parquet
+def _hold_file(table: pyarrow.Table, folder: Path, kind: str) -> Path:
+    from pyarrow import csv, parquet
 
-    path = folder / f"{len(table)}.parquet"
-    parquet.write_table(table, path)
-    return path
-
-
-def _hold_csv(table: pyarrow.Table, folder: Path) -> Any:
-    from pyarrow import csv
-
-    path = folder / f"{len(table)}.csv"
-    csv.write_csv(table, path)
+    path = folder / f"{len(table)}.{kind}"
+    (parquet.write_table if kind == "parquet" else csv.write_csv)(table, path)
     return path
 
 
@@ -297,21 +286,18 @@ def _hold_spark(table: pyarrow.Table, folder: Path) -> Any:
 
 
 ENGINES = (
-    Engine(name="PyArrow", hold=_hold_arrow),
-    Engine(name="pandas", packages=("pandas",), hold=_hold_pandas),
+    Engine(name="PyArrow", hold=lambda table, folder: table),
+    # By default, a conversion to pandas makes floats of whole numbers beside a gap.
+    Engine(
+        name="pandas",
+        packages=("pandas",),
+        hold=lambda table, folder: table.to_pandas(integer_object_nulls=True),
+    ),
     Engine(name="Polars", packages=("polars",), hold=_hold_polars),
     Engine(name="DuckDB", hold=_hold_duckdb),
-    Engine(name="Parquet files", hold=_hold_parquet),
-    Engine(name="CSV files", hold=_hold_csv),
+    Engine(name="Parquet files", hold=partial(_hold_file, kind="parquet")),
+    Engine(name="CSV files", hold=partial(_hold_file, kind="csv")),
     Engine(name="SQLite", hold=_hold_sqlite),
     Engine(name="Ibis", packages=("ibis",), hold=_hold_ibis),
     Engine(name="Spark", packages=("pyspark", "java"), hold=_hold_spark, slow=True),
 )
-
-
-def _is_installed(name: str) -> bool:
-    if name == "java":
-        return shutil.which("java") is not None
-    with suppress(ImportError, ValueError):
-        return find_spec(name) is not None
-    return False

@@ -52,6 +52,16 @@ def enclose_shortfall(x: Fraction) -> arb:
     return -(-ball(x)).expm1()
 
 
+def round_outwards(number: arb) -> tuple[float, float]:
+    """Return floats below and above a number of 0 or more.
+
+    Conversion to float is off by less than 2^-50 of the number, or by less than 2^-1000. A number beyond the range of
+    floats has no upper bound.
+    """
+    below, above = float(number.lower()), float(number.upper())
+    return below * (1 - 2.0**-50), above * (1 + 2.0**-50) + 2.0**-1000
+
+
 class Splittable(Protocol):
     """An object with a number. After the object is split, the number can be enclosed more narrowly."""
 

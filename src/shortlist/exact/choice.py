@@ -55,22 +55,11 @@ class Table:
                 and O in all, the border lies at (S + o)/(W + O), within O/W of S/W; and W is at least 3/4 of what was
                 computed. For e > 1/4, slack is above 1.
         """
-        sums, roundings = _add_up(weights)
+        sums, roundings = (np.cumsum(weights), len(weights)) if len(weights) < _MANY else _add_up(weights)
         self._borders = np.concatenate([[0.0], sums])
-        # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate`.
+        # 2^-50 covers the float of the number itself, and the arithmetic of this line and of `locate_each`.
         summed = error + 2.0**-52 * roundings
         self.slack = float(4 * summed + 2 * omitted / self._borders[-1] + 2.0**-50)
-
-    def locate(self, number: Uniform) -> int | None:
-        """Find the index of the cell that contains the number, or None where floats cannot decide."""
-        total = self._borders[-1]
-        target = number.approximate() * total
-        index = int(self._borders.searchsorted(target, side="right")) - 1
-        if index >= len(self._borders) - 1:
-            return None
-        margin = self.slack * total
-        certain = self._borders[index] + margin < target < self._borders[index + 1] - margin
-        return index if certain else None
 
     def locate_each(self, words: NDArray[np.uint64]) -> IntArray:
         """Locate many numbers, given by their leading 64 bits. The index is −1 where floats cannot decide."""
@@ -80,22 +69,6 @@ class Table:
         index = np.minimum(self._borders.searchsorted(targets, side="right"), len(self._borders) - 1) - 1
         margin = self.slack * total
         certain = (self._borders[index] + margin < targets) & (targets < self._borders[index + 1] - margin)
-        return np.where(certain, index, -1)
-
-    def locate_each_after(self, words: NDArray[np.uint64], firsts: IntArray) -> IntArray:
-        """Locate many numbers, each along the cells from a first one on. The index is −1 where floats cannot decide.
-
-        A number U lies at the share f + U (1 − f) of all weight, where f is the share before its first cell. Its
-        error is at most that of f, which is `slack`. The border that it is compared with has the same error.
-        """
-        total = self._borders[-1]
-        before = self._borders[firsts]
-        targets = before + words * 2.0**-64 * (total - before)
-        index = np.minimum(self._borders.searchsorted(targets, side="right"), len(self._borders) - 1) - 1
-        margin = 3 * self.slack * total
-        certain = (self._borders[index] + margin < targets) & (targets < self._borders[index + 1] - margin)
-        # Nothing lies before the first cell.
-        certain |= (index == firsts) & (targets < self._borders[index + 1] - margin)
         return np.where(certain, index, -1)
 
     @property
@@ -111,8 +84,6 @@ class Table:
 
 def _add_up(weights: FloatArray) -> tuple[FloatArray, int]:
     """Return running sums, and the largest number of roundings in one of them. For m weights it is about 2√m."""
-    if len(weights) < _MANY:
-        return np.cumsum(weights), len(weights)
     side = math.isqrt(len(weights))
     rows = np.cumsum(np.pad(weights, (0, -len(weights) % side)).reshape(-1, side), axis=1)
     before = np.concatenate([[0.0], np.cumsum(rows[:-1, -1])])
@@ -140,16 +111,12 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
 
 
-def is_below(number: Uniform, enclose: Callable[[int], arb], *, least: float = 0.0, most: float = 1.0) -> bool:
+def is_below(number: Uniform, enclose: Callable[[int], arb]) -> bool:
     """Decide with certainty whether a number is below a chance, which is enclosed more narrowly with more effort.
-
-    The chance rounds to a float from `least` to `most`. Floats decide if the number is not between them.
 
     Rounds  More effort and more bits shrink the chance and the number to points, which are equal with probability zero.
     """
-    near, effort = number.approximate(), 0
-    if near < least - _FLOAT_ERROR or near > most + _FLOAT_ERROR:
-        return near < least
+    effort = 0
     while True:
         with use_precision(number.known + 64):
             chance, shown = enclose(effort), number.ball()
@@ -169,7 +136,11 @@ def are_below(
     least: FloatArray | float,
     most: FloatArray | float,
 ) -> NDArray[np.bool_]:
-    """Decide what `is_below` decides for many numbers, each given by its leading 64 bits and with its own chance."""
+    """Decide whether numbers are below chances, each given by its leading 64 bits and with its own chance.
+
+    A chance rounds to a float from `least` to `most`. Floats decide if the number is not near them.
+    `enclose(i, effort)` encloses the i-th chance, as for `is_below`.
+    """
     numbers = words * 2.0**-64
     below: NDArray[np.bool_] = numbers < least - _FLOAT_ERROR
     for i in np.flatnonzero(~below & (numbers <= most + _FLOAT_ERROR)).tolist():

@@ -64,23 +64,7 @@ class Crossings:
         omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
         return cls(sizes, compute_hazards(chances.align(0)), error=error, omitted=omitted, all_groups=all_groups)
 
-    def draw(self, bits: Bits) -> list[tuple[int, int]]:
-        """Draw the events that happen, as a group and an index inside the group."""
-        groups, indices = self.draw_points(bits)
-        return list(dict.fromkeys(zip(groups.tolist(), indices.tolist(), strict=True)))
-
-    def draw_points(self, bits: Bits) -> tuple[IntArray, IntArray]:
-        """Draw the points of all processes in random order: the group of each, and the index inside the group."""
-        number = Uniform(bits)
-        count = self._numbers.locate(number)
-        if count is None:
-            count = quantile(number, self._list_poisson_cells()).first
-        if not count:
-            nothing = np.zeros(0, dtype=np.int64)
-            return nothing, nothing
-        return self._draw_points(count, bits)
-
-    def draw_many(self, n: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
+    def draw(self, n: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Draw n times: for each event that happens, in which draw, its group, and its index inside the group."""
         words = draw_words(n, bits)
         counts = self._numbers.locate_each(words)

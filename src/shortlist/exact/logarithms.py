@@ -15,8 +15,40 @@ from shortlist.array_types import FloatArray
 LOG_ERROR = 2.0**-42
 """How far `compute_negative_logs` may be off, for numbers from 2^-200 to 1."""
 
-LOG_2 = math.log(2)  # checked to be the float nearest to ln 2 by a test with balls
+_LOG_2 = math.log(2)  # checked to be the float nearest to ln 2 by a test with balls
 _STEP = 2.0**-10
+
+
+def draw_exponentials(words: NDArray[np.uint64]) -> tuple[FloatArray, FloatArray]:
+    """Compute −ln U for uniform numbers U, given by their leading 64 bits, and how far it may be off.
+
+    If all leading bits are 0, it may be infinitely far off.
+
+    Proof   U is in [u, u + 2^-64). The middle of this interval is computed with two roundings, which change its
+            logarithm by less than 2^-51. The logarithms of it and of U differ by at most 2^-64 / u.
+
+    >>> exponentials, errors = draw_exponentials(np.array([2**63, 2**60], dtype=np.uint64))
+    >>> exponentials.round(6), bool((errors < 1e-12).all())
+    (array([0.693147, 2.772589]), True)
+    """
+    with np.errstate(divide="ignore"):
+        errors: FloatArray = 2 * LOG_ERROR + 1 / words
+    return compute_negative_logs(words.astype(np.float64) * 2.0**-64 + 2.0**-65), errors
+
+
+def compute_negative_logs(numbers: FloatArray) -> FloatArray:
+    """Compute −ln x for numbers from 2^-200 to 1, off by less than `LOG_ERROR`.
+
+    Proof   x = m · 2^e with 1/2 ≤ m < 1, and −ln x = −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact. The
+            first part is at most ln 2 and off by 48 roundings. The second is at most 201 ln 2 and off by two
+            roundings. The sum is rounded once. Together this is less than 800 · 2^-53.
+
+    >>> [round(float(each), 6) for each in compute_negative_logs(np.array([0.5, 0.1]))]
+    [0.693147, 2.302585]
+    """
+    mantissa, exponent = np.frexp(numbers)
+    logs: FloatArray = compute_hazards(1 - mantissa) - exponent * _LOG_2
+    return logs
 
 
 def compute_hazards(chances: FloatArray) -> FloatArray:
@@ -32,13 +64,8 @@ def compute_hazards(chances: FloatArray) -> FloatArray:
     below = steps * _STEP
     z = (chances - below) / (2 - (chances + below))
     square = z * z
-    series = square * (2 / 5)
-    series += 2 / 3
-    series *= square
-    series += 2
-    series *= z
-    series += _HAZARDS.take(steps.astype(np.intp))
-    return series
+    series: FloatArray = ((square * (2 / 5) + 2 / 3) * square + 2) * z
+    return series + _HAZARDS.take(steps.astype(np.intp))
 
 
 def _compute_hazards_by_series(chances: FloatArray) -> FloatArray:
@@ -56,37 +83,3 @@ def _compute_hazards_by_series(chances: FloatArray) -> FloatArray:
 
 _HAZARDS = _compute_hazards_by_series(np.arange(0.0, 0.5 + _STEP, _STEP))
 """−ln(1 − a) for each multiple a of 2^-10 up to 1/2."""
-
-
-def compute_negative_logs(numbers: FloatArray) -> FloatArray:
-    """Compute −ln x for numbers from 2^-200 to 1, off by less than `LOG_ERROR`.
-
-    Proof   x = m · 2^e with 1/2 ≤ m < 1, and −ln x = −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact. The
-            first part is at most ln 2 and off by 48 roundings. The second is at most 201 ln 2 and off by two
-            roundings. The sum is rounded once. Together this is less than 800 · 2^-53.
-
-    >>> [round(float(each), 6) for each in compute_negative_logs(np.array([0.5, 0.1]))]
-    [0.693147, 2.302585]
-    """
-    mantissa, exponent = np.frexp(numbers)
-    logs: FloatArray = compute_hazards(1 - mantissa) - exponent * LOG_2
-    return logs
-
-
-def compute_exponentials(words: NDArray[np.uint64]) -> FloatArray:
-    """Compute E = −ln U for numbers U, given by their leading 64 bits.
-
-    Claim   If U is in [u, u + 2^-64), a result E of 2^-40 or more is off by less than 2^-46 E + 2^-51 + 2^-64 / u, and
-            any other by less than 2^-45.
-    Proof   The middle of the interval is computed with two roundings, which changes its logarithm by less than 2^-51.
-            Between it and U, the logarithm changes by 2^-64 / u at most. The float is m · 2^e, and −ln(m · 2^e) is
-            −ln(1 − (1 − m)) − e ln 2. The difference 1 − m is exact, the first part is off by 48 roundings, and the
-            second by two. Neither is negative if e ≤ 0, and the sum is rounded once. If e = 1, the float is 1, U is
-            above 1 − 2^-52, and the result is below 2^-46.
-
-    >>> compute_exponentials(np.array([2**63, 2**60], dtype=np.uint64)).round(6)
-    array([0.693147, 2.772589])
-    """
-    mantissa, exponent = np.frexp(words * 2.0**-64 + 2.0**-65)
-    waits: FloatArray = compute_hazards(1 - mantissa) - exponent * LOG_2
-    return waits

@@ -1,10 +1,13 @@
 """Integer noise with exact laws: discrete Laplace and discrete Gaussian (Canonne, Kamath and Steinke 2020).
 
-Parameters are rationals, and noise is an integer. Each law is built from two exact steps: a geometric variable, and a
-coin that shows heads with probability e^(−x).
+Parameters are rationals, and noise is an integer. Each law is built from two exact steps, `draw_geometric` and a coin
+that shows heads with probability e^(−x), `flip_exp`. Both compare −ln U for a uniform number U with something: by
+floats with a proven error, or by balls.
 
 Each law also has a tail, to find the largest of very many noisy counts. For a ≥ 1, it is a number p(a) ≥ P(noise ≥ a)
-and a draw. The draw returns a noise x ≥ a or None, such that p(a) · P(the draw is x) = P(noise = x).
+and a draw. The draw returns a noise x ≥ a or nothing, such that p(a) · P(the draw is x) = P(noise = x).
+
+Noise that may be far beyond 64 bits comes in arrays of Python integers.
 """
 
 from __future__ import annotations
@@ -18,34 +21,40 @@ from typing import Protocol
 
 import numpy as np
 from flint import arb, ctx
+from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_to_float, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.coins import draw_geometric, draw_geometric_array, flip, flip_exp_array, flip_exp_each
+from shortlist.exact.choice import are_below, is_below
+from shortlist.exact.logarithms import draw_exponentials
 from shortlist.exact.scaled import Scaled, powers
+from shortlist.exact.uniform import Uniform, draw_below, draw_words
+
+Mask = NDArray[np.bool_]
 
 _PRECISION = 128
 _LARGEST_ROOT = 1 << 30
+_LOW_RATE_BITS = 20
+"""Geometric variables of a smaller rate than 2^-20 are drawn in two parts."""
+_WIDE_BITS = 30
+"""A geometric variable whose lower part has more bits than this may leave 64 bits."""
 
 
 class Noise(Hashable, Protocol):
     """A symmetric law on the integers."""
 
-    def estimate_reach(self, odds: float) -> float:
+    def estimate_reach(self, odds: float) -> int:
         """Estimate a number that noise exceeds once in `odds` draws. No decision depends on it."""
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
-        """Estimate P(noise ≥ a) for any integers. No decision depends on it."""
+        """Estimate a number that is at most P(noise ≥ a), and a third of it or more. No decision depends on it."""
 
-    def draw(self, count: int, bits: Bits) -> list[int]:
+    def draw(self, count: int, bits: Bits) -> IntArray:
         """Draw independent noises."""
 
-    def draw_array(self, count: int, bits: Bits) -> IntArray:
-        """Draw independent noises that fit into 64 bits, many at once."""
-
-    def draw_from(self, leasts: list[int], bits: Bits) -> list[int | None]:
-        """For each a ≥ 1 draw noise x ≥ a, each with probability P(noise = x) / p(a), or None."""
+    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
+        """For each a ≥ 1 draw noise x ≥ a, each with probability P(noise = x) / p(a), and say where there is one."""
 
     def enclose_tail(self, least: int) -> arb:
         """Enclose p(least), for least ≥ 1, at the working precision."""
@@ -62,48 +71,40 @@ class DiscreteLaplace:
     """P(x) ∝ e^(−|x| / b).
 
     >>> from shortlist.exact.bits import SeededBits
-    >>> DiscreteLaplace(Fraction(10)).draw(5, SeededBits(2))
-    [-11, 4, -10, -1, -6]
+    >>> DiscreteLaplace(Fraction(10)).draw(5, SeededBits(2)).tolist()
+    [-3, -40, 10, -4, -20]
     """
 
     b: Fraction
 
-    def estimate_reach(self, odds: float) -> float:
+    def estimate_reach(self, odds: float) -> int:
         """Estimate a number that noise exceeds once in `odds` draws."""
-        return float(self.b) * math.log(odds)
+        return math.ceil(self.b * Fraction(math.log(odds)))
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
         """Estimate P(noise ≥ a) for any integers."""
-        shifted, rate = least - 0.5, float(self._rate)
-        tails: FloatArray = np.exp(-rate * (np.abs(shifted) + 0.5)) / (1 + math.exp(-rate))
-        return np.where(shifted > 0, tails, 1 - tails)
+        rate = float(self._rate)
+        tails: FloatArray = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + math.exp(-rate))
+        return np.where(least > 0, tails, 1 - tails)
 
-    def draw(self, count: int, bits: Bits) -> list[int]:
+    def draw(self, count: int, bits: Bits) -> IntArray:
         """Draw independent noises: a geometric magnitude and a sign each, without −0.
 
         Rounds  A pair is rejected with probability (1 − e^(−1/b)) / 2, which is below 1/2. So log₂(count) + 2 rounds
                 are expected at most.
         """
-        drawn: list[int] = []
-        while (missing := count - len(drawn)) > 0:
-            magnitudes, signs = draw_geometric(self._rate, missing, bits), bits.draw(missing)
-            drawn += [x if sign & 1 else -x for x, sign in zip(magnitudes, signs, strict=True) if x or sign & 1]
-        return drawn
-
-    def draw_array(self, count: int, bits: Bits) -> IntArray:
-        """Draw independent noises that fit into 64 bits, many at once."""
         parts, missing = [np.zeros(0, dtype=np.int64)], count
         while missing > 0:
-            magnitudes = draw_geometric_array(self._rate, missing, bits)
+            magnitudes = draw_geometric(self._rate, np.ones(missing, dtype=np.int64), bits)
             positive = np.frombuffer(bits.draw(missing), dtype=np.uint8) & 1 == 1
             parts.append(np.where(positive, magnitudes, -magnitudes)[positive | (magnitudes > 0)])
             missing -= len(parts[-1])
         return np.concatenate(parts)
 
-    def draw_from(self, leasts: list[int], bits: Bits) -> list[int | None]:
+    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
         """For each a draw noise x ≥ a. The tail has no memory, and p is P(noise ≥ a)."""
-        magnitudes = draw_geometric(self._rate, len(leasts), bits)
-        return [least + x for least, x in zip(leasts, magnitudes, strict=True)]
+        magnitudes = draw_geometric(self._rate, np.ones(len(leasts), dtype=np.int64), bits)
+        return leasts + magnitudes, np.ones(len(leasts), dtype=bool)
 
     def enclose_tail(self, least: int) -> arb:
         """Enclose P(noise ≥ least) = e^(−least/b) / (1 + e^(−1/b))."""
@@ -134,75 +135,69 @@ class DiscreteGaussian:
     """P(x) ∝ e^(−x² / 2σ²), given σ².
 
     >>> from shortlist.exact.bits import SeededBits
-    >>> DiscreteGaussian(Fraction(100)).draw(5, SeededBits(2))
-    [-13, 4, -11, -7, 1]
+    >>> DiscreteGaussian(Fraction(100)).draw(5, SeededBits(2)).tolist()
+    [-3, 11, -12, -3, 13]
     """
 
     variance: Fraction
 
-    def estimate_reach(self, odds: float) -> float:
+    def estimate_reach(self, odds: float) -> int:
         """Estimate a number that noise exceeds once in `odds` draws."""
-        return math.sqrt(2 * self.variance * math.log(odds))
+        return math.isqrt(math.ceil(2 * self.variance * Fraction(math.log(odds)))) + 1
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
-        """Estimate P(noise ≥ a) for any integers, by that of a normal law."""
-        shifted = (least - 0.5) / math.sqrt(self.variance)
-        x = np.abs(shifted)
-        tails: FloatArray = math.sqrt(2 / math.pi) * np.exp(-x * x / 2) / (x + np.sqrt(x * x + 8 / math.pi))
-        return np.where(shifted > 0, tails, 1 - tails)
+        """Estimate half of p, which is at most P(noise ≥ a). For a below 1, p is that of the noise below a."""
+        variance = float(self.variance)
+        a = np.where(least > 0, least, 1 - least)
+        tangent = np.maximum(a, self._floor + 1)
+        tails: FloatArray = np.exp((tangent / 2 - a) * (tangent / variance)) * (1 + variance / tangent) / self._total
+        return np.where(least > 0, tails / 2, np.maximum(1 - tails, 0.5))
 
-    def draw(self, count: int, bits: Bits) -> list[int]:
+    def draw(self, count: int, bits: Bits) -> IntArray:
         """Draw independent noises by rejection sampling from a discrete Laplace law of scale t = ⌊σ⌋ + 1.
 
         A proposal x is accepted with probability e^(−(|x| − σ²/t)² / 2σ²). The product of the two is ∝ e^(−x² / 2σ²).
+        With z = |x|/t and w = σ²/t², the exponent is (z − w)² / 2w. As w is 1/4 or more if t > 1, roundings move
+        exponents below 46 by 2^-44 at most. If t = 1, z is exact. A w below the range of floats makes the exponent 0
+        for x = 0 and infinite for any other x.
 
         Rounds  A proposal is accepted with probability Θ e^(−σ²/2t²) tanh(1/2t), where Θ = Σ e^(−x² / 2σ²) is at
                 least 1 and at least σ√(2π). As σ < t ≤ σ + 1, this is above 1/4.
         """
-        t, (p, q) = self._floor + 1, self.variance.as_integer_ratio()
-        proposal = DiscreteLaplace(Fraction(t))
-        drawn: list[int] = []
-        while (missing := count - len(drawn)) > 0:
-            proposed = proposal.draw(missing, bits)
-            squares = [(abs(x) * t * q - p) ** 2 for x in proposed]
-            accepted = flip_exp_each(squares, 2 * p * q * t * t, bits)
-            drawn += [x for x, heads in zip(proposed, accepted, strict=True) if heads]
-        return drawn
-
-    def draw_array(self, count: int, bits: Bits) -> IntArray:
-        """Draw independent noises that fit into 64 bits, many at once."""
-        t, variance = self._floor + 1, float(self.variance)
-        proposal = DiscreteLaplace(Fraction(t))
+        t = self._floor + 1
+        proposal, w = DiscreteLaplace(Fraction(t)), max(float(self.variance / t**2), 2.0**-1000)
         parts, missing = [np.zeros(0, dtype=np.int64)], count
         while missing > 0:
-            proposed = proposal.draw_array(missing, bits)
-            # If the exponent is below 46, |x| is below 11 (σ + 1), and roundings move the exponent by 2^-44 at most.
-            exponents = (np.abs(proposed) - variance / t) ** 2 / (2 * variance)
-            heads = flip_exp_array(exponents, lambda i, x=proposed: self._exponent(int(x[i])), bits)  # type: ignore[misc]
+            proposed = proposal.draw(missing, bits)
+            with np.errstate(over="ignore"):
+                exponents = ((np.abs(proposed) / t).astype(np.float64) - w) ** 2 / (2 * w)
+            heads = flip_exp(exponents, lambda i, x=proposed: self._find_exponent(int(x[i])), bits)  # type: ignore[misc]
             parts.append(proposed[heads])
             missing -= len(parts[-1])
         return np.concatenate(parts)
 
-    def _exponent(self, x: int) -> Fraction:
+    def _find_exponent(self, x: int) -> Fraction:
         return (abs(x) - self.variance / (self._floor + 1)) ** 2 / (2 * self.variance)
 
-    def draw_from(self, leasts: list[int], bits: Bits) -> list[int | None]:
-        """For each a draw noise x ≥ a by one proposal of rejection sampling, or return None.
+    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
+        """For each a draw noise x ≥ a by one proposal of rejection sampling.
 
         With τ the larger of a and ⌊σ⌋ + 1, e^(−x²/2σ²) = e^(τ²/2σ²) e^(−τx/σ²) e^(−(x−τ)²/2σ²). The second factor is a
         geometric law of rate r = τ/σ² from a on. The third is a coin. The weights e^(−ri) sum to 1/(1 − e^(−r)). The
         tail p has the larger 1 + 1/r in its place. A second coin corrects this. It shows heads with a
         probability of 3/4 or more.
         """
-        tangents = [max(least, self._floor + 1) for least in leasts]
-        rates = [tangent / self.variance for tangent in tangents]
-        proposed = [least + draw_geometric(rate, 1, bits)[0] for least, rate in zip(leasts, rates, strict=True)]
-        p, q = self.variance.as_integer_ratio()
-        squares = [(x - tangent) ** 2 * q for x, tangent in zip(proposed, tangents, strict=True)]
-        return [
-            x if first and flip(lambda rate=rate: _enclose_coin(rate), bits, least=0.75) else None  # type: ignore[misc]
-            for x, rate, first in zip(proposed, rates, flip_exp_each(squares, 2 * p, bits), strict=True)
-        ]
+        tangents = np.maximum(leasts, self._floor + 1)
+        proposed = leasts + draw_geometric(1 / self.variance, tangents, bits)
+        factor = 1 / (2 * self.variance)
+        with np.errstate(over="ignore"):
+            exponents = (proposed - tangents).astype(np.float64) ** 2 * float(min(factor, Fraction(2**1000)))
+        kept = flip_exp(exponents, lambda i: int(proposed[i] - tangents[i]) ** 2 * factor, bits)
+        words = draw_words(len(leasts), bits)
+        kept &= are_below(
+            words, lambda i, _: _enclose_coin(int(tangents[i]) / self.variance), bits, least=0.75, most=1.0
+        )
+        return proposed, kept
 
     def enclose_tail(self, least: int) -> arb:
         """Enclose p(least) = e^(τ²/2σ² − τ least/σ²) (1 + σ²/τ) / Θ, which is at least P(noise ≥ least)."""
@@ -235,6 +230,12 @@ class DiscreteGaussian:
         return rate, _scale([tail], 2)
 
     @cached_property
+    def _total(self) -> float:
+        """Θ, about."""
+        with use_precision(_PRECISION):
+            return float(self._enclose_total().mid())
+
+    @cached_property
     def _floor(self) -> int:
         return math.isqrt(math.floor(self.variance))
 
@@ -254,6 +255,96 @@ class DiscreteGaussian:
             term = (-exponent * n**2).exp()
         total += arb(0, 1) * (2 * term / (1 - (-exponent).exp()))
         return total * (2 * arb.pi() * variance).sqrt() if wide else total
+
+
+def draw_geometric(unit: Fraction, multiples: IntArray, bits: Bits) -> IntArray:
+    """Draw independent G ≥ 0 with P(G ≥ g) = e^(−rate · g), where each rate is a multiple of a unit.
+
+    By inversion, G = ⌊−ln U / rate⌋. For small rates and any M, G = M A + B with independent A and B, where
+    P(A ≥ a) = e^(−rate M a), and B has the law of G on [0, M): a uniform integer that is accepted with probability
+    e^(−rate B), which is almost 1.
+
+    >>> from shortlist.exact.bits import SeededBits
+    >>> draw_geometric(Fraction(1, 10), np.ones(5, dtype=np.int64), SeededBits(1)).tolist()
+    [12, 11, 28, 1, 23]
+    """
+    if not len(multiples):
+        return multiples
+    largest = unit * int(multiples.max())
+    shift = max(0, (largest.denominator // (largest.numerator << _LOW_RATE_BITS)).bit_length() - 1)
+    drawn = _invert_each(unit * 2**shift, multiples, bits)
+    if not shift:
+        return drawn
+    drawn = drawn.astype(object) if shift > _WIDE_BITS else drawn
+    return (drawn << shift) + _draw_low_bits(unit, multiples, shift, bits)
+
+
+def _invert_each(unit: Fraction, multiples: IntArray, bits: Bits) -> IntArray:
+    """Find ⌊−ln U / rate⌋ for uniform numbers. Floats decide unless the quotient is too near a whole number.
+
+    The quotient is off by the error of the logarithm divided by the rate, and by four roundings.
+    """
+    words = draw_words(len(multiples), bits)
+    # A rate that is cut off gives 0 as well.
+    rates = float(min(unit, Fraction(2**1000))) * multiples
+    logs, errors = draw_exponentials(words)
+    quotients = logs / rates
+    slack = errors / rates * 1.01 + quotients * 2.0**-50
+    low, high = np.floor(quotients - slack), np.floor(quotients + slack)
+    sure = low == high
+    drawn = np.where(sure, low, 0.0).astype(np.int64)
+    for i in np.flatnonzero(~sure).tolist():
+        drawn[i] = _invert(Uniform(bits, int(words[i])), unit * int(multiples[i]))
+    return drawn
+
+
+def _invert(number: Uniform, rate: Fraction) -> int:
+    """Find ⌊−ln U / rate⌋ with certainty.
+
+    Rounds  After n draws of 64 bits the quotient is known to O(2^(−64 n) / rate), and it lies that close to an integer
+            with probability of the same order. About 1 + log₂(1/rate)/64 draws are expected.
+    """
+    while True:
+        with use_precision(number.known + 64):
+            quotient = -number.ball().log() / ball(rate)
+            if quotient.is_finite() and (whole := quotient.floor().unique_fmpz()) is not None:
+                return int(whole)
+        number.extend()
+
+
+def _draw_low_bits(unit: Fraction, multiples: IntArray, shift: int, bits: Bits) -> IntArray:
+    """Draw B in [0, 2^shift) with probability ∝ e^(−rate B) for each rate, which is at most 2^(−20 − shift).
+
+    Rounds  A candidate is rejected with a probability below 2^-20.
+    """
+    drawn = np.zeros(len(multiples), dtype=np.int64 if shift < 63 else object)
+    scaled, missing = float(unit * 2**shift), np.arange(len(multiples))
+    while len(missing):
+        if shift < 63:
+            drawn[missing] = (draw_words(len(missing), bits) >> np.uint64(64 - shift)).astype(np.int64)
+        else:
+            drawn[missing] = [draw_below(1 << shift, bits) for _ in missing]
+        exponents = (drawn[missing] / 2**shift).astype(np.float64) * multiples[missing] * scaled
+        kept = flip_exp(exponents, lambda i: unit * int(multiples[missing[i]]) * int(drawn[missing[i]]), bits)  # noqa: B023
+        missing = missing[~kept]
+    return drawn
+
+
+def flip_exp(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits) -> Mask:
+    """For each x ≥ 0 return True with probability e^(−x), independently: −ln V is above x for a uniform V.
+
+    `exponents` are the x as floats. Those below 46 are off by at most 2^-42. `exact` returns an x without error.
+
+    >>> from shortlist.exact.bits import SeededBits
+    >>> flip_exp(np.array([0.0, 0.5, 100.0]), lambda i: Fraction([0, 1, 200][i], 2), SeededBits(3)).tolist()
+    [True, True, False]
+    """
+    words = draw_words(len(exponents), bits)
+    logs, errors = draw_exponentials(words)
+    heads: Mask = logs > exponents
+    for i in np.flatnonzero(np.abs(logs - exponents) <= errors + 2.0**-42).tolist():
+        heads[i] = is_below(Uniform(bits, int(words[i])), lambda _, i=i: enclose_exp_minus(exact(i)))  # type: ignore[misc]
+    return heads
 
 
 def bound_noise(noise: Noise, count: int, failure: Fraction) -> int:

@@ -37,14 +37,6 @@ class Scaled:
             roundings=self.roundings + other.roundings + 1,
         )
 
-    def scale(self, mantissa: float, exponent: int, *, roundings: int) -> Scaled:
-        """Multiply all numbers by mantissa · 2^exponent, which is off by some roundings."""
-        return Scaled(
-            mantissa=self.mantissa * mantissa,
-            exponent=self.exponent + exponent,
-            roundings=self.roundings + roundings + 1,
-        )
-
     @property
     def error(self) -> float:
         """The largest relative error of any of the numbers."""
@@ -60,41 +52,21 @@ class Scaled:
 
 
 def product(parts: Iterable[FloatArray], *, safe: int = 1000) -> Scaled:
-    """Multiply the rows of matrices of positive integers. All have the same columns, or one column for all.
+    """Multiply the rows of matrices of positive integers, at least one row. All have the same columns, or one column.
 
-    Any `safe` rows of a matrix must multiply to less than 2^1000, and a matrix has at most 1000 · `safe` rows. The
-    product over all matrices has no bound.
+    Any `safe` rows must multiply to less than 2^1000. The product of all rows has no bound.
 
     >>> numbers = product([np.array([[3.0, 10.0], [5.0, 10.0]]), np.array([[2.0, 1.0]])])
     >>> numbers.align(0)
     array([ 30., 100.])
     """
-    result: Scaled | None = None
+    mantissa, exponent, roundings = np.ones(1), np.zeros(1, dtype=np.int64), 0
     for factors in parts:
-        mantissa, shift = _multiply_rows(factors, safe)
-        exponent, roundings = shift.astype(np.int64), len(factors)
-        if result is not None:
-            mantissa, carry = np.frexp(result.mantissa * mantissa)
-            exponent, roundings = result.exponent + exponent + carry, result.roundings + roundings
-        result = Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
-    assert result is not None  # there is a matrix at least
-    return result
-
-
-def _multiply_rows(factors: FloatArray, safe: int) -> tuple[FloatArray, IntArray]:
-    """Multiply the rows in groups of `safe`, then the mantissas of the groups: 1000 of them give 2^-1000 or more."""
-    if len(factors) <= safe:
-        return np.frexp(np.multiply.reduce(factors, axis=0))
-    if len(factors) <= 2 * safe:
-        first, second = (np.multiply.reduce(part, axis=0) for part in (factors[:safe], factors[safe:]))
-        mantissa, shift = np.frexp(first * 2.0**-1000 * second)
-        return mantissa, shift + 1000
-    whole = len(factors) // safe * safe
-    mantissas, shifts = np.frexp(np.multiply.reduce(factors[:whole].reshape(-1, safe, factors.shape[1]), axis=1))
-    rest, last = np.frexp(np.multiply.reduce(factors[whole:], axis=0))
-    mantissa, carry = np.frexp(np.multiply.reduce(mantissas, axis=0))
-    mantissa, again = np.frexp(mantissa * rest)
-    return mantissa, shifts.sum(axis=0, dtype=np.int64) + last + carry + again
+        for start in range(0, len(factors), safe):
+            mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[start : start + safe], axis=0))
+            exponent = exponent + carry
+        roundings += len(factors)
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
 
 
 def concatenate(parts: Sequence[Scaled]) -> Scaled:
@@ -131,13 +103,6 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
         mantissa, exponent = mantissa * table.mantissa.take(digits), exponent + table.exponent.take(digits)
         roundings += table.roundings + 1
     return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
-
-
-def first_powers(rate: Fraction, count: int) -> Scaled:
-    """Compute e^(−rate · n) for every n below `count`."""
-    if count > 1 << _TABLE_BITS:
-        return powers(rate, np.arange(count))
-    return _tabulate_powers(rate, 0, _TABLE_BITS).take(slice(count))
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Fisher–Yates shuffles of the integers 0, 1, 2, …: one, or many at once with a row for each list.
+"""Fisher–Yates shuffles of the integers 0, 1, 2, …: many at once, a row for each list.
 
 Step j of a shuffle takes the integer at a uniform place p_j ≥ j, and puts the integer at place j there. Let v_j be the
 integer at place j when step j begins. It is v_i for the last i < j with p_i = j, or j itself if there is none. Step j
@@ -13,63 +13,22 @@ from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.exact.bits import Bits
-from shortlist.exact.uniform import draw_below_each, draw_below_each_short
-
-_FEW = 1 << 9
-"""Up to this many steps, single steps are faster than all at once."""
+from shortlist.exact.uniform import draw_below_each
 
 
 def draw_distinct_below(bounds: IntArray, bits: Bits) -> IntArray:
-    """Draw distinct integers. The j-th is uniform among those in [0, bounds[j]) that are not drawn yet.
+    """Draw distinct integers. The j-th of a row is uniform among those in [0, bounds[row, j]) that are not drawn yet.
 
-    The bounds must not fall, and bounds[j] > j. Few steps are made one by one: then only integers that have moved are
-    stored.
-    """
-    first = np.arange(len(bounds))
-    places = draw_below_each(bounds - first, bits) + first
-    if len(bounds) > _FEW:
-        drawn_at_once: IntArray = _take(places[None])[0]
-        return drawn_at_once
-    listed = places.tolist()
-    if len(set(listed)) == len(listed):  # then no step takes an integer that has moved
-        return places
-    moved: dict[int, int] = {}
-    drawn = []
-    for j, place in enumerate(listed):
-        drawn.append(moved.get(place, place))
-        moved[place] = moved.get(j, j)
-    return np.array(drawn)
-
-
-def draw_distinct_below_each(bounds: IntArray, bits: Bits) -> IntArray:
-    """Draw distinct integers in each row, the j-th uniform among those in [0, bounds[row, j]) not drawn yet.
-
-    In each row the bounds must not fall, and bounds[row, j] > j. Rows are independent.
+    In each row the bounds must not fall, and bounds[row, j] > j. Rows are independent. One row may be given as it is.
 
     >>> from shortlist.exact.bits import SeededBits
-    >>> drawn = draw_distinct_below_each(np.full((1000, 5), 5), SeededBits(1))
+    >>> drawn = draw_distinct_below(np.full((1000, 5), 5), SeededBits(1))
     >>> bool((np.sort(drawn) == np.arange(5)).all())
     True
     """
-    return _take(_draw_places(bounds, bits))
-
-
-def permute_each(rows: int, length: int, bits: Bits) -> IntArray:
-    """Draw uniform permutations of 0, …, length − 1, a row for each."""
-    return draw_distinct_below_each(np.full((rows, length), length), bits)
-
-
-def _draw_places(bounds: IntArray, bits: Bits) -> IntArray:
-    """Draw the place of each step. If most steps have one place only, bits are drawn for the others alone."""
-    steps = np.arange(bounds.shape[1])
-    chances = bounds - steps
-    free = chances > 1
-    if 2 * np.count_nonzero(free) > free.size:
-        drawn: IntArray = draw_below_each_short(chances.ravel(), bits).reshape(bounds.shape)
-        return drawn + steps
-    places = np.broadcast_to(steps, bounds.shape).copy()
-    places[free] += draw_below_each_short(chances[free], bits)
-    return places
+    steps = np.arange(bounds.shape[-1])
+    places = draw_below_each((bounds - steps).ravel(), bits).reshape(-1, len(steps)) + steps
+    return _take(places).reshape(bounds.shape)
 
 
 def _take(places: IntArray) -> IntArray:
@@ -84,7 +43,7 @@ def _take(places: IntArray) -> IntArray:
     repeated = np.zeros(places.shape, dtype=bool)
     np.equal(place[:, 1:], place[:, :-1], out=repeated[:, :-1])
     pairs = np.flatnonzero(repeated)
-    if not len(pairs):
+    if not len(pairs):  # then no step takes an integer that has moved
         return places
     step = ordered & ((1 << shift) - 1)
     firsts = length * np.arange(len(places))[:, None]

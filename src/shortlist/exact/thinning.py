@@ -1,10 +1,11 @@
 """The second primitive: from the exponential mechanism to permute-and-flip, exactly.
 
-Permute-and-flip reports the candidate with the largest noisy score, when candidate i scores −x_i and gets
-exponential noise of mean 1 (Ding et al. 2021). Let c_i = e^(−x_i), the best c being 1, and X = e^(−largest noisy
-score). Then
+Candidate i scores −x_i, the best one 0. Let c_i = e^(−x_i), so the best c is 1. Permute-and-flip flips a coin for every
+candidate, with heads of probability c_i, and chooses uniformly among the heads (McKenna and Sheldon 2020). Give every
+candidate a uniform T_i in [0, 1), and let the heads with the smallest T_i win: that is a uniform choice. So with X the
+smallest T of a candidate with heads,
 
-    P(X ≥ x) = ∏_i (1 − c_i x),       and given X = x, candidate i has it with probability ∝ c_i / (1 − c_i x).
+    P(X > x) = ∏_i (1 − c_i x),       and given X = x, candidate i has it with probability ∝ c_i / (1 − c_i x).
 
 The exponential mechanism proposes i with probability ∝ c_i. Rejection sampling accepts a proposal with probability
 (1 − X) / (1 − c_i X), which is at most 1, and otherwise proposes again. That gives the second law. With U and V
@@ -13,7 +14,9 @@ So
 
     accept i   ⇔   S(x*) > −ln U,       where S(x) = −Σ_i ln(1 − c_i x).
 
-No equation has to be solved: one sum is compared with one logarithm. A draw has one U. Each proposal has its own V.
+No equation has to be solved: one sum is compared with one logarithm. A draw has one U. Each proposal has its own V. The
+best candidate is always accepted: its x* is 1, where S is infinite. For all others, `accept_by_sums` decides with
+floats, or says that they cannot tell. Then `accept_by_balls` decides.
 
 Rounds   At most two proposals are expected. Let C = Σ c_i. Given X, a proposal is accepted with probability 1 − X or
          more, and also with probability 1/C or more, as the best one always is. So at most E min(C, 1/(1 − X))
@@ -24,14 +27,79 @@ Rounds   At most two proposals are expected. Let C = Σ c_i. Given X, a proposal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Protocol, Self, TypeVar
 
+import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
+from shortlist.exact.logarithms import draw_exponentials
 from shortlist.exact.uniform import Uniform
+
+Bounds = tuple[float, float]
+"""A lower and an upper bound of a number."""
+
+_UNIT = 2.0**-64
+_POWERS = 3
+_TERMS = 16
+_MARGIN = 2.0**-40
+"""Larger than the relative error of a sum or product of positive floats with fewer than 200 roundings."""
+
+
+def bound_logs(words: NDArray[np.uint64]) -> list[Bounds]:
+    """Bound −ln U for each U, given by its leading 64 bits. If all of them are 0, the bounds say nothing."""
+    logs, errors = draw_exponentials(words)
+    return list(zip((logs - errors).tolist(), (logs + errors).tolist(), strict=True))
+
+
+def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[[int], Bounds]) -> bool | None:
+    """Decide whether a proposal with c_i = `decay` is accepted, from Σ c_i and if necessary from Σ c_i² and Σ c_i³.
+
+    None means that floats cannot tell. `target` is −ln U, `coin` the leading 64 bits of V, and `find_sum(m)` bounds
+    p_m = Σ c_i^m.
+
+    Claim   For J sums and r ≤ p_J / p_(J−1), Σ_m q_m x^m / m ≤ S(x) with q_m = p_J r^(m−J) for m > J, and S(x) is at
+            most the same sum with r = 1. The first n terms are enough for the lower bound. For the upper one, the n-th
+            term times x / (1 − x) makes up for all later ones. For J = 1, r is 0.
+    Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m falls with m. By Cauchy and Schwarz p_(m+1) p_(m−1) ≥
+            p_m², so p_(m+1) / p_m rises with m. The bounds grow with x and with every p_m. x* = A / (A + B) with
+            A = 1 − V and B = (1 − c_i) V, which loses no digits. All numbers are positive, with fewer than 200
+            roundings. Those below the range of floats are negligible beside the first term.
+    """
+    tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
+    low = tail / (tail + (1 - decay[0]) * (value + _UNIT)) * (1 - _MARGIN) if tail else 0.0
+    high = (tail + _UNIT) / (tail + _UNIT + (1 - decay[1]) * value) * (1 + _MARGIN)
+    sums = [find_sum(1)]
+    while True:
+        ratio = sums[-1][0] / sums[-2][1] if len(sums) > 1 else 0.0
+        least, _ = _add_terms([below for below, _ in sums], ratio, low)
+        if least * (1 - _MARGIN) > target[1]:
+            return True
+        most, last = _add_terms([above for _, above in sums], 1.0, high)
+        if high < 1 and (most + last * high / (1 - high)) * (1 + _MARGIN) < target[0]:
+            return False
+        if len(sums) == _POWERS:
+            return None
+        sums += [find_sum(m) for m in range(2, _POWERS + 1)]
+
+
+def _add_terms(sums: Sequence[float], ratio: float, x: float) -> tuple[float, float]:
+    """Add up the first terms p_m x^m / m, where each p_m that is not given is `ratio` times the one before.
+
+    Return their sum and the last of them.
+    """
+    total, power, number, term = 0.0, 1.0, 0.0, 0.0
+    for m in range(1, _TERMS + 1):
+        power *= x
+        number = sums[m - 1] if m <= len(sums) else number * ratio
+        if not number:
+            break
+        term = number * power / m
+        total += term
+    return total, term
 
 
 class Crowd(Protocol):
@@ -49,37 +117,6 @@ class Crowd(Protocol):
 
 
 AnyCrowd = TypeVar("AnyCrowd", bound=Crowd)
-
-
-def accept_by_integers(height: Uniform, coin: Uniform, magnitude: int) -> bool:
-    """Return True only if every proposal is accepted, given that Σ c_i ≥ 2^magnitude. False decides nothing.
-
-    S(x) ≥ x Σ c_i and x* ≥ 1 − V, so 2^magnitude (1 − V) > −ln U is enough. Both sides are rounded to powers of two.
-    """
-    tail = (1 << coin.known) - 1 - coin.numerator  # 1 − V is above tail · 2^-known
-    if not tail or not height.numerator:
-        return False
-    halvings = height.known - height.numerator.bit_length() + 1  # U ≥ 2^-halvings, so −ln U < halvings
-    return magnitude + tail.bit_length() - 1 - coin.known >= halvings.bit_length()
-
-
-def accept_by_sums(height: Uniform, coin: Uniform, decay: arb, first: arb, second: arb) -> bool | None:
-    """Decide from Σ c_i and Σ c_i² alone whether a proposal with c_i = `decay` is accepted. None means undecided.
-
-    Claim   with p_m = Σ c_i^m and r = p_2 / p_1,   −(p_1 / r) ln(1 − r x) ≤ S(x) ≤ p_1 x − p_2 (ln(1 − x) + x).
-    Proof   S(x) = Σ_m p_m x^m / m. No c_i is above 1, so p_m ≤ p_2 for m ≥ 2: the upper bound. Under weights
-            c_i / p_1, p_(m+1) / p_1 is the mean of c^m, by Jensen at least r^m, so p_m ≥ p_1 r^(m−1): the lower.
-    """
-    with use_precision(coin.known + 64):
-        chance = coin.ball()
-        threshold = (1 - chance) / (1 - decay * chance)
-        target = -height.ball().log()
-        ratio = second / first
-        if -first / ratio * (-ratio * threshold).log1p() > target:
-            return True
-        if first * threshold - second * ((-threshold).log1p() + threshold) < target:
-            return False
-    return None
 
 
 def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]) -> bool:

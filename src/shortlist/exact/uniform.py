@@ -52,19 +52,6 @@ def draw_below_each(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
     return (words % divisors).astype(np.int64)
 
 
-def draw_below_each_short(bounds: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-    """Do what `draw_below_each` does, with words of 32 bits where all bounds are below 2^31: half the random bits."""
-    if len(bounds) and int(bounds.max()) >> 31:
-        return draw_below_each(bounds, bits)
-    divisors = bounds.astype(np.uint32)
-    words = np.frombuffer(bytearray(bits.draw(4 * len(divisors))), dtype="<u4").astype(np.uint32, copy=False)
-    last = ~((np.uint32(0) - divisors) % divisors)
-    while (rejected := words > last).any():
-        count = int(np.count_nonzero(rejected))
-        words[rejected] = np.frombuffer(bits.draw(4 * count), dtype="<u4")
-    return (words % divisors).astype(np.int64)
-
-
 class Uniform:
     """A uniform real number in [0, 1), of which only the leading bits have been drawn.
 

@@ -2,56 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
-from shortlist.mechanisms.registry import HOMES, Registry, find_class
 from shortlist.privacy.numbers import quote
 
-if TYPE_CHECKING:
-    from shortlist.mechanisms.auto.auto import Auto
-    from shortlist.mechanisms.counts.noisy_counts import NoisyCounts
-    from shortlist.mechanisms.joint.fastjoint import FastJoint
-    from shortlist.mechanisms.joint.joint import Joint
-    from shortlist.mechanisms.joint.margin_joint import MarginJoint
-    from shortlist.mechanisms.joint.pnf_joint import PNFJoint
-    from shortlist.mechanisms.peel.cdp_peel import CDPPeel
-    from shortlist.mechanisms.peel.pnf_peel import PNFPeel
-    from shortlist.mechanisms.subset.subset import Subset
-    from shortlist.mechanisms.unknown_domain.limited_domain import LimitedDomain
-    from shortlist.mechanisms.unknown_domain.stable import Stable
-    from shortlist.mechanisms.unknown_domain.threshold import Threshold
+if TYPE_CHECKING:  # the classes of the list below, for checkers of types
+    from shortlist.mechanisms.auto import Auto as Auto
+    from shortlist.mechanisms.joint import FastJoint as FastJoint
+    from shortlist.mechanisms.joint import Joint as Joint
+    from shortlist.mechanisms.joint import MarginJoint as MarginJoint
+    from shortlist.mechanisms.joint import PNFJoint as PNFJoint
+    from shortlist.mechanisms.noisy_counts import NoisyCounts as NoisyCounts
+    from shortlist.mechanisms.peel import CDPPeel as CDPPeel
+    from shortlist.mechanisms.peel import PNFPeel as PNFPeel
+    from shortlist.mechanisms.subset import Subset as Subset
+    from shortlist.mechanisms.unknown_domain import LimitedDomain as LimitedDomain
+    from shortlist.mechanisms.unknown_domain import Stable as Stable
+    from shortlist.mechanisms.unknown_domain import Threshold as Threshold
 
-__all__ = [
-    "DEFAULT_MECHANISM",
-    "MECHANISMS",
-    "Auto",
-    "CDPPeel",
-    "FastJoint",
-    "Joint",
-    "LimitedDomain",
-    "MarginJoint",
-    "Mechanism",
-    "NoisyCounts",
-    "PNFJoint",
-    "PNFPeel",
-    "Prepared",
-    "Stable",
-    "Subset",
-    "Threshold",
-    "build_mechanism",
-    "takes_cap",
-    "write_table",
-]
+HOMES = {
+    "auto": "auto.Auto",
+    "joint": "joint.Joint",
+    "margin-joint": "joint.MarginJoint",
+    "subset": "subset.Subset",
+    "fastjoint": "joint.FastJoint",
+    "pnf-joint": "joint.PNFJoint",
+    "pnf-peel": "peel.PNFPeel",
+    "cdp-peel": "peel.CDPPeel",
+    "noisy-counts": "noisy_counts.NoisyCounts",
+    "limited-domain": "unknown_domain.LimitedDomain",
+    "threshold": "unknown_domain.Threshold",
+    "stable": "unknown_domain.Stable",
+}
+"""All mechanisms: the module and the class of each. A class is imported when it is asked for."""
 
+
+class _Mechanisms(Mapping[str, type[Mechanism]]):
+    def __getitem__(self, name: str) -> type[Mechanism]:
+        module, _, kind = HOMES[name].rpartition(".")
+        found: type[Mechanism] = getattr(import_module(f"{__name__}.{module}"), kind)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in HOMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(HOMES)
+
+    def __len__(self) -> int:
+        return len(HOMES)
+
+
+MECHANISMS = _Mechanisms()
+"""The classes of all mechanisms by name."""
 DEFAULT_MECHANISM = "auto"
 """The name of the mechanism that is used by default."""
 
-MECHANISMS = Registry(HOMES)
-_ORDERED = "leave {mechanism} out: auto gives an ordered list"
+__all__ = ["DEFAULT_MECHANISM", "MECHANISMS", "Mechanism", "Prepared", "build_mechanism", "takes_cap", "write_table"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the class of a mechanism on first use."""
+    for mechanism, home in HOMES.items():
+        if home.rpartition(".")[2] == name:
+            return MECHANISMS[mechanism]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _CALL_PARAMETERS = (
     *("assess", "bits", "counts_epsilon", "domain", "item", "ledger", "mechanism", "people", "person"),
     *("sensitivity", "unit", "votes_per_person"),
@@ -69,16 +91,20 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     """
     given = {name: value for name, value in parameters.items() if value is not None}
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
-    if "ordered" in given and kind.name in ("stable", "subset"):
-        _refuse_order(given.pop("ordered"), kind.name)
-    own = mechanism.parameters if isinstance(mechanism, Mechanism) else {}
     known = {field.name for field in fields(kind)}
-    elsewhere = _list_parameters() if not known.issuperset(given) else known
-    check_names(kind, own | given, further=_CALL_PARAMETERS, elsewhere=elsewhere)
-    if isinstance(mechanism, Mechanism):
-        _refuse_contradictions(mechanism, given)
-        return mechanism
-    return kind(**given)
+    if "ordered" in given and "ordered" not in known and kind.unordered is not Mechanism.unordered:
+        _refuse_order(given.pop("ordered"), kind.name)
+    if not known.issuperset(given):
+        check_names(kind, given, further=_CALL_PARAMETERS)
+    if not isinstance(mechanism, Mechanism):
+        return kind(**given)
+    if given and kind(**{**mechanism.parameters, **given}) != mechanism:
+        raise ParameterError(
+            "the {mechanism} object and the parameters beside it must agree",
+            "they disagree",
+            hint="pass the object or the parameters",
+        )
+    return mechanism
 
 
 def takes_cap(mechanism: str | Mechanism) -> bool:
@@ -89,22 +115,6 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     """
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
     return any(field.name == "votes_per_person" for field in fields(kind))
-
-
-def _list_parameters() -> set[str]:
-    """List all parameters of all mechanisms. This imports every mechanism, so it is for errors only."""
-    return {field.name for kind in MECHANISMS.values() for field in fields(kind)}
-
-
-def _refuse_order(ordered: object, name: str) -> None:
-    if ordered is not False:
-        raise ParameterError(
-            "{ordered} must be False for {name}: it gives no order",
-            "not {value}",
-            hint=_ORDERED,
-            name=name,
-            value=quote(ordered),
-        )
 
 
 def find_kind(name: object) -> type[Mechanism]:
@@ -126,13 +136,14 @@ def find_kind(name: object) -> type[Mechanism]:
     )
 
 
-def _refuse_contradictions(mechanism: Mechanism, given: dict[str, Any]) -> None:
-    """Refuse parameters beside a mechanism object that differ from its own."""
-    if given and type(mechanism)(**{**mechanism.parameters, **given}) != mechanism:
+def _refuse_order(ordered: object, name: str) -> None:
+    if ordered is not False:
         raise ParameterError(
-            "the {mechanism} object and the parameters beside it must agree",
-            "they disagree",
-            hint="pass the object or the parameters",
+            "{ordered} must be False for {name}: it gives no order",
+            "not {value}",
+            hint="leave {mechanism} out: auto gives an ordered list",
+            name=name,
+            value=quote(ordered),
         )
 
 
@@ -151,11 +162,3 @@ _COLUMNS: dict[str, Callable[[type[Mechanism]], str]] = {
     "guarantee": lambda kind: kind.guarantee_in_words,
     "ρ (zCDP)": lambda kind: kind.rho_in_words,
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Import the class of a mechanism on first use."""
-    for home in HOMES.values():
-        if home.rpartition(".")[2] == name:
-            return globals().setdefault(name, find_class(home))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

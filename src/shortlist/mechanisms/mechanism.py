@@ -13,15 +13,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpq
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
+from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
-from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Output
@@ -43,7 +44,7 @@ class Prepared(ABC):
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
 
-    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
 
         By default, one draw follows the other.
@@ -66,7 +67,7 @@ class RowDraws(Prepared):
         return self.draw_many(1, bits)[0]
 
     @abstractmethod
-    def draw_many(self, n: int, bits: Bits) -> Sequence[Picks]:
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently."""
 
 
@@ -91,16 +92,15 @@ def cut_off(score: arb, top: IntArray) -> arb:
     """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
     least, most = score.lower(), score.upper()
     # A ball that is not finite says nothing on that side. Scores are 0 or more.
-    below = _cut_off(least, top) if least.is_finite() else arb(0)
-    above = _cut_off(most, top) if most.is_finite() else arb(int(top.sum(dtype=object))) / len(top)
-    return below.union(above)
+    return _cut_point(least, top, at_worst=0).union(_cut_point(most, top, at_worst=sum(top.tolist())))
 
 
-def _cut_off(point: arb, top: IntArray) -> arb:
+def _cut_point(point: arb, top: IntArray, *, at_worst: int) -> arb:
     whole = point.floor().unique_fmpz()
-    assert whole is not None  # a point has an exact floor
+    if whole is None:
+        return arb(at_worst) / len(top)
     larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
-    return (point * larger + int(top[larger:].sum(dtype=object))) / len(top)
+    return (point * larger + arb(sum(top[larger:].tolist()))) / len(top)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +147,12 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         self._read(k=read_whole(self.k, name="k"), epsilon=read_epsilon(self.epsilon))
         self._read(neighbours=Neighbours.read(self.neighbours))
+
+    @classmethod
+    def build_example(cls, **parameters: Any) -> Mechanism:
+        """Build the mechanism with examples for the parameters that it needs and that are not given."""
+        needed = ["epsilon", *(field.name for field in fields(cls) if field.default is MISSING)]
+        return cls(**{name: _EXAMPLES[name] for name in needed} | parameters)
 
     @property
     @abstractmethod
@@ -221,6 +227,18 @@ class Mechanism(ABC):
         """
         return None
 
+    def find_need(self, profile: Profile) -> int | None:
+        """Find how many votes an item needs to be about as likely in the list as not; None if votes do not decide it.
+
+        With a domain it is the public bound on the error: an item with fewer votes may give way to one without any.
+        """
+        return self.error_bound(profile.d)
+
+    @property
+    def candidates(self) -> Mapping[str, Mechanism]:
+        """The mechanisms that may make the list, by name: this one, unless it chooses among others."""
+        return {self.name: self}
+
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
         return self
@@ -242,33 +260,63 @@ class Mechanism(ABC):
             object.__setattr__(self, name, value)
 
 
-_EXAMPLES = {"k": "10", "epsilon": "1", "delta": "1e-6", "votes_per_person": "5"}
-_HINTS = {
-    "delta": "{title} needs no {delta}: its guarantee is pure",
-    "ordered": "{mechanism='auto'} and {mechanism='subset'} can leave out the order",
-    "beta": "{beta} is for {mechanism='fastjoint'}",
-    "k_bar": "{k_bar} is for {mechanism='limited-domain'}",
-    "noise": "{noise} is for {mechanism='threshold'}",
-}
+_EXAMPLES: dict[str, Any] = {"k": 10, "epsilon": 1, "delta": "1e-6", "votes_per_person": 5}
 
 
-def check_names(
-    kind: type[Mechanism], given: Collection[str], *, further: Collection[str] = (), elsewhere: Collection[str] = ()
-) -> None:
+def check_names(kind: type[Mechanism], given: Collection[str], *, further: Collection[str] = ()) -> None:
     """Refuse names that no parameter of a mechanism has, and parameters that are missing.
 
     An unknown name may be a misspelt parameter of the function that was called (`further`), or a parameter of other
-    mechanisms (`elsewhere`).
+    mechanisms.
     """
     known = [field.name for field in fields(kind)]
-    shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
     for name in given:
         if name not in known:
-            there = name in elsewhere
-            raise describe_unknown(name, kind.name, shown, further=further, elsewhere=there, hint=_HINTS.get(name))
+            from shortlist.mechanisms import MECHANISMS  # imports all of them, so it is for errors only
+
+            others = [other for other, each in MECHANISMS.items() if any(field.name == name for field in fields(each))]
+            hint = f"{{{name}}} is for " + " or ".join(f"{{mechanism={other!r}}}" for other in others)
+            if name == "delta":
+                hint = "{title} needs no {delta}: its guarantee is pure"
+            shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
+            raise describe_unknown(
+                name, kind.name, shown, further=further, elsewhere=bool(others), hint=hint if others else None
+            )
     for name in (field.name for field in fields(kind) if field.default is MISSING):
         if name not in given:
             raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
+
+
+def ceil_log(number: Fraction, rate: Fraction) -> int:
+    """Compute ⌈ln(number) / rate⌉ exactly, for a number of at least 1.
+
+    The logarithm of a rational other than 1 is irrational, so rising precision decides the integer.
+
+    >>> ceil_log(Fraction(20), Fraction(1, 2))
+    6
+    """
+    if number == 1:
+        return 0
+    precision = 64
+    while True:
+        with use_precision(precision):
+            logarithm = arb(fmpq(number.numerator, number.denominator)).log()
+            whole = (logarithm * fmpq(rate.denominator, rate.numerator)).ceil().unique_fmpz()
+        if whole is not None:
+            return int(whole)
+        precision *= 2
+
+
+def bound_loss(candidates: int, rate: Fraction, failure: Fraction) -> int:
+    """Find the smallest B with candidates · e^(−rate · (B + 1)) ≤ failure.
+
+    The loss is a whole number. It is t or more with a probability of at most candidates · e^(−rate · t). So it is above
+    B with a probability of at most `failure`.
+
+    >>> bound_loss(1000, Fraction(1, 2), Fraction(1, 20))
+    19
+    """
+    return max(0, ceil_log(candidates / failure, rate) - 1)
 
 
 def read_sizes(k: object, at_least: object) -> tuple[object, object]:

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from flint import arb, arb_poly, fmpq
 
-from shortlist.exact.balls import enclose_exp_minus
+from shortlist.exact.balls import ball, enclose_exp_minus
+
+if TYPE_CHECKING:
+    from shortlist.mechanisms.mechanism import Mechanism
 
 Histogram = tuple[int, ...]
 Items = tuple[int, ...]
@@ -32,6 +37,22 @@ class Output:
 
 Stated = Iterator[tuple[Output, arb]]
 """Outputs and their probabilities. Where noisy counts are far away, outputs are left out."""
+
+
+Law = dict[Output, arb]
+"""The probability of each output."""
+
+
+def collect_law(mechanism: Mechanism, histogram: Histogram, *, reach: int = 6) -> Law:
+    """Collect the law that a mechanism states, output by output as they are published. Sets are sorted."""
+    law: Law = defaultdict(lambda: arb(0))
+    for output, chance in mechanism.state_law(histogram, reach=reach):
+        if mechanism.unordered:
+            order = sorted(range(len(output.items)), key=output.items.__getitem__)
+            counts = None if output.counts is None else tuple(output.counts[place] for place in order)
+            output = Output(tuple(output.items[place] for place in order), counts, output.chosen)
+        law[output] += chance
+    return dict(law)
 
 
 def state_lists(histogram: Histogram, k: int, law: Iterable[arb]) -> Stated:
@@ -102,15 +123,13 @@ def set_losses(histogram: Histogram, sizes: Iterable[int]) -> list[int]:
 
 def exponential(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law ∝ e^(−rate · score)."""
-    weights = {score: enclose_exp_minus(rate * score) for score in set(scores)}
-    total = sum((weights[score] for score in scores), arb(0))
-    chances = {score: weight / total for score, weight in weights.items()}
-    return [chances[score] for score in scores]
+    weights = {score: decay(rate, score) for score in set(scores)}
+    return exponential_round([weights[score] for score in scores])
 
 
 def permute_and_flip(scores: Sequence[int], rate: Fraction) -> list[arb]:
     """The law of permute-and-flip, where each is accepted with probability e^(−rate · (score − smallest score))."""
-    decays = {score: enclose_exp_minus(rate * (score - min(scores))) for score in set(scores)}
+    decays = {score: decay(rate, score - min(scores)) for score in set(scores)}
     return flip_round([decays[score] for score in scores])
 
 
@@ -135,20 +154,14 @@ def exponential_round(decays: Sequence[arb]) -> list[arb]:
     return [each / total for each in decays]
 
 
+def log_sum(numbers: Iterable[int], rate: Fraction) -> arb:
+    """(1/rate) ln Σ e^(−rate · number)."""
+    return sum((decay(rate, number) for number in numbers), arb(0)).log() / ball(rate)
+
+
 def decay(rate: Fraction, loss: int) -> arb:
     """e^(−rate · loss)."""
     return enclose_exp_minus(rate * loss)
-
-
-def hockey_stick(here: Iterable[arb], there: Iterable[arb], factor: arb) -> arb:
-    """The hockey-stick divergence: Σ max(0, p − factor · q) over all outputs, where factor is e^epsilon."""
-    gaps = [p - factor * q for p, q in zip(here, there, strict=True)]
-    return sum((gap for gap in gaps if gap > 0), arb(0))
-
-
-def find_rate(epsilon: Fraction, relation: str) -> Fraction:
-    """ε/2Δ."""
-    return epsilon / (2 if relation == "add-remove" else 4)
 
 
 RoundLaw = Callable[[Sequence[arb]], list[arb]]
@@ -163,17 +176,14 @@ def peel_law(histogram: Histogram, k: int, rate: Fraction, round_law: RoundLaw) 
         decays = {count: decay(rate, max(counts) - count) for count in set(counts)}
         return round_law([decays[count] for count in counts])
 
-    return [_product_of_rounds(histogram, sequence, first) for sequence in sequences(len(histogram), k)]
-
-
-def _product_of_rounds(
-    histogram: Histogram, sequence: tuple[int, ...], first: Callable[[tuple[int, ...]], list[arb]]
-) -> arb:
-    left, probability = list(range(len(histogram))), arb(1)
-    for item in sequence:
-        probability *= first(tuple(histogram[other] for other in left))[left.index(item)]
-        left.remove(item)
-    return probability
+    law = []
+    for sequence in sequences(len(histogram), k):
+        left, probability = list(range(len(histogram))), arb(1)
+        for item in sequence:
+            probability *= first(tuple(histogram[other] for other in left))[left.index(item)]
+            left.remove(item)
+        law.append(probability)
+    return law
 
 
 Point = Callable[[int], arb]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Amount, Budget
-from shortlist.mechanisms import Auto, Mechanism
-from shortlist.planning.exact_chances import compute_exact_chance
+from shortlist.mechanisms import Mechanism
 from shortlist.planning.inputs import Histogram
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import quote, write_exact, write_rounded_up
@@ -111,8 +110,7 @@ def forecast(
     lists = prepared.draw_many(draws, SeededBits(seed))
     errors = measure(histogram.counts[: mechanism.k], lists)
     chance = prepared.compute_exact_chance()
-    if chance is None:
-        chance = compute_exact_chance(mechanism, prepared)
+    bounds = [each.error_bound(histogram.d) for each in mechanism.candidates.values()]
     return Forecast(
         mechanism=mechanism,
         label=mechanism.name if label is None else label,
@@ -122,10 +120,11 @@ def forecast(
         recall=Spread.of(errors.recall),
         largest=Spread.of(errors.largest),
         total=Spread.of(errors.total),
-        bound=_bound_error(mechanism, histogram.d),
+        # `auto` states the bound of the mechanism that it chooses, so here it is the largest of these.
+        bound=max((bound for bound in bounds if bound is not None), default=None),
         affordable=_count_affordable(budget, mechanism.guarantee),
         draws=draws,
-        choices=_count_choices(each.chosen for each in lists if each.chosen is not None),
+        choices={name: times / draws for name, times in Counter(each.chosen for each in lists).most_common() if name},
         samples=_find_samples(histogram, lists, mechanism.k),
     )
 
@@ -138,19 +137,6 @@ def _count_affordable(budget: Budget, guarantee: Guarantee) -> int:
     whole = budget.guarantee
     basic = Budget.plan(epsilon=whole.epsilon, delta=whole.delta, accounting="basic", neighbours=whole.neighbours)
     return max(each.afford(Amount(), guarantee) for each in (budget, basic))
-
-
-def _bound_error(mechanism: Mechanism, d: int) -> int | None:
-    """The public bound. `auto` states that of the mechanism that it chooses, so here it is the largest of these."""
-    if isinstance(mechanism, Auto):
-        bounds = [each.error_bound(d) for each in mechanism.candidates.values()]
-        return max(bound for bound in bounds if bound is not None)
-    return mechanism.error_bound(d)
-
-
-def _count_choices(chosen: Iterable[str]) -> dict[str, float]:
-    counted = Counter(chosen)
-    return {name: times / counted.total() for name, times in counted.most_common()}
 
 
 def _find_samples(histogram: Histogram, lists: Sequence[Picks], k: int) -> IntArray:

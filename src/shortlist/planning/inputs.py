@@ -26,7 +26,7 @@ from shortlist.privacy.numbers import (
     write_rounded_up,
 )
 from shortlist.profile import Profile
-from shortlist.votes.memory.arrays import ArrayTally, read_counts
+from shortlist.votes.array_counts import ArrayTally, read_counts
 
 SMALL_DELTA = Fraction(1, 10**6)
 """The δ that is proposed to those who have given none."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, overload
 
 from shortlist.atomic_files import write_whole
@@ -32,12 +35,14 @@ from shortlist.planning.inputs import (
     take_histogram,
 )
 from shortlist.planning.rules import Collapse, Visibility, find_collapse, find_visibility
-from shortlist.planning.writing import describe_plan, write_call, write_command, write_csv, write_notebook
-from shortlist.privacy.numbers import Real, read_epsilon
+from shortlist.planning.writing import INVENTED, NOT_PRIVATE, explain_limit, write_call, write_command
+from shortlist.privacy.numbers import Real, read_epsilon, write_exact
 
 DRAWS = 1000
 _WISH_DRAWS = 400
 """How many lists are drawn for each epsilon that is tried for a wish."""
+
+_HEADS = ("mechanism", "recall", "exact list", "largest error", "total error", "public bound", "guarantee", "releases")
 
 Report = Callable[[str], None]
 
@@ -95,11 +100,39 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the plan by values that JSON can hold."""
-        return describe_plan(self)
+        best, constraints = self.best, self.constraints
+        return {
+            "schema": "shortlist.plan/1",
+            "private": False,
+            "source": self.histogram.source,
+            "items": self.histogram.d,
+            "k": best.k,
+            "epsilon": write_exact(best.epsilon),
+            "delta": None if constraints.delta is None else write_exact(constraints.delta),
+            "votes_per_person": constraints.votes_per_person,
+            "ordered": constraints.ordered,
+            "neighbours": constraints.neighbours,
+            "domain": not constraints.without_domain,
+            "best": best.name,
+            "why": self.why,
+            "command": self.command,
+            "wish_command": self.wish_command,
+            "budget": str(self.budget.guarantee),
+            "table": self.table,
+            "want": None if self.wish is None else str(self.wish),
+            "smallest_epsilon": {
+                name: None if each.epsilon is None else write_exact(each.epsilon) for name, each in self.answers.items()
+            },
+        }
 
     def to_csv(self) -> str:
         """Write the table as CSV text."""
-        return write_csv(self)
+        text = io.StringIO()
+        rows = [{**row, "chosen": "" if row["chosen"] is None else json.dumps(row["chosen"])} for row in self.table]
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
 
     @overload
     def to_json(self) -> str: ...
@@ -123,7 +156,24 @@ class Plan:
         write_whole(path, lambda file: file.write(text.encode()), force=force)
 
     def _repr_html_(self) -> str:
-        return write_notebook(self)
+        """Write the advice, the table and the command as HTML, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(each.label)}</td><td>{each.recall.mean:.3f}</td>"
+            f"<td>{'' if each.exact_is_computed else '≈ '}{each.exact:.3f}</td>"
+            f"<td>{each.largest.middle:,.0f}</td><td>{each.total.middle:,.0f}</td>"
+            f"<td>{'–' if each.bound is None else f'{each.bound:,}'}</td>"
+            f"<td>{escape(each.promise)}</td><td>{each.affordable:,}</td></tr>"
+            for each in self.forecasts
+        )
+        head = "".join(f"<th>{each}</th>" for each in _HEADS)
+        wish = "" if self.wish_command is None else f"<p>For your wish:</p><pre>{escape(self.wish_command)}</pre>"
+        note = explain_limit(self.constraints.votes_per_person)
+        limit = "" if note is None else f"<p>{escape(note)}</p>"
+        warning = INVENTED if self.histogram.invented else NOT_PRIVATE
+        return (
+            f"<p>{escape(self.why)}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+            f"<pre>{escape(self.command)}</pre>{wish}{limit}<p><strong>{escape(warning)}</strong></p>"
+        )
 
 
 def plan(

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from shortlist.mechanisms import Joint, LimitedDomain, Mechanism, Threshold
+from shortlist.mechanisms import Joint, Mechanism
 from shortlist.planning.inputs import Histogram
 from shortlist.privacy.numbers import write_exact
 
@@ -73,22 +73,17 @@ class Collapse:
 
 def find_collapse(histogram: Histogram, joint: Joint) -> Collapse:
     """Apply the rule to counts, for the k, epsilon and neighbours of a mechanism."""
-    votes = int(histogram.counts[joint.k - 1])
+    votes, needed = int(histogram.counts[joint.k - 1]), joint.error_bound(histogram.d)
+    assert needed is not None
     return Collapse(
         k=joint.k,
         epsilon=joint.epsilon,
         lists_exponent=int(math.log10(math.e) * _log_lists(histogram.d, joint.k)),
-        needed_votes=_need(histogram.d, joint),
+        needed_votes=needed,
         votes=votes,
         enough_epsilon=_find_epsilon(histogram.d, joint, votes),
         enough_k=_find_k(histogram, joint),
     )
-
-
-def _need(d: int, joint: Joint) -> int:
-    needed = joint.error_bound(d)
-    assert needed is not None
-    return needed
 
 
 def _log_lists(d: int, k: int) -> float:
@@ -157,24 +152,10 @@ class Visibility:
 def find_visibility(histogram: Histogram, mechanisms: Iterable[Mechanism]) -> Visibility:
     """Apply the rule to counts, for mechanisms with the same k."""
     allowed = list(mechanisms)
-    needs = {each.name: need for each in allowed if (need := find_need(each, histogram)) is not None}
+    needs = {each.name: need for each in allowed if (need := each.find_need(histogram.profile)) is not None}
     return Visibility(
         k=allowed[0].k,
         needs=needs,
         votes=int(histogram.counts[allowed[0].k - 1]),
         enough=int(np.searchsorted(-histogram.counts, -min(needs.values()), side="right")),
     )
-
-
-def find_need(mechanism: Mechanism, histogram: Histogram) -> int | None:
-    """How many votes an item needs to be about as likely in the list as not; None where votes do not decide it.
-
-    With a domain it is the public bound on the error: an item with fewer votes may give way to one without any.
-    """
-    if isinstance(mechanism, Threshold):
-        return mechanism.threshold
-    if isinstance(mechanism, LimitedDomain):
-        assert mechanism.k_bar is not None
-        after = int(histogram.counts[mechanism.k_bar]) if histogram.d > mechanism.k_bar else 0
-        return after + mechanism.votes_needed
-    return mechanism.error_bound(histogram.d)

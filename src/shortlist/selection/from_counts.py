@@ -18,7 +18,7 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
 from shortlist.terms import EXTRAS, ListOptions, ReleaseOptions, Sizes, Terms
-from shortlist.votes.memory.arrays import ArrayTally, read_counts
+from shortlist.votes.array_counts import ArrayTally, read_counts
 
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger import Ledger

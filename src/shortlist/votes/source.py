@@ -24,9 +24,9 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
+from shortlist.votes.array_counts import ArrayTally
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.matching import can_match
-from shortlist.votes.memory.arrays import ArrayTally
 from shortlist.votes.values import Family, read_item, write_item
 
 if TYPE_CHECKING:

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from reproduction.experiment.contenders import CONTENDERS, Maker, Setting
-from reproduction.experiment.grid import list_programs
-from reproduction.experiment.timing import measure_memory, permute, time_list
-from reproduction.published import PUBLISHED
+from reproduction import PUBLISHED
+from reproduction.experiment.grid import CONTENDERS, Maker, Setting, list_programs
+from reproduction.experiment.trials import measure_memory, permute, time_list
 
 AT = Setting(k=4, epsilon=0.5, beta=2.0**-10)
 HERE = [name for name, each in list_programs(released=False).items() if each.has_time]

@@ -7,10 +7,12 @@ import pytest
 
 from reproduction.experiment import run as module
 from reproduction.experiment.grid import Grid
-from reproduction.experiment.results import read_results
-from reproduction.experiment.run import Run, Schedule, compute_errors
+from reproduction.experiment.run import Run, Schedule
 from reproduction.experiment.store import RunInfo, count_trials, lock_folder, open_store
+from reproduction.experiment.trials import compute_errors
 from shortlist.errors import OutputError
+
+pytestmark = pytest.mark.slow
 
 GRID = Grid(datasets=("games",), vary=("beta",), trials=3, rounds=2)
 INFO = RunInfo(started="then", command="shortlist", code="one", release="", machine="2 cores", released="")
@@ -53,9 +55,9 @@ def test_every_trial_is_kept(run):
         assert (found.wall > 0).all()
         assert np.isfinite(found.load).all()
         assert np.isfinite(found.before_cpu).all() == (contender == "published-joint")
-    assert len(results.tables.memory) == 4
-    assert {key[1] for key in results.tables.tails} == {"published-fastjoint"}
-    assert not results.tables.failures
+    assert len(results.memory) == 4
+    assert {key[1] for key in results.tails} == {"published-fastjoint"}
+    assert not results.failures
 
 
 def test_the_same_command_gives_the_same_errors(run):
@@ -94,7 +96,7 @@ def test_a_finished_run_grows(run):
 
 
 def test_another_version_of_the_code_is_marked_or_measured_again(run):
-    """Trials know who made them; a cell with trials of two versions is named, and can be made anew."""
+    """Trials know who made them; a cell with trials of two versions is named, and can be measured again."""
     run()
     newer = replace(INFO, code="two")
     mixed = run(replace(GRID, trials=4), info=newer)
@@ -144,10 +146,10 @@ def test_a_cell_that_fails_does_not_stop_the_others(run, small):
     wide = small(stand_in=False)
     wide = replace(wide, counts=np.concatenate(([2**61], wide.counts[1:])))
     results = run(histogram=wide)
-    assert {key[1] for key in results.tables.failures} == {"published-joint"}
-    assert "must differ by less than" in next(iter(results.tables.failures.values()))
+    assert {key[1] for key in results.failures} == {"published-joint"}
+    assert "must differ by less than" in next(iter(results.failures.values()))
     assert len(results.errors) == ERROR_CELLS - 1
-    assert run(histogram=wide).tables.failures.keys() == results.tables.failures.keys()
+    assert run(histogram=wide).failures.keys() == results.failures.keys()
 
 
 def test_other_data_and_other_seeds_are_refused(run, small):
@@ -164,7 +166,7 @@ def test_results_can_be_read_while_a_run_goes_on(run, tmp_path):
     run()
     with open_store(tmp_path / "results") as store, open_store(tmp_path / "results", new=False) as reader:
         store.begin(INFO, [], 0)
-        assert len(read_results(reader).errors) == ERROR_CELLS
+        assert len(reader.read().errors) == ERROR_CELLS
     assert count_trials(tmp_path / "results") == 3 * ERROR_CELLS + 2 * TIME_CELLS
     assert count_trials(tmp_path / "nothing") == 0
 
@@ -192,7 +194,7 @@ def test_a_damaged_file_is_reported_and_stays(run, tmp_path):
     damaged[len(damaged) // 3 :] = bytes(len(damaged) - len(damaged) // 3)
     path.write_bytes(damaged)
     with pytest.raises(OutputError, match=r"cannot be used \("), open_store(tmp_path / "results", new=False) as store:
-        read_results(store)
+        store.read()
     assert path.read_bytes() == damaged
 
 
@@ -210,8 +212,6 @@ def test_the_schedule_knows_how_long_the_rest_takes():
 
     cells = grid.time_cells(list_programs(released=False), {"games": 100})
     joint = [cell for cell in cells if cell.contender == "published-joint"][:2]
-    schedule = Schedule(grid, {"games": 100})
-    schedule.start(joint[0], [1.0, 1.0])
-    schedule.start(joint[1], [])
+    schedule = Schedule(grid, {"games": 100}, {joint[0]: [1.0, 1.0], joint[1]: []})
     assert schedule.left == pytest.approx(8 * 1.0 + 10 * 2.0)
     assert schedule.rounds(joint[0]) == 2

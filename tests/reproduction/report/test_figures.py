@@ -6,10 +6,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from reproduction.experiment.contenders import CONTENDERS, TODAY
-from reproduction.report.figures import others, style, sweeps
-from reproduction.report.publish import draw_all
+from reproduction.experiment.grid import CONTENDERS, TODAY
+from reproduction.report import figures
+from reproduction.report.comparisons import AXES
 from shortlist.errors import MissingExtraError
+
+pytestmark = pytest.mark.slow
 
 MEASURES = ["CPU time (s)", "ℓ∞ error + 1", "ℓ1 error + 1"]
 
@@ -23,7 +25,7 @@ def _panels(figure):
 )
 def test_the_papers_methods_come_first_and_ours_below(invented, vary, axis, scale):
     """Time, ℓ∞ and ℓ1 from left to right; four hollow dotted lines above, ours filled and solid below."""
-    figure = sweeps.draw_sweep(invented("games"), "games", vary)
+    figure = figures.picture_sweep(invented("games"), "games", vary).draw()
     panels = _panels(figure)
     assert [panel.get_ylabel() for panel in panels] == 2 * MEASURES
     ours = sum(each.maker == "ours" and each.law not in TODAY for each in CONTENDERS.values())
@@ -40,7 +42,8 @@ def test_the_papers_methods_come_first_and_ours_below(invented, vary, axis, scal
 
 def test_what_to_use_today_has_a_figure(invented):
     """Against k, beside our Joint and CDP-Peel; a mechanism with a delta is dashed and hollow."""
-    for panel in _panels(sweeps.draw_today(invented("games"), "games")):
+    (picture,) = figures.picture_today(invented("games"))
+    for panel in _panels(picture.draw()):
         lines = {line.get_label(): line for line in panel.get_lines()}
         assert set(lines) == {f"{name} (ours)" for name in ("joint", "cdp-peel", *TODAY)}
         with_delta = lines["auto-delta (ours)"]
@@ -51,7 +54,7 @@ def test_errors_against_beta_have_a_linear_axis(invented):
     """All others have log axes."""
     results = invented("games")
     scales = {
-        vary: [panel.get_yscale() for panel in _panels(sweeps.draw_sweep(results, "games", vary))[:3]]
+        vary: [panel.get_yscale() for panel in _panels(figures.picture_sweep(results, "games", vary).draw())[:3]]
         for vary in ("k", "beta")
     }
     assert scales == {"k": ["log", "log", "log"], "beta": ["log", "linear", "linear"]}
@@ -59,7 +62,7 @@ def test_errors_against_beta_have_a_linear_axis(invented):
 
 def test_a_figure_names_the_papers_and_the_trials(invented):
     """In its title."""
-    figure = sweeps.draw_sweep(invented("games", trials=50, rounds=7), "games", "epsilon")
+    figure = figures.picture_sweep(invented("games", trials=50, rounds=7), "games", "epsilon").draw()
     title = figure.get_suptitle()
     assert "Figures 2 and 5 of the paper" in title
     assert "lists for each error: 50; rounds for each time: 7" in title
@@ -68,15 +71,15 @@ def test_a_figure_names_the_papers_and_the_trials(invented):
 def test_released_programs_are_the_papers_methods_where_they_ran(invented):
     """Their times are drawn; errors of Joint and the peels come from the published laws."""
     results = invented("games", released=True)
-    assert sweeps.list_programs(results, "paper", "time")[1] == "released-joint"
-    assert sweeps.list_programs(results, "paper", "linf")[:2] == ["released-fastjoint", "published-joint"]
-    assert sweeps.list_programs(invented("games"), "paper", "time")[1] == "published-joint"
+    assert figures.list_programs(results, "paper", "time")[1] == "released-joint"
+    assert figures.list_programs(results, "paper", "linf")[:2] == ["released-fastjoint", "published-joint"]
+    assert figures.list_programs(invented("games"), "paper", "time")[1] == "published-joint"
 
 
 def test_errors_are_padded_by_one_and_times_are_not(invented):
     """An error of 0 is shown at 1."""
     results = invented("games", error=lambda c, d, at: -9, seconds=lambda c, d, at: 0.01)
-    time, largest, total = _panels(sweeps.draw_sweep(results, "games", "k"))[:3]
+    time, largest, total = _panels(figures.picture_sweep(results, "games", "k").draw())[:3]
     assert all((line.get_ydata() == 1).all() for panel in (largest, total) for line in panel.get_lines())
     assert all(np.allclose(line.get_ydata(), 0.01, rtol=0.05) for line in time.get_lines())
 
@@ -84,7 +87,7 @@ def test_errors_are_padded_by_one_and_times_are_not(invented):
 def test_shades_span_the_quartiles(invented):
     """Rounds are 1 … 1.04 of the time, so quartiles are 1.01 and 1.03 of it."""
     results = invented("games", seconds=lambda c, d, at: 1.0)
-    shade = _panels(sweeps.draw_sweep(results, "games", "k"))[0].collections[0].get_paths()[0].vertices[:, 1]
+    shade = _panels(figures.picture_sweep(results, "games", "k").draw())[0].collections[0].get_paths()[0].vertices[:, 1]
     assert (shade.min(), shade.max()) == pytest.approx((1.01, 1.03))
 
 
@@ -92,7 +95,7 @@ def test_speed_ups_have_lines_at_ten_and_a_hundred(invented):
     """One panel for each data set, with and without the sequence step."""
     seconds = lambda c, d, at: 1.0 if c.law == "joint" else 0.05  # noqa: E731
     results = invented("games", "books", seconds=seconds, part=lambda c, d, at: 0.5, released=True)
-    for panel in _panels(others.draw_speed_ups(results)):
+    for panel in _panels(figures.picture_speed_ups(results).draw()):
         levels = [float(np.median(line.get_ydata())) for line in panel.get_lines()]
         assert levels == pytest.approx([20, 10, 20, 20, 10, 100])
         assert panel.get_yscale() == "log"
@@ -101,28 +104,29 @@ def test_speed_ups_have_lines_at_ten_and_a_hundred(invented):
 def test_joint_without_its_sequence_step_is_beside_fastjoint(invented):
     """The time before the step, along all three sweeps."""
     results = invented("games", seconds=lambda c, d, at: 1.0, part=lambda c, d, at: 0.5)
-    panels = _panels(others.draw_without_step(results, "games"))
+    panels = _panels(figures.picture_without_step(results, "games", list(AXES)).draw())
     assert [panel.get_xlabel() for panel in panels] == ["k", "ε", "β"]
     for panel in panels:
         joint, before, fastjoint = panel.get_lines()
         assert np.allclose(joint.get_ydata(), 1.02)
         assert np.allclose(before.get_ydata(), 0.51)
         assert np.allclose(fastjoint.get_ydata(), 1.02)
-    alone = _panels(others.draw_without_step(invented("games", vary=("k",)), "games"))
+    alone = _panels(figures.picture_without_step(invented("games", vary=("k",)), "games", ["k"]).draw())
     assert [panel.get_xlabel() for panel in alone] == ["k"]
 
 
 def test_a_stand_in_is_labelled_in_every_panel(invented, small):
     """In the sweeps, the speed-ups, the gaps and in Joint without its sequence step."""
     results = invented("games", stand_ins=("games",))
-    for _, figure in draw_all(results, [small("games")]):
+    for picture in (*figures.list_pictures(results, [small("games")]), *figures.picture_today(results)):
+        figure = picture.draw()
         assert all(panel.get_title().startswith("games (stand-in)") for panel in _panels(figure))
 
 
 def test_gaps_are_those_of_the_top_300(small):
     """One panel for each data set, padded by 1."""
     histograms = [small(name, d=400) for name in ("games", "books", "news", "food")]
-    panels = _panels(others.draw_gaps(histograms))
+    panels = _panels(figures.picture_gaps(histograms).draw())
     assert len(panels) == 4
     counts = histograms[0].counts
     assert (panels[0].get_lines()[0].get_ydata() == counts[:300] - counts[1:301] + 1).all()
@@ -131,7 +135,7 @@ def test_gaps_are_those_of_the_top_300(small):
 def test_every_law_has_a_colour_and_a_marker_of_its_own():
     """For readers who do not see all colours."""
     drawn = {each.mechanism for each in CONTENDERS.values() if each.has_time}
-    looks = [style.LOOKS[law] for law in drawn]
+    looks = [figures.LOOKS[law] for law in drawn]
     assert len({colour for colour, _ in looks}) == len({marker for _, marker in looks}) == len(drawn)
 
 
@@ -142,7 +146,7 @@ def test_a_figure_is_saved_the_same_way_twice(invented, kind, magic):
     pictures = []
     for _ in range(2):
         target = io.BytesIO()
-        style.save(sweeps.draw_sweep(results, "games", "beta"), target, kind=kind)
+        figures.save(figures.picture_sweep(results, "games", "beta").draw(), target, kind=kind)
         pictures.append(target.getvalue())
     assert pictures[0] == pictures[1]
     assert pictures[0].startswith(magic)
@@ -151,10 +155,10 @@ def test_a_figure_is_saved_the_same_way_twice(invented, kind, magic):
 def test_text_in_an_svg_is_text(invented):
     """With fonts that most systems have; as the outlines of letters, it was a third of the report."""
     target = io.BytesIO()
-    style.save(sweeps.draw_sweep(invented("games", vary=("beta",)), "games", "beta"), target, kind="svg")
+    figures.save(figures.picture_sweep(invented("games", vary=("beta",)), "games", "beta").draw(), target, kind="svg")
     texts = [each for each in ElementTree.fromstring(target.getvalue()).iter() if each.tag.endswith("}text")]
     assert "β" in {"".join(each.itertext()).strip() for each in texts}
-    assert all(f"'{style._FONTS[0]}'" in ElementTree.tostring(each, "unicode") for each in texts)
+    assert all(f"'{figures._FONTS[0]}'" in ElementTree.tostring(each, "unicode") for each in texts)
     assert b"DejaVuSans-" not in target.getvalue()  # the names of outlines
 
 
@@ -162,4 +166,4 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     """The error says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"shortlist\[reproduction\]"):
-        style.use_matplotlib()
+        figures.use_matplotlib()

@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from shortlist.votes import duckdb as counting
 from shortlist.votes.source import PersonColumn
 
+pytestmark = pytest.mark.slow
+
 ENGINES = ("arrow", "dict", "pandas", "polars", "parquet", "duckdb", "ibis", "sqlite")
 MIXED = {
     "pandas": hostile.hold_pandas,

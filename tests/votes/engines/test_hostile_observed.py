@@ -7,6 +7,8 @@ import pytest
 from hostile_observed import check_chain
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+pytestmark = pytest.mark.slow
+
 ENGINES = ("arrow", "pandas", "polars", "parquet", "duckdb", "ibis")
 MIXED = {"pandas": hostile.hold_pandas, "dict": hostile.hold_dict, "sqlite": hostile.hold_sqlite}
 POSTGRES_KINDS = ["text", "int32", "float64", "decimal 5,2", "boolean", "date", "time", "instant us", "bytes"]

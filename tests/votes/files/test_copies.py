@@ -18,6 +18,8 @@ from shortlist import Files
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes import tally
 
+pytestmark = pytest.mark.slow
+
 TEXT = "user,track\n1,café\n2,café\n2,007\n"
 COUNTED = [(2, "café"), (1, "007")]
 PACK = {

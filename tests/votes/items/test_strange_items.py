@@ -16,6 +16,8 @@ from pyarrow import parquet
 
 from shortlist.votes import Query, tally
 
+pytestmark = pytest.mark.slow
+
 LOOKALIKES = ["", " ", "7", "007", "7.0", "1e3", "NULL", "null", "NaN", "true", "2024-01-01", "track", "Track", "TRACK"]
 AWKWARD = [
     "a" * 10_240,

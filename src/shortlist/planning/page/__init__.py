@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.mechanisms import MECHANISMS, Auto, Mechanism
+from shortlist.mechanisms import MECHANISMS, Mechanism
 from shortlist.planning.advice import explain_answers, write_share
 from shortlist.planning.forecast import Forecast, Spread
 from shortlist.planning.inputs import Histogram
 from shortlist.planning.plan import Plan, Planner
-from shortlist.planning.rules import find_need
 from shortlist.planning.writing import INVENTED, NOT_PRIVATE, explain_limit, write_command
 from shortlist.privacy.numbers import write_exact
 from shortlist.version import __version__
@@ -183,9 +182,9 @@ def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism]
     `auto` needs what the mechanism needs that it chooses. None also stands for an epsilon outside of the grid.
     """
     votes = int(histogram.counts[mechanisms[0].k - 1])
-    if isinstance(mechanisms[0], Auto) or not votes:
+    if len(mechanisms[0].candidates) > 1 or not votes:
         return None
-    points = [(float(each), find_need(one, histogram)) for each, one in zip(epsilons, mechanisms, strict=True)]
+    points = [(float(each), one.find_need(histogram.profile)) for each, one in zip(epsilons, mechanisms, strict=True)]
     for (left, before), (right, after) in itertools.pairwise(points):
         if before is not None and after is not None and before > votes >= after:
             share = math.log((before + 1) / (votes + 1)) / math.log((before + 1) / (after + 1))

@@ -1,0 +1,76 @@
+"""The claims of the paper's evaluation, as claims.md states them, and the verdict on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reproduction.experiment.store import Results
+from reproduction.report import judges
+from reproduction.report.comparisons import SIDES, Holding, Judgement, Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A claim of the paper in its own words, the rule by which it is judged, and the judge."""
+
+    place: str
+    text: str
+    rule: str
+    judge: Callable[[Results, Side], Judgement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A claim with its judgement on each side, by the title of the side."""
+
+    claim: Claim
+    judgements: dict[str, Judgement]
+
+
+def _read_claims() -> list[Claim]:
+    lines = (Path(__file__).parents[1] / "claims.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
+    return [
+        Claim(place=place, text=text, rule=rule, judge=getattr(judges, judge.strip("`")))
+        for judge, place, text, rule in rows
+    ]
+
+
+CLAIMS = _read_claims()
+
+
+def judge_claims(results: Results) -> list[Finding]:
+    """Judge every claim on the released programs, where they were run, and on those implemented here."""
+    sides = [side for side in SIDES if side.present(results)]
+    return [
+        Finding(claim=claim, judgements={side.title: claim.judge(results, side) for side in sides}) for claim in CLAIMS
+    ]
+
+
+def list_sides(findings: Sequence[Finding]) -> list[Side]:
+    """The sides on which claims were judged."""
+    return [side for side in SIDES if findings and side.title in findings[0].judgements]
+
+
+def count_verdicts(findings: Sequence[Finding], side: Side) -> dict[Holding, int]:
+    """How many claims got each verdict on one side."""
+    found = [each.judgements[side.title].holding for each in findings]
+    return {holding: found.count(holding) for holding in Holding}
+
+
+def write_verdict(findings: Sequence[Finding]) -> str:
+    """The tally and the verdicts as tables in Markdown."""
+    sides = list_sides(findings)
+    lines = []
+    for side in sides:
+        counts = ", ".join(f"{count} {holding}" for holding, count in count_verdicts(findings, side).items() if count)
+        lines.append(f"- {side.title}: {counts}")
+    heads = [f"{side.title} | measured" for side in sides]
+    lines += ["", f"| claim of the paper | {' | '.join(heads)} | rule |", "|---" * (2 + 2 * len(sides)) + "|"]
+    for each in findings:
+        judged = [each.judgements[side.title] for side in sides]
+        fields = [f"**{found.holding}** | {found.measured}" for found in judged]
+        lines.append(f"| “{each.claim.text}” ({each.claim.place}) | {' | '.join(fields)} | {each.claim.rule} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,263 @@
+"""Auto: choose privately among the mechanisms that the user's constraints allow, then run the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from flint import arb
+
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball, use_precision
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import is_below
+from shortlist.exact.uniform import Uniform, draw_below
+from shortlist.mechanisms.joint import MarginJoint
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, read_sizes
+from shortlist.mechanisms.peel import CDPPeel, PNFPeel
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
+from shortlist.privacy.zcdp import find_rho_of_pure
+from shortlist.profile import Levels, Picks
+
+if TYPE_CHECKING:
+    from shortlist.mechanisms.stated import Histogram, Output
+
+HANDICAP = Fraction(1)
+"""A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
+other mechanisms."""
+DISCOUNT = Fraction(1, 2)
+"""A factor for the same scores. These mechanisms are wrong by little at some places, the others at all places."""
+_GAIN = Fraction(11, 10)
+"""`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
+_PRECISION = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auto(Mechanism):
+    """Choose k items by the mechanism that suits the data, which is chosen privately with a twentieth of epsilon.
+
+    The candidates are those that the constraints allow. `margin-joint` is always one. A peel is another: `cdp-peel` if
+    a delta is given and helps, else `pnf-peel`. With `ordered=False`, `subset` is a third, and the items are listed
+    in the order of the domain, whichever is chosen. Then k may be a range of sizes: `subset` may choose any of them,
+    and the others give the largest. With `votes_per_person`, the largest number of votes of one person that were
+    counted, `noisy-counts` is one more. If it is chosen, the picks have noisy counts.
+
+    Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1. Its rho
+           is the rho of the choice plus the largest rho of a candidate.
+    Proof  auto.proof.md.
+    Cost   the scores of all candidates, and one of their draws.
+
+    >>> auto = Auto(k=10, epsilon=1)
+    >>> list(auto.candidates), str(auto.guarantee.epsilon)
+    (['margin-joint', 'pnf-peel'], '1')
+    """
+
+    name: ClassVar[str] = "auto"
+    summary: ClassVar[str] = "chooses privately one of the others that suits the data, then runs it"
+    when: ClassVar[str] = "you do not know which: it is the default"
+    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
+    rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
+    audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"delta": Fraction(1, 5)},
+        {"ordered": False},
+        {"votes_per_person": 1},
+    )
+    share: ClassVar[Fraction] = Fraction(1, 20)
+    """The share of epsilon that the choice spends."""
+
+    delta: Fraction | None = None
+    ordered: bool = True
+    votes_per_person: int | None = None
+    at_least: int | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int | tuple[int, int],
+            epsilon: Real,
+            neighbours: str = ...,
+            delta: Real | None = ...,
+            ordered: bool = ...,
+            votes_per_person: int | None = ...,
+            at_least: int | None = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        k, at_least = read_sizes(self.k, self.at_least)
+        self._read(k=k, at_least=at_least)
+        Mechanism.__post_init__(self)
+        if self.delta is not None:
+            self._read(delta=read_probability(self.delta, name="delta"))
+        if not isinstance(self.ordered, bool):
+            raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
+        if self.ordered and self.at_least is not None:
+            raise ParameterError(
+                "{k} must be one number where the items have an order",
+                "not a range",
+                hint="pass {ordered=False}: a set may have any size in the range",
+            )
+        if self.votes_per_person is not None:
+            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
+
+    @property
+    def choice_epsilon(self) -> Fraction:
+        """The part of epsilon that the choice spends; the chosen mechanism spends the rest."""
+        return self.epsilon * self.share
+
+    @property
+    def candidates(self) -> Mapping[str, Mechanism]:
+        """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
+        return dict(_build_candidates(self))
+
+    @property
+    def unordered(self) -> bool:
+        """Whether the items have no order."""
+        return not self.ordered
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises, whichever mechanism is chosen."""
+        promises = [each.guarantee for each in self.candidates.values()]
+        rhos = [promise.rho for promise in promises if promise.rho is not None]
+        rho = find_rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
+        delta = max(promise.delta for promise in promises)
+        return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
+
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """Return the mechanism that was chosen."""
+        return self if chosen is None else self.candidates[chosen]
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
+        """State the law by brute force: the choice, then the law of the candidate."""
+        from shortlist.mechanisms.stated import flip_round
+
+        chances = flip_round(state_chances(self, histogram))
+        for chance, (name, each) in zip(chances, self.candidates.items(), strict=True):
+            for output, p in each.state_law(histogram, reach=reach):
+                yield replace(output, chosen=name), chance * p
+
+    def _prepare(self, levels: Levels) -> PrivateChoice:
+        return PrivateChoice(levels, self)
+
+
+@lru_cache(maxsize=256)
+def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
+    """Build the candidates with the epsilon that the choice leaves. They are public, and are remembered.
+
+    Most choices are between two of them, so the others are imported where they are used.
+    """
+    common: dict[str, Any] = {"k": auto.k, "epsilon": auto.epsilon - auto.choice_epsilon, "neighbours": auto.neighbours}
+    peel: Mechanism = PNFPeel(**common)
+    if auto.delta is not None:
+        spread = CDPPeel(**common, delta=auto.delta)
+        peel = spread if spread.round_rate > _GAIN * PNFPeel(**common).round_rate else peel
+    found: list[Mechanism] = [MarginJoint(**common), peel]
+    if not auto.ordered:
+        from shortlist.mechanisms.subset import Subset
+
+        found.append(Subset(**common, at_least=auto.at_least))
+    if auto.votes_per_person is not None:
+        from shortlist.mechanisms.noisy_counts import NoisyCounts
+
+        found.append(NoisyCounts(**common, votes_per_person=auto.votes_per_person, delta=auto.delta))
+    return {each.name: each for each in found}
+
+
+class PrivateChoice(RowDraws):
+    """Auto's law on given levels: choose a candidate by its score, then draw from it."""
+
+    def __init__(self, levels: Levels, auto: Auto) -> None:
+        self._levels = levels
+        self._unordered = auto.unordered
+        self._candidates = auto.candidates
+        self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
+        self._prepared: dict[str, Prepared] = {}
+        self.scores: dict[str, Score] = {}
+        # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
+        for name, each in reversed(list(self._candidates.items())):
+            score = each.make_score(levels, each.rate if each.round_rate is None else each.round_rate)
+            assert score is not None  # every candidate has one
+            self.scores[name] = score
+
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
+        """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
+        names = [self.choose(bits) for _ in range(n)]
+        drawn = {}
+        for name in dict.fromkeys(names):
+            if name not in self._prepared:
+                self._prepared[name] = self._candidates[name].prepare(self._levels)
+            drawn[name] = iter(self._prepared[name].draw_many(names.count(name), bits))
+        return [replace(next(drawn[name]), chosen=name, unordered=self._unordered) for name in names]
+
+    def choose(self, bits: Bits) -> str:
+        """Choose a candidate by permute-and-flip: flip the coin of each, and choose uniformly among the heads.
+
+        The coin of the best candidate always shows heads.
+        """
+        heads = []
+        for name in self._candidates:
+            if is_below(Uniform(bits), partial(self.enclose_chance, name)):
+                heads.append(name)
+        return heads[draw_below(len(heads), bits)] if len(heads) > 1 else heads[0]
+
+    def enclose_chance(self, name: str, effort: int) -> arb:
+        """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which the coin of a candidate shows heads."""
+        return (self.enclose_chances(effort) if effort else self._rough)[name]
+
+    @cached_property
+    def _rough(self) -> dict[str, arb]:
+        with use_precision(_PRECISION):
+            return self.enclose_chances(0)
+
+    def enclose_chances(self, effort: int) -> dict[str, arb]:
+        """Enclose the chances of all candidates. Public numbers change some scores, which no person moves by more."""
+        scores, chances = {}, {}
+        for name, each in self._candidates.items():
+            score = self.scores[name].enclose(effort)
+            changed = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
+            scores[name] = score if each.round_rate is None else changed
+        for name, score in scores.items():
+            excess = arb(0)
+            for other in scores:
+                excess = excess if other == name else excess.max(score - scores[other])
+            chances[name] = (-ball(self._rate) * excess).exp()
+        return chances
+
+
+def state_chances(auto: Auto, histogram: Histogram) -> list[arb]:
+    """State e^(−ε₁ (score − smallest score) / 2Δ) of each candidate by brute force."""
+    rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
+    raised = []
+    for name, each in auto.candidates.items():
+        score = state_score(each, histogram)
+        # By name, and not by `round_rate`: the law says independently of the draws which scores are changed.
+        if name in ("pnf-peel", "cdp-peel", "noisy-counts"):
+            score = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
+        raised.append(score)
+    least = raised[0]
+    for score in raised:
+        least = score if score < least else least
+    return [(-ball(rate) * (score - least)).exp() for score in raised]
+
+
+def state_score(candidate: Mechanism, histogram: Histogram) -> arb:
+    """State the score of a candidate by brute force."""
+    from shortlist.mechanisms.stated import log_sum, losses, set_losses
+
+    k, top = candidate.k, sorted(histogram, reverse=True)
+    if candidate.name == "margin-joint":
+        places = [log_sum(losses(histogram, k), candidate.rate)] * k
+    elif candidate.name == "subset":
+        cut = [max(loss, 0) for loss in set_losses(histogram, getattr(candidate, "sizes"))]  # noqa: B009
+        places = [log_sum(cut, candidate.rate)] * k
+    else:
+        assert candidate.round_rate is not None
+        places = [log_sum([top[j] - count for count in top[j:]], candidate.round_rate) for j in range(k)]
+    return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k

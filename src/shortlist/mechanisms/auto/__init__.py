@@ -1,1 +1,0 @@
-"""Auto: choose privately a mechanism that suits the data, then run it."""

@@ -1,0 +1,463 @@
+"""Laws in which a candidate has a probability ∝ q^(its loss), drawn exactly in blocks of losses.
+
+Let q = e^(−rate). Candidates are lists or sets of items, in *families*. A family knows how many of its candidates have
+losses of at most given ones. A candidate has one loss L, or two of which only the sum counts. As
+q^L = (1 − q) Σ_{r ≥ L} q^r, this procedure has the law ∝ q^L: draw a loss r with probability ∝ (1 − q) q^r N_r, where
+N_r candidates have a loss of at most r. Then draw one of these uniformly.
+
+Losses are drawn in blocks [a, b). The weight of a block is (q^a − q^b) N_{b−1}: every loss counts as many candidates as
+the last one allows. Rejection corrects this: after a candidate is drawn, a loss r of the block is drawn with
+probability ∝ q^r, and the candidate is kept if its loss is at most r. A block of one loss rejects nothing. Any division
+into blocks gives the same law (joint.proof.md, Theorem 2), so floats may choose it.
+
+Which block is drawn is a function of one uniform number. Floats find it if the number is farther from every border than
+the proven error of the borders, and balls find it otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from shortlist.array_types import FloatArray, IntArray
+from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import Table, enclose_sum, quantile
+from shortlist.exact.scaled import Scaled, concatenate, power, powers
+from shortlist.exact.shuffles import draw_distinct_below
+from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms.mechanism import RowDraws
+from shortlist.profile import EVERY_LEVEL, Picks
+
+LEFT_OUT_BITS = 50
+"""A block of less than 2^-50 of the whole weight is left out of the table. Balls find it then."""
+REACH_BITS = 64
+"""Losses beyond the reach have less than 2^-64 of the weight of the best candidate, all together."""
+STEEP_BITS = 3
+"""Inside a block of several losses, N_r grows by less than 2^4. So a candidate is kept with a probability of at least
+1/16 for each loss. Where the weight is greatest, N_r grows as fast as q^r falls, which keeps about 0.4."""
+
+_BATCH = 1 << 14
+"""How many items are drawn at once, so that n draws need no memory for all of them."""
+_NOTHING = Picks(levels=np.empty(0, dtype=np.int64), ranks=np.empty(0, dtype=np.int64))
+
+
+class Family(Protocol):
+    """Candidates with the same number of items, by their losses.
+
+    Losses are counted in steps. The candidates that some losses allow change only where a step begins.
+    """
+
+    @property
+    def offset(self) -> int:
+        """A number that is added to the losses of all candidates."""
+
+    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
+        """Find where losses from one step to another begin and end. The end is −1 if the last step never ends."""
+
+    def number(self, *steps: int) -> int:
+        """Count the candidates that these steps allow, one step for each loss."""
+
+    def count_allowed(self, *steps: IntArray) -> IntArray:
+        """Count the items allowed at each place of a list, a row for each draw. They are a prefix in falling order."""
+
+    def describe(self, positions: IntArray) -> tuple[Picks, Sequence[IntArray]]:
+        """Describe candidates by level and rank, and compute their losses. Each row has the positions of its items."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockCell:
+    """The losses on some steps of a family, with their exact weight.
+
+    In the weight of a `padded` cell, all losses count as many candidates as the last ones allow. The weight of any
+    other cell is bounded from below by its first losses and from above by its last.
+    """
+
+    rate: Fraction
+    family: Family
+    ranges: tuple[tuple[int, int], ...]
+    """For each loss, the first step and the last."""
+    padded: bool = False
+
+    def spans(self) -> list[tuple[int, int | None]]:
+        """The range of each loss. It has no end if its last step never ends."""
+        found = []
+        for axis, steps in enumerate(self.ranges):
+            start, end = (int(each[0]) for each in self.family.find_spans(axis, *np.array(steps).reshape(2, 1)))
+            found.append((start, None if end < 0 else end))
+        return found
+
+    def most(self) -> int:
+        """Count the candidates that the last losses allow."""
+        return self.family.number(*(last for _, last in self.ranges))
+
+    def least(self) -> int:
+        """Count the candidates that the first losses allow."""
+        return self.family.number(*(first for first, _ in self.ranges))
+
+    def weight(self) -> arb:
+        """Enclose the weight."""
+        weight = arb(self.most()) if self.padded else arb(self.most()).union(arb(self.least()))
+        for start, end in self.spans():
+            weight *= enclose_span(self.rate, start, end)
+        return weight * enclose_exp_minus(self.rate * self.family.offset)
+
+    def split(self) -> tuple[BlockCell, BlockCell] | None:
+        """Return two halves, or None if all losses in the cell allow the same candidates."""
+        if self.padded or self.least() == self.most():
+            return None
+        axis = max(range(len(self.ranges)), key=lambda each: self.ranges[each][1] - self.ranges[each][0])
+        first, last = self.ranges[axis]
+        middle = (first + last) // 2
+        halves = ((first, middle), (middle + 1, last))
+        low, high = ((*self.ranges[:axis], half, *self.ranges[axis + 1 :]) for half in halves)
+        return replace(self, ranges=low), replace(self, ranges=high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blocks:
+    """The blocks of a family that are worth a place in a table."""
+
+    family: Family
+    firsts: Sequence[IntArray]
+    """For each loss, the first step of each block."""
+    lasts: Sequence[IntArray]
+    """For each loss, the last step of each block."""
+    weights: Scaled
+    least: Scaled | None = None
+    """The weights, if all losses counted only as many candidates as the first ones allow; None for the same weights."""
+
+
+class BlockMixture(RowDraws):
+    """A law ∝ q^loss on given levels, ready to be drawn from. Subclasses find the blocks."""
+
+    unordered: ClassVar[bool] = False
+    """Whether candidates are sets. Then the picks come in random order."""
+
+    def __init__(
+        self, blocks: Sequence[Blocks], left_out: FloatArray, *, rate: Fraction, k: int, doubt: float = 0.0
+    ) -> None:
+        """Take the blocks, and upper bounds of the base-2 logarithms of all other weights.
+
+        `doubt` widens the proven error of the table. Then balls decide more often, and the law stays the same.
+        """
+        self._blocks = blocks
+        self._left_out = left_out
+        self._rate = rate
+        self._k = k
+        self._doubt = doubt
+        self._ends = np.cumsum([len(each.firsts[0]) for each in blocks])
+
+    @abstractmethod
+    def find_complete(self, family: Family) -> Family:
+        """Find the same family with all levels, for the rare draws that floats cannot decide."""
+
+    @abstractmethod
+    def list_rest(self) -> list[BlockCell]:
+        """Cover all losses that have no place in the table."""
+
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
+        """Choose items n times: draw rows until each has a candidate, a batch of them at once.
+
+        Rounds  A candidate is kept with a probability of at least 1/16 for each loss.
+        """
+        found: list[Picks] = [_NOTHING] * n
+        most, missing = max(1, _BATCH // self._k), np.arange(n)
+        while len(missing):
+            left = np.ones(len(missing), dtype=bool)
+            for rows, family, firsts, lasts in self._choose(min(most, len(missing)), bits):
+                positions = draw_distinct_below(family.count_allowed(*lasts), bits)
+                if self.unordered:
+                    order = draw_distinct_below(np.full(positions.shape, positions.shape[1]), bits)
+                    positions = np.take_along_axis(positions, order, axis=1)
+                picks, losses = family.describe(positions)
+                kept = np.ones(len(rows), dtype=bool)
+                for axis, loss in enumerate(losses):
+                    kept &= draw_reaches(self._rate, *family.find_spans(axis, firsts[axis], lasts[axis]), loss, bits)
+                left[rows[kept]] = False
+                for i in np.flatnonzero(kept).tolist():
+                    found[missing[rows[i]]] = Picks(
+                        levels=picks.levels[i], ranks=picks.ranks[i], unordered=self.unordered
+                    )
+            missing = missing[left]
+        return found
+
+    def _choose(self, n: int, bits: Bits) -> Iterator[tuple[IntArray, Family, list[IntArray], list[IntArray]]]:
+        """Choose n blocks. Return the rows that chose a block of the same family, with the steps of their blocks."""
+        words = draw_words(n, bits)
+        places = self._table.locate_each(words)
+        parts = np.searchsorted(self._ends, places, side="right")
+        for part in sorted(set(parts[places >= 0].tolist())):
+            rows, blocks = np.flatnonzero((parts == part) & (places >= 0)), self._blocks[part]
+            index = places[rows] - (int(self._ends[part - 1]) if part else 0)
+            yield rows, blocks.family, [each[index] for each in blocks.firsts], [each[index] for each in blocks.lasts]
+        for row in np.flatnonzero(places < 0).tolist():
+            cell = quantile(Uniform(bits, int(words[row])), self.cells())
+            firsts, lasts = ([np.array([each]) for each in steps] for steps in zip(*cell.ranges, strict=True))
+            yield np.array([row]), cell.family, firsts, lasts
+
+    def cells(self) -> list[BlockCell]:
+        """Cover all losses with exact weights: the blocks of the table in its order, and then the rest."""
+        listed = []
+        for part in self._blocks:
+            family = self.find_complete(part.family)
+            axes = zip(part.firsts, part.lasts, strict=True)
+            steps = [zip(firsts.tolist(), lasts.tolist(), strict=True) for firsts, lasts in axes]
+            for ranges in zip(*steps, strict=True):
+                listed.append(BlockCell(rate=self._rate, family=family, ranges=ranges, padded=True))
+        return listed + self.list_rest()
+
+    def total(self, effort: int = 0) -> arb:
+        """Enclose the sum of q^loss over all candidates: from floats with a proven error, or exactly with effort."""
+        if effort:
+            return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
+        highest = self._enclose_total([each.weights for each in self._blocks])
+        if all(each.least is None for each in self._blocks):
+            return highest
+        least = [each.weights if each.least is None else each.least for each in self._blocks]
+        return highest.union(self._enclose_total(least))
+
+    @property
+    def escalation_bound(self) -> float:
+        """An upper bound of the probability that floats cannot choose a block."""
+        return self._table.escalation_bound
+
+    @cached_property
+    def _table(self) -> Table:
+        # A score of auto needs the sum of the weights, and no table.
+        weights = concatenate([each.weights for each in self._blocks])
+        floats, omitted, _ = self._align(weights)
+        return Table(floats, error=weights.error + self._doubt, omitted=omitted)
+
+    def _enclose_total(self, parts: Sequence[Scaled]) -> arb:
+        """Enclose the sum of all weights, including those left out.
+
+        The sum of n positive floats is off by at most 2^-52 n of itself.
+        """
+        weights = concatenate(parts)
+        floats, omitted, unit = self._align(weights)
+        computed = float(floats.sum())
+        error = computed * (weights.error + 2.0**-52 * len(floats)) * 1.01
+        below, above = computed - error, computed + error + omitted * 1.01
+        return arb(below).union(arb(above)) * arb(2) ** unit
+
+    def _align(self, weights: Scaled) -> tuple[FloatArray, float, int]:
+        """Return weights as floats in units of 2^unit, an upper bound of all others, and the unit.
+
+        Numbers below 2^-1022 of the unit may be lost. They count as left out. A bound beyond the range of floats
+        is infinite: then balls decide.
+        """
+        unit = int(weights.exponent.max())
+        with np.errstate(over="ignore"):
+            omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
+        return weights.align(unit), omitted + len(weights.mantissa) * 2.0**-1000, unit
+
+
+def enclose_span(rate: Fraction, start: int, end: int | None) -> arb:
+    """Enclose q^start − q^end, or q^start without an end."""
+    length = arb(1) if end is None else enclose_shortfall(rate * (end - start))
+    return enclose_exp_minus(rate * start) * length
+
+
+def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
+    """Compute q^start − q^end for rising starts, at least one. An end of −1 stands for no end."""
+    lengths = compute_lengths(rate, np.where(ends < 0, 1, ends - starts))
+    if not (ends < 0).any():
+        return powers(rate, starts) * lengths
+    endless = ends < 0
+    mantissa, exponent = np.where(endless, 1.0, lengths.mantissa), np.where(endless, 0, lengths.exponent)
+    return powers(rate, starts) * Scaled(mantissa=mantissa, exponent=exponent, roundings=lengths.roundings)
+
+
+def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
+    """Return −log₂ q^r for each loss r. Its three roundings change it by far less than one bit."""
+    return np.asarray(losses, dtype=np.float64) * (float(rate) * math.log2(math.e))
+
+
+def find_reach(candidates: float, rate: Fraction) -> int:
+    """Find a loss r such that 2^candidates · q^r is below 2^-64."""
+    nats = math.ceil((candidates + REACH_BITS) * math.log(2))
+    return min(EVERY_LEVEL, nats * rate.denominator // rate.numerator + 1)
+
+
+def draw_reaches(rate: Fraction, starts: IntArray, ends: IntArray, losses: IntArray, bits: Bits) -> NDArray[np.bool_]:
+    """For each span draw a loss r in [start, end) with probability ∝ q^r. Return whether r ≥ loss.
+
+    An end of −1 stands for no end. A number U reaches the loss if U (1 − q^(end − start)) ≥ 1 − q^(loss − start).
+    Without an end, q^(end − start) is 0. Floats decide that unless both sides are closer than 2^-40. Each power is off
+    by less than 2^-44. It may be below 2^-64. Then its exponent is cut off.
+    """
+    reached = losses <= starts
+    asked = np.flatnonzero(~reached & ((losses < ends) | (ends < 0)))
+    if not len(asked):
+        return reached
+    words, endless = draw_words(len(asked), bits), ends[asked] < 0
+    widths = np.where(endless, 0, ends[asked] - starts[asked])
+    farthest = min(EVERY_LEVEL, math.ceil(45 / rate))  # e^(−45) is below 2^-64
+    depths = np.minimum(np.append(losses[asked] - starts[asked], widths), farthest)
+    depths, place = np.unique(depths, return_inverse=True)
+    shares = 1 - powers(rate, depths).align(0)[place]
+    gaps = words * 2.0**-64 * np.where(endless, 1.0, shares[len(asked) :]) - shares[: len(asked)]
+    reached[asked] = gaps > 2.0**-40
+    for i in np.flatnonzero(np.abs(gaps) <= 2.0**-40).tolist():
+        start, end, loss = (int(each[asked[i]]) for each in (starts, ends, losses))
+        below = Span(rate=rate, start=start, end=loss)
+        above = Span(rate=rate, start=loss, end=None if end < 0 else end)
+        reached[asked[i]] = quantile(Uniform(bits, int(words[i])), [below, above]) is above
+    return reached
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A range of losses as a cell, to choose among ranges."""
+
+    rate: Fraction
+    start: int
+    end: int | None
+
+    def weight(self) -> arb:
+        """Enclose the weight."""
+        return enclose_span(self.rate, self.start, self.end)
+
+    def split(self) -> None:
+        """Return None: there are no smaller parts."""
+
+
+_DIGIT_BITS = 10
+_SMALLEST_RATE = Fraction(1, 2**500)
+
+
+def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
+    """Compute 1 − q^width for every width, digit by digit: 1 − q^(a+b) = (1 − q^a) + q^a (1 − q^b).
+
+    Proof   No term is negative, so nothing cancels. The sum of the lower digits has r roundings, and q^a at most 30.
+            Their product has r + 31. Its sum with 1 − q^a, which has at most 40, has r + 32 if r ≥ 20. One more allows
+            for a product below the range of floats: 1 − q^b is above 2^-501 or 0, so then q^a is below 2^-500, and the
+            product is less than half a rounding of 1 − q^a.
+    """
+    if rate <= _SMALLEST_RATE:
+        distinct, index = np.unique(widths, return_inverse=True)
+        mantissas, exponents = np.array([_compute_length(rate, width) for width in distinct.tolist()]).T
+        return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
+    lengths, roundings, most = np.zeros(len(widths)), 20, int(widths.max()).bit_length()
+    for shift in range(0, most, _DIGIT_BITS):
+        parts, decays = _tabulate_lengths(rate, shift, min(_DIGIT_BITS, most - shift))
+        digits = widths >> shift & (1 << _DIGIT_BITS) - 1
+        lengths, roundings = parts[digits] + decays[digits] * lengths, roundings + 33
+    mantissa, exponent = np.frexp(lengths)
+    return Scaled(mantissa=mantissa, exponent=exponent.astype(np.int64), roundings=roundings)
+
+
+@lru_cache(maxsize=64)
+def _tabulate_lengths(rate: Fraction, shift: int, bits: int) -> tuple[FloatArray, FloatArray]:
+    """Tabulate 1 − q^w and q^w for w = 2^shift · n, n below 2^bits, by doubling.
+
+    For each bit, a power takes 3 roundings at most, and a length 4.
+    """
+    parts, decays = np.zeros(1), np.ones(1)
+    for bit in range(shift, shift + bits):
+        # An exponent that is cut off is below the range of floats anyway.
+        part, decay = (
+            math.ldexp(mantissa, max(exponent, -2000))
+            for mantissa, exponent in (_compute_length(rate, 1 << bit), power(rate, 1 << bit))
+        )
+        parts = np.concatenate([parts, part + decay * parts])
+        decays = np.concatenate([decays, decays * decay])
+    return parts, decays
+
+
+def _compute_length(rate: Fraction, width: int) -> tuple[float, int]:
+    return round_to_float(lambda: enclose_shortfall(rate * width))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Core:
+    """The steps of each loss that carry the weight of a family, with bounds of weights as base-2 logarithms."""
+
+    ranges: list[tuple[int, int]]
+    """For each loss, the first step and the step after the last."""
+    left_out: FloatArray
+    """Upper bounds of the weights of all other steps."""
+    surely: float = -math.inf
+    """A lower bound of the whole weight."""
+    at_most: float = math.inf
+    """An upper bound of the weight of the core."""
+
+
+def find_core(
+    lengths: Sequence[int],
+    costs: Sequence[Callable[[IntArray], FloatArray]],
+    count: Callable[..., FloatArray | IntArray],
+    *,
+    parts: int,
+    enough: int,
+) -> Core:
+    """Find the steps of each loss that carry the weight.
+
+    There are `lengths` steps of each loss. `costs` are −log₂ q^r where steps begin. `count` gives the logarithm of the
+    number of candidates for all combinations of some steps of each loss, off by less than one. With N candidates that
+    the last losses of a block allow and (a, c) its first losses, the block weighs at most N q^(a+c). All candidates
+    together weigh at least N q^(a+c) for N and (a, c) of any single step. Three bits allow for the errors.
+
+    A pass cuts each loss into `parts`, until `enough` steps are left or a pass leaves more than half of them.
+    """
+    ranges, outside, surely, at_most = [(0, length) for length in lengths], [np.empty(0)], -math.inf, math.inf
+    while (area := math.prod(after - first for first, after in ranges)) > enough:
+        edges, least_cost, most_cost = [], np.zeros(()), np.zeros(())
+        for cost, (first, after) in zip(costs, ranges, strict=True):
+            edges.append(edge := _cut(first, after, parts))
+            least_cost = least_cost[..., None] + cost(edge[:-1])
+            most_cost = most_cost[..., None] + cost(edge[1:] - 1)
+        number = count(*(edge[1:] - 1 for edge in edges))
+        most = number - least_cost + 3
+        surely = max(surely, float((number - most_cost).max()) - 1)
+        heavy = np.nonzero(most > surely - LEFT_OUT_BITS)
+        kept = tuple(slice(int(each.min()), int(each.max()) + 1) for each in heavy)
+        dropped = np.ones(most.shape, dtype=bool)
+        dropped[kept] = False
+        outside.append(most[dropped])
+        at_most = float(most.max()) + math.log2(most.size)
+        ranges = [(int(each[part.start]), int(each[part.stop])) for each, part in zip(edges, kept, strict=True)]
+        if 2 * math.prod(after - first for first, after in ranges) > area:
+            break
+    return Core(ranges=ranges, left_out=np.concatenate(outside), surely=surely, at_most=at_most)
+
+
+def _cut(first: int, after: int, most: int) -> IntArray:
+    """Cut a range into at most `most` parts of equal length, but for the last. Return where they begin, and its end."""
+    stride = -(-(after - first) // most)
+    return np.append(first + stride * np.arange(-(-(after - first) // stride)), after)
+
+
+def divide(
+    first: int, after: int, count: Callable[[IntArray], Scaled], *, most: int, steep: int = STEEP_BITS
+) -> tuple[IntArray, Scaled]:
+    """Cut steps into at most about `most` blocks, and into more where the number of candidates grows fast in a block.
+
+    `count` gives this number for rising steps. Return where the blocks begin with the end of the last one, and the
+    number for the last step of each block.
+    """
+    lasts = _cut(first, after, most)[1:] - 1
+    numbers = count(lasts)
+    if len(lasts) == after - first:
+        return np.append(lasts, after), numbers
+    start = count(np.array([first]))
+    while True:
+        widths = np.diff(lasts, prepend=first - 1)
+        growth = np.diff(numbers.exponent, prepend=start.exponent)
+        wide = (growth > steep) & (widths > 1)
+        if not wide.any():
+            return np.append(first, lasts + 1), numbers
+        middles = lasts[wide] - widths[wide] // 2
+        order = np.argsort(np.append(lasts, middles))
+        numbers = concatenate([numbers, count(middles)]).take(order)
+        lasts = np.append(lasts, middles)[order]

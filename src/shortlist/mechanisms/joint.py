@@ -1,0 +1,639 @@
+"""Joint and its family: one draw of a whole list, weighed by its loss.
+
+Let h be the counts, h_(1) ≥ h_(2) ≥ … the counts in falling order, and L(s) = max_j (h_(j) − h[s_j]) the loss of a list
+s of k different items. With q = e^(−ε/2Δ),
+
+    joint           P(s) ∝ q^L(s);
+    fastjoint       P(s) ∝ q^min(L(s), τ), the algorithm of Wu and Zhang (NeurIPS 2024);
+    margin-joint    joint, but the true list has the loss −g if each place leads the next by g votes or more;
+    pnf-joint       permute-and-flip over all lists, with heads for s with probability q^L(s).
+
+The first is drawn by `JointDraws`, a mixture over losses (block_mixture.py) of `Lists`. The others are built on it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from flint import arb
+
+from shortlist.array_types import FloatArray, IntArray
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import are_below
+from shortlist.exact.scaled import Scaled, concatenate, powers, product
+from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
+from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms.block_mixture import (
+    STEEP_BITS,
+    BlockCell,
+    BlockMixture,
+    Blocks,
+    Family,
+    count_bits,
+    divide,
+    find_core,
+    find_reach,
+    weigh_spans,
+)
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log, cut_off
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real, quote, read_rational
+from shortlist.privacy.zcdp import find_rho_of_pure
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+
+if TYPE_CHECKING:
+    from shortlist.mechanisms.stated import Histogram, Stated
+
+_PRECISION = 128
+
+
+class Joint(Mechanism):
+    """Choose k items in one draw, a list s with probability proportional to e^(−ε L(s) / 2Δ).
+
+    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
+    Proof  joint.proof.md, Theorem 1.
+    Cost   one pass over the profile, then O(k) for each draw; no failure probability.
+
+    >>> Joint(k=10, epsilon="0.5").guarantee.rho
+    Fraction(1, 32)
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str] = "joint"
+    summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
+    when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
+    rho_in_words: ClassVar[str] = "ε²/8"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises."""
+        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law by brute force: P(s) ∝ q^L(s)."""
+        from shortlist.mechanisms.stated import exponential, losses, state_lists
+
+        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        return state_lists(histogram, self.k, exponential(losses(histogram, self.k), rate))
+
+    def make_score(self, levels: Levels, rate: Fraction) -> Score:
+        """Make the score: how spread the law of joint is at a rate."""
+        return ListScore(levels, k=self.k, rate=rate)
+
+    def find_tail(self) -> tuple[Fraction, int] | None:
+        """Find the tail: P(L(s) ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
+        return self.rate, 1
+
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(math.perm(d, self.k), self.rate, failure)
+
+    def _prepare(self, levels: Levels) -> Prepared:
+        return JointDraws(levels, k=self.k, rate=self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastJoint(Joint):
+    """Choose k items in one draw, counting every loss above tau as tau.
+
+    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
+    Proof  fastjoint.proof.md, Theorem 1.
+    Cost   one pass over the profile, then O(k) for each draw. A list has a loss of tau or more with a probability of at
+           most beta. With beta 0, this is Joint.
+
+    >>> FastJoint(k=10, epsilon=1).tau(1000)
+    152
+    """
+
+    name: ClassVar[str] = "fastjoint"
+    summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
+    when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
+    rho_in_words: ClassVar[str] = "ε²/8"
+    audited = ({"beta": Fraction(1, 4)},)
+
+    beta: Fraction = Fraction(1, 1024)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, k: int, epsilon: Real, beta: Real = ..., neighbours: str = ...) -> None: ...
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        given = self.beta
+        self._read(beta=read_rational(given, name="beta"))
+        if not 0 <= self.beta < 1:
+            raise ParameterError(
+                "{beta} must be at least 0 and below 1", "not {value}", hint="{beta=0} is joint", value=quote(given)
+            )
+
+    def tau(self, d: int) -> int | None:
+        """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items, or None if beta is 0."""
+        if not self.beta:
+            return None
+        return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law by brute force: P(s) ∝ q^min(L(s), τ)."""
+        from shortlist.mechanisms.stated import exponential, losses, state_lists
+
+        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        found = losses(histogram, self.k)
+        if self.beta:
+            # The least whole number with e^(−rate · tau) ≤ β / (d!/(d−k)!).
+            bound = ball(self.beta / math.perm(len(histogram), self.k)).log()
+            tau = next(t for t in itertools.count() if -ball(rate) * t <= bound)
+            found = [min(loss, tau) for loss in found]
+        return state_lists(histogram, self.k, exponential(found, rate))
+
+    def find_tail(self) -> None:
+        """Return None: nothing is proven about a list of loss tau or more."""
+
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
+        # Nothing is proven about a list of loss tau or more, and its probability may be beta.
+        return Joint._find_error_bound(self, d, failure) if self.beta <= failure else None
+
+    def _prepare(self, levels: Levels) -> Prepared:
+        return JointDraws(levels, k=self.k, rate=self.rate, tau=self.tau(levels.d))
+
+
+class MarginJoint(Joint):
+    """Choose k items in one draw, as Joint does, but the true list has loss −g if each place leads the next by g votes.
+
+    Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1. The true list is at least as
+           likely as with Joint.
+    Proof  margin_joint.proof.md.
+    Cost   that of Joint.
+
+    >>> MarginJoint(k=10, epsilon="0.5").guarantee.rho
+    Fraction(1, 32)
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str] = "margin-joint"
+    summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
+    when: ClassVar[str] = "you would take joint: the true list is at least as likely"
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
+        from shortlist.mechanisms.stated import exponential, margin_losses, state_lists
+
+        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        return state_lists(histogram, self.k, exponential(margin_losses(histogram, self.k), rate))
+
+    def _prepare(self, levels: Levels) -> Prepared:
+        return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate))
+
+
+class PNFJoint(Mechanism):
+    """Choose the list s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
+
+    Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
+    Proof  pnf_joint.proof.md.
+    Cost   that of Joint, and the same again at multiples of the rate when few lists have a small loss.
+
+    >>> float(PNFJoint(k=10, epsilon=1).guarantee.rho)
+    0.462117158
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str] = "pnf-joint"
+    summary: ClassVar[str] = "permute-and-flip over all ordered lists"
+    when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises. Every epsilon-DP mechanism has this rho."""
+        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law by brute force: permute-and-flip over all lists."""
+        from shortlist.mechanisms.stated import losses, permute_and_flip, state_lists
+
+        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        return state_lists(histogram, self.k, permute_and_flip(losses(histogram, self.k), rate))
+
+    def make_score(self, levels: Levels, rate: Fraction) -> Score:
+        """Make the score: how spread the law of joint is at a rate."""
+        return ListScore(levels, k=self.k, rate=rate)
+
+    def find_tail(self) -> tuple[Fraction, int]:
+        """Find the tail, which is that of joint."""
+        return self.rate, 1
+
+    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
+        return bound_loss(math.perm(d, self.k), self.rate, failure)
+
+    def _prepare(self, levels: Levels) -> Prepared:
+        return FlipDraws(levels, k=self.k, rate=self.rate)
+
+
+class ListScore:
+    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Σ_s e^(−rate · L(s)): how spread the law of Joint is."""
+
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
+        self._rate = rate
+        self.mixture = JointDraws(levels, k=k, rate=rate)
+        """The law of Joint."""
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score."""
+        return cut_off(self.enclose_spread(effort), self.mixture.lists.top)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose z."""
+        return self.mixture.total(effort).log() / ball(self._rate)
+
+
+_MANY_PLACES = 20_000
+"""From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items."""
+_COARSE = 48
+"""How many blocks a first pass looks at, to find the losses that carry the weight."""
+
+
+class JointDraws(BlockMixture):
+    """The law P(s) ∝ e^(−rate · min(L(s), tau)) on given levels, ready to be drawn from. No tau means no cap."""
+
+    def __init__(
+        self,
+        levels: Levels,
+        *,
+        k: int,
+        rate: Fraction,
+        tau: int | None = None,
+        most_blocks: int = 2048,
+        doubt: float = 0.0,
+    ) -> None:
+        """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
+        self._levels = levels
+        self.k = k
+        self.rate = rate
+        self._tau = tau
+        all_lists = k * math.log2(levels.d)
+        self.reach = find_reach(all_lists, rate)
+        """The levels that are read go down to `reach` below h_(k), or farther."""
+        self.lists = lists = Lists(levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all)
+        core = find_core(
+            [min(lists.horizon, self.reach)],
+            [lambda losses: count_bits(rate, losses)],
+            lambda losses: lists.compute_numbers(losses).exponent,
+            parts=_COARSE,
+            enough=max(2 * _COARSE, _CACHED // k),
+        )
+        (first, after), left_out = core.ranges[0], core.left_out
+        lists.narrow(after)
+        firsts, lasts, parts, least = [], [], [], []
+        if first < after:
+            steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
+            edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks, steep=steep)
+            spans = weigh_spans(rate, edges[:-1], edges[1:])
+            firsts, lasts, parts = [edges[:-1]], [edges[1:] - 1], [numbers * spans]
+            if len(edges) - 1 < after - first:
+                before = concatenate([lists.compute_numbers(edges[:1]), numbers.take(slice(-1))])
+                least = [before * spans]
+        if lists.horizon <= self.reach:
+            firsts.append(np.array([lists.horizon]))
+            lasts.append(firsts[-1])
+            parts.append(lists.compute_number_of_all() * powers(rate, firsts[-1]))
+        else:
+            left_out = np.append(left_out, all_lists + 1 - count_bits(rate, self.reach))
+        blocks = Blocks(
+            family=lists,
+            firsts=[np.concatenate(firsts)],
+            lasts=[np.concatenate(lasts)],
+            weights=concatenate(parts),
+            least=concatenate(least + parts[1:]) if least else None,
+        )
+        super().__init__([blocks], left_out, rate=rate, k=k, doubt=doubt)
+
+    def compute_exact_chance(self) -> float:
+        """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
+        with use_precision(_PRECISION):
+            return float((arb(self.lists.number(0)) / self.total()).mid())
+
+    def find_complete(self, family: Family) -> Lists:
+        """Find the lists of all levels."""
+        return self.all_lists
+
+    @cached_property
+    def all_lists(self) -> Lists:
+        """The lists of all levels, for the rare draws that floats cannot decide."""
+        return Lists(self._read_all(), self.k, reach=EVERY_LEVEL, tau=self._tau, complete=self._read_all)
+
+    def list_rest(self) -> list[BlockCell]:
+        """Cover the losses before and after those in the table."""
+        horizon = self.all_lists.horizon
+        listed = self._blocks[0].lasts[0]
+        inner = listed[listed < horizon]
+        first, after = (int(self._blocks[0].firsts[0][0]), int(inner[-1]) + 1) if len(inner) else (horizon, horizon)
+        closing = [] if len(inner) < len(listed) else [(horizon, horizon)]
+        ranges = [(start, last) for start, last in ((0, first - 1), (after, horizon - 1), *closing) if start <= last]
+        return [BlockCell(rate=self.rate, family=self.all_lists, ranges=(each,)) for each in ranges]
+
+    def _read_all(self) -> Profile:
+        return self._levels.above(self.k, EVERY_LEVEL)
+
+
+class MarginDraws(RowDraws):
+    """The law of Joint on given levels, and on top of it the weight q^(−g) − 1 for the true list.
+
+    The margin g is the smallest of h_(j) − h_(j+1) over j ≤ k. If it is 0, there is no bonus. With Z the sum of all
+    weights of Joint, the bonus is drawn with probability (1 − q^g) / (1 − q^g + q^g Z).
+    """
+
+    def __init__(self, joint: JointDraws, *, doubt: float = 0.0) -> None:
+        """Take the law of Joint. `doubt` is added to the error of floats, as in `BlockMixture`."""
+        self._joint = joint
+        self._doubt = doubt
+        self._leads = find_margin(joint.lists.profile, joint.k) != 0
+
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
+        """Choose k items n times."""
+        if not self._leads:
+            return self._joint.draw_many(n, bits)
+        least, most = self._bounds
+        bonus = are_below(
+            draw_words(n, bits), lambda _, effort: self.enclose_chance(effort), bits, least=least, most=most
+        )
+        true = self._joint.lists.profile.picks(np.arange(self._joint.k))
+        others = iter(self._joint.draw_many(n - int(bonus.sum()), bits))
+        return [true if each else next(others) for each in bonus.tolist()]
+
+    def enclose_chance(self, effort: int) -> arb:
+        """Enclose the probability of the bonus at the working precision."""
+        profile = (self._joint.all_lists if effort else self._joint.lists).profile
+        margin = find_margin(profile, self._joint.k)
+        if margin is None:
+            # h_(k+1) is not shown, so h_(k) leads it by more than the reach. A smaller lead is the margin.
+            shown, reach = profile.values[: self._joint.k], self._joint.reach
+            margin = min([reach + 1, *(shown[:-1] - shown[1:]).tolist()])
+            if margin > reach:  # the bonus is not less likely than with the smallest of all possible margins
+                return self._find_chance(margin, effort).union(arb(1))
+        return self._find_chance(margin, effort)
+
+    def _find_chance(self, margin: int, effort: int) -> arb:
+        bonus = enclose_shortfall(self._joint.rate * margin)
+        return bonus / (bonus + enclose_exp_minus(self._joint.rate * margin) * self._joint.total(effort))
+
+    def compute_exact_chance(self) -> float:
+        """Compute the probability of a list with the true counts: p + (1 − p) times that of Joint, p of the bonus."""
+        with use_precision(_PRECISION):
+            chance = float(self.enclose_chance(0).mid()) if self._leads else 0.0
+            return chance + (1 - chance) * self._joint.compute_exact_chance()
+
+    @cached_property
+    def _bounds(self) -> tuple[float, float]:
+        """Floats that enclose the probability of the bonus."""
+        with use_precision(_PRECISION):
+            chance = self.enclose_chance(0)
+            return float(chance.lower()) - self._doubt, float(chance.upper()) + self._doubt
+
+
+def find_margin(profile: Profile, k: int) -> int | None:
+    """Find the margin g, or None if the profile stops before h_(k+1) and no two of the k largest counts are equal.
+
+    >>> [find_margin(Profile.of(np.array(counts)), k=2) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
+    [2, 0, 4]
+    """
+    if int(profile.ends[min(k, len(profile.ends)) - 1]) > k or len(profile.values) < k:
+        return 0
+    values = profile.values[: k + 1]
+    if len(values) == k < profile.d:
+        return None
+    gaps = values[:-1] - values[1:]
+    return int(gaps.min()) if len(gaps) else 0
+
+
+class FlipDraws(RowDraws):
+    """PNF-Joint's law on given levels: rejection sampling from Joint's lists (exact/thinning.py)."""
+
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction, doubtful: bool = False) -> None:
+        """Prepare the draws. If they are `doubtful`, balls decide about every proposal, and the law stays the same."""
+        self._levels = levels
+        self._joint = JointDraws(levels, k=k, rate=rate)
+        self._doubtful = doubtful
+        self._sums: dict[int, Bounds] = {}
+
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
+        """Choose k items n times: propose lists for all draws that have none, until each has one."""
+        found: list[Picks | None] = [None] * n
+        heights = draw_words(n, bits)
+        targets = bound_logs(heights)
+        # The numbers of which more than 64 bits may have been drawn.
+        exact: dict[int, Uniform] = {}
+        missing = np.arange(n)
+        while len(missing):
+            proposed = self._joint.draw_many(len(missing), bits)
+            losses = np.array([int((self._joint.lists.top - picks.levels).max()) for picks in proposed])
+            coins = draw_words(len(missing), bits)
+            accepted = losses == 0
+            for i in np.flatnonzero(~accepted).tolist():
+                draw, loss = int(missing[i]), int(losses[i])
+                sure = accept_by_sums(targets[draw], int(coins[i]), self._bound_decay(loss), self.bound_sum)
+                if sure is None or self._doubtful:
+                    height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
+                    sure = accept_by_balls(height, Uniform(bits, int(coins[i])), self._joint.rate * loss, self.crowds)
+                accepted[i] = sure
+            for i in np.flatnonzero(accepted).tolist():
+                found[missing[i]] = proposed[i]
+            missing = missing[~accepted]
+        return [picks for picks in found if picks is not None]
+
+    def bound_sum(self, m: int) -> Bounds:
+        """Bound Σ c^m over all lists. As c^m = e^(−m · rate · loss), it is the sum of the weights at m times the rate.
+
+        The best list alone weighs 1. A sum beyond the range of floats has no upper bound.
+        """
+        if m not in self._sums:
+            joint = self._joint
+            mixture = joint if m == 1 else JointDraws(self._levels, k=joint.k, rate=m * joint.rate)
+            with use_precision(_PRECISION):
+                below, above = round_outwards(mixture.total())
+            self._sums[m] = max(1.0, min(below, sys.float_info.max)), above
+        return self._sums[m]
+
+    def _bound_decay(self, loss: int) -> Bounds:
+        with use_precision(_PRECISION):
+            return round_outwards(enclose_exp_minus(self._joint.rate * loss))
+
+    @cached_property
+    def crowds(self) -> list[LossCrowd]:
+        """All lists, in one crowd. Splitting it where a decision needs it gives fewer crowds than a fixed grid."""
+        lists = self._joint.all_lists
+        return _make_crowds(self._joint.rate, lists, [(0, lists.horizon)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossCrowd:
+    """The lists whose loss lies between `first` and `last`, both included."""
+
+    rate: Fraction
+    lists: Lists
+    first: int
+    last: int
+    members: int
+
+    def decay(self) -> arb:
+        """Enclose e^(−rate · loss) for all of them."""
+        highest = enclose_exp_minus(self.rate * self.first)
+        return highest if self.first == self.last else highest.union(enclose_exp_minus(self.rate * self.last))
+
+    def split(self) -> list[LossCrowd] | None:
+        """Return two halves, or the one half that has members, or None for a single loss."""
+        if self.first == self.last:
+            return None
+        middle = (self.first + self.last) // 2
+        return _make_crowds(self.rate, self.lists, [(self.first, middle), (middle + 1, self.last)])
+
+
+def _make_crowds(rate: Fraction, lists: Lists, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
+    """Make a crowd for each range of losses that some list has."""
+    crowds = []
+    for first, last in ranges:
+        members = lists.number(last) - lists.number(first - 1)
+        if members:
+            crowds.append(LossCrowd(rate=rate, lists=lists, first=first, last=last, members=members))
+    return crowds
+
+
+_LONGEST_TABLE = 1 << 22
+_CACHED = 1 << 16
+"""A matrix with this many entries fits into the processor's cache."""
+_FEW = 64
+"""Up to this many integers are multiplied one after the other."""
+
+
+class Lists:
+    """The lists of k different items, grouped by their loss L(s) = max_j (h_(j) − h[s_j]): combinatorics, no epsilon.
+
+    In a list with loss at most r, place j holds one of the C_{r,j} items with count h_(j) − r or more. The sets of
+    allowed items are nested. So C_{r,j} − (j − 1) items are left for place j after the earlier places, and
+    N_r = ∏_j (C_{r,j} − (j − 1)) lists have loss at most r. N_r never falls as r grows.
+
+    Only losses up to `reach` are supported. The profile must have all levels down to `reach` below h_(k). Losses from
+    the horizon on allow every list. The horizon is the largest loss of all, or `tau` if that is smaller.
+
+    >>> profile = Profile.of(np.array([5, 3, 3, 0]))
+    >>> lists = Lists(profile, k=2, reach=5, complete=lambda: profile)
+    >>> [lists.number(r) for r in range(6)]
+    [2, 2, 6, 9, 9, 12]
+    """
+
+    offset: ClassVar[int] = 0
+
+    def __init__(
+        self, profile: Profile, k: int, *, reach: int, tau: int | None = None, complete: Callable[[], Profile]
+    ) -> None:
+        self.profile = profile
+        self.k = k
+        self._complete = complete
+        self._places = profile.find_levels(np.arange(k))
+        self.top = profile.values[self._places]
+        # If the profile stops early, the largest loss is unknown and above the reach.
+        widest = int(self.top[0] - profile.values[-1]) if profile.is_complete else EVERY_LEVEL
+        self.horizon = widest if tau is None else min(widest, tau)
+        self._earlier = np.arange(k, dtype=np.float64)
+        self._known: dict[int, int] = {}
+        self._safe = 1000 // profile.d.bit_length()
+        """How many factors certainly multiply to less than 2^1000."""
+        # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
+        self._table: FloatArray | None = None
+        self._tabulate(min(reach, widest), min(_LONGEST_TABLE, k << 7))
+
+    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the first losses, and those after the last. Each step is one loss, or all from the horizon on."""
+        return firsts, np.where(lasts < self.horizon, lasts + 1, -1)
+
+    def number(self, *steps: int) -> int:
+        """Return N_r exactly. It is 0 for a negative loss, and the number of all lists from the horizon on."""
+        r = min(steps[0], self.horizon)
+        if r < 0:
+            return 0
+        if r not in self._known:
+            self._known[r] = _multiply((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
+        return self._known[r]
+
+    def count_allowed(self, *steps: IntArray) -> IntArray:
+        """Return C_{r,j} for every j, a row for each loss r. From the horizon on, every item is allowed."""
+        (losses,) = steps
+        everything = losses >= self.horizon
+        allowed = self._look_up(slice(None), np.where(everything, 0, losses)).T.astype(np.int64)
+        allowed[everything] = self.profile.d
+        return allowed
+
+    def describe(self, positions: IntArray) -> tuple[Picks, list[IntArray]]:
+        """Describe lists by level and rank, and compute their losses, of which none counts more than the horizon."""
+        shown = int(positions.max()) < int(self.profile.ends[-1])
+        picks = (self.profile if shown else self._complete()).picks(positions)
+        return picks, [np.minimum((self.top - picks.levels).max(axis=1), self.horizon)]
+
+    def compute_numbers(self, losses: IntArray) -> Scaled:
+        """Compute N_r for rising losses r below the horizon, as floats with a proven error."""
+        free = np.flatnonzero(self._look_up(slice(None), losses[-1:])[:, 0] > self._earlier + 1)
+        free = free if len(free) else np.zeros(1, dtype=np.int64)  # all factors are 1, and one gives the shape
+        rows = max(1, _CACHED // len(losses))
+        parts = (free[start : start + rows] for start in range(0, len(free), rows))
+        return product((self._compute_factors(part, losses) for part in parts), safe=self._safe)
+
+    def _compute_factors(self, places: IntArray, losses: IntArray) -> FloatArray:
+        """Compute C_{r,j} − (j − 1), a row for each of these places j and a column for each loss r."""
+        factors = self._look_up(places, losses)
+        factors -= self._earlier[places, None]
+        return factors
+
+    def compute_number_of_all(self) -> Scaled:
+        """Compute the number of all lists in the same way, as an array of one."""
+        return product([self.profile.d - self._earlier[:, None]], safe=self._safe)
+
+    def narrow(self, reach: int) -> None:
+        """Support losses below a smaller reach only. Then a table may be short enough."""
+        if self._table is None:
+            self._tabulate(reach, _LONGEST_TABLE)
+
+    def _look_up(self, places: IntArray | slice, losses: IntArray) -> FloatArray:
+        """Look up C_{r,j}, a row for each of these places j and a column for each loss r."""
+        if self._table is not None:
+            return self._table.take(self._starts[places, None] + losses)
+        return self._ends[np.searchsorted(self._rising, losses - self.top[places, None], side="right") - 1]
+
+    def _tabulate(self, reach: int, longest: int) -> None:
+        """Prepare to look up C_{r,j} for losses r up to `reach`: by a table if it is not too long, or by search.
+
+        Entry t of the table counts the items that are at most t below the largest count. Gaps between levels that are
+        wider than the reach are shortened to reach + 1 first. This changes no C_{r,j} with r up to the reach.
+        """
+        profile, places = self.profile, self._places
+        lowest = int(profile.values[places[-1]]) - reach
+        last = len(profile.values) - int(profile.values[::-1].searchsorted(lowest))
+        values, self._ends = profile.values[:last], profile.ends[:last].astype(np.float64)
+        self._rising = -values
+        gaps = np.minimum(values[:-1] - values[1:], min(reach + 1, EVERY_LEVEL))
+        depths = np.concatenate([[0], gaps.cumsum()])
+        self._starts = depths[places]
+        length = int(self._starts[-1]) + reach + 1
+        if length <= longest:
+            self._table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
+
+
+def _multiply(numbers: list[int]) -> int:
+    """Multiply many integers, by halves: products of similar length are fast.
+
+    >>> _multiply([3] * 1000) == 3**1000
+    True
+    """
+    if len(numbers) <= _FEW:
+        return math.prod(numbers)
+    middle = len(numbers) // 2
+    return _multiply(numbers[:middle]) * _multiply(numbers[middle:])

@@ -1,1 +1,0 @@
-"""Joint and its relatives: one draw of a whole list of k items, by its largest loss."""

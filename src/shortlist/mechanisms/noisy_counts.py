@@ -1,0 +1,518 @@
+"""Noisy counts: noise on counts that one person can move.
+
+`NoisyCounts` adds noise to all counts, and releases the k largest. It suits people who cast few votes each.
+`ListCounts` adds noise to the counts of a list that any mechanism chose. `NoisyDraws` finds the k largest noisy counts
+from the profile, with noise for about k items only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from flint import arb
+
+from shortlist.array_types import IntArray
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import use_precision
+from shortlist.exact.bits import Bits
+from shortlist.exact.crossings import Crossings, Groups
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, Noise, bound_difference, bound_noise
+from shortlist.exact.uniform import draw_words
+from shortlist.mechanisms.accuracy import ReleasedCounts
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score
+from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_probability, read_whole
+from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+
+if TYPE_CHECKING:
+    from shortlist.mechanisms.stated import Histogram, Stated
+
+_NOT_GIVEN = Fraction(0)
+_LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyCounts(Mechanism):
+    """Choose the k items with the largest noisy counts, and release these counts.
+
+    With m votes per person and c = mΔ, the noise is discrete Laplace of scale c/ε, or with `delta` discrete Gaussian of
+    variance c/2ρ. Then ρ follows from ε and δ, or ε from ρ and δ. Equal noisy counts are ordered at random.
+
+    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or with delta (epsilon, delta)-DP and rho-zCDP, when one person casts at
+           most m votes, for different items.
+    Proof  noisy_counts.proof.md, Theorems 1 and 2.
+    Cost   one pass over the profile, then about k noises for each draw, for any d.
+
+    >>> mechanism = NoisyCounts(k=100, epsilon=1, votes_per_person=10)
+    >>> mechanism.noise, mechanism.count_bound(10**6)
+    (DiscreteLaplace(b=Fraction(10, 1)), 168)
+    """
+
+    name: ClassVar[str] = "noisy-counts"
+    summary: ClassVar[str] = "the k largest counts after noise on all of them, with the noisy counts"
+    when: ClassVar[str] = "people cast few votes each, k is large, or you want counts"
+    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ)"
+    rho_in_words: ClassVar[str] = "ε·tanh(ε/2m), or ρ"
+
+    audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"votes_per_person": 1},
+        {"votes_per_person": 1, "delta": Fraction(1, 5)},
+    )
+
+    epsilon: Fraction = _NOT_GIVEN
+    votes_per_person: int
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real = ...,
+            votes_per_person: int,
+            delta: Real | None = ...,
+            rho: Real | None = ...,
+            neighbours: Neighbours | str = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
+        if self.delta is not None:
+            self._read(delta=read_probability(self.delta, name="delta"))
+        if self.rho is not None:
+            self._read(epsilon=self._read_rho(self.rho))
+        elif self.epsilon is _NOT_GIVEN:
+            raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="try {epsilon=1}")
+        Mechanism.__post_init__(self)
+        _ = self.noise  # refuses an epsilon and a delta that allow no noise
+
+    @property
+    def moved(self) -> int:
+        """How many counts one person moves by 1 at most."""
+        return self.votes_per_person * self.neighbours.sensitivity
+
+    @property
+    def noise(self) -> DiscreteLaplace | DiscreteGaussian:
+        """The noise on each count."""
+        return choose_noise(self.moved, self.epsilon, self._find_rho())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises."""
+        return state_guarantee(self.moved, self.epsilon, self.delta, self._find_rho(), self.neighbours)
+
+    @property
+    def round_rate(self) -> Fraction:
+        """One divided by the scale of discrete Laplace noise, or a little less than 1/σ for Gaussian noise."""
+        noise = self.noise
+        if isinstance(noise, DiscreteLaplace):
+            return 1 / noise.b
+        # The root of a number of 40 bits or more is off by less than a millionth.
+        shift = 20 + max(0, math.floor(noise.variance).bit_length())
+        return Fraction(math.isqrt(math.floor(4**shift / noise.variance)), 2**shift)
+
+    def count_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int:
+        """Bound the error of the noisy counts of all d items at once, with a probability of `confidence` or more."""
+        return bound_noise(self.noise, d, 1 - read_probability(confidence, name="confidence"))
+
+    def state_counts(self, noisy: IntArray, d: int, confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
+        """State noisy counts with intervals that hold for all d counts at once."""
+        probability = read_probability(confidence, name="confidence")
+        return add_intervals(noisy.tolist(), self.count_bound(d, probability), probability)
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law by brute force: every list of k items with its falling noisy counts."""
+        from shortlist.mechanisms.stated import (
+            Output,
+            falling_counts,
+            gaussian_law,
+            laplace_law,
+            output_chance,
+            sequences,
+        )
+
+        moved, rho = self.votes_per_person * self.neighbours.sensitivity, self.guarantee.rho
+        noise = laplace_law(moved / self.epsilon)
+        if self.guarantee.delta and rho is not None:
+            noise = gaussian_law(moved / (2 * rho))
+        values = range(min(histogram) - reach, max(histogram) + reach + 1)
+        for items in sequences(len(histogram), self.k):
+            for noisy in falling_counts(self.k, values):
+                yield Output(items, noisy), output_chance(histogram, items, noisy, noise)
+
+    def make_score(self, levels: Levels, rate: Fraction) -> Score:
+        """Make the score: that of rounds at a rate."""
+        from shortlist.mechanisms.peel import RoundScore
+
+        return RoundScore(levels, k=self.k, rate=rate)
+
+    def find_tail(self) -> tuple[Fraction, int]:
+        """Find the tail. E e^(a(Z − Z′)) is at most (16/7)² for a = 3/4b, and e⁴ for a = 2/σ."""
+        if isinstance(self.noise, DiscreteLaplace):
+            return self.round_rate * Fraction(3, 4), 6 * self.k
+        return 2 * self.round_rate, 55 * self.k
+
+    def _find_error_bound(self, d: int, failure: Fraction) -> int:
+        return bound_difference(self.noise, self.k * d, failure)
+
+    def _prepare(self, levels: Levels) -> Prepared:
+        return NoisyDraws(levels, k=self.k, noise=self.noise)
+
+    def _find_rho(self) -> Fraction | None:
+        if self.rho is not None or self.delta is None:
+            return self.rho
+        return find_rho(self.epsilon, self.delta)
+
+    def _read_rho(self, given: Real) -> Fraction:
+        """Read rho, and find the epsilon that goes with it."""
+        rho = read_positive(given, name="rho")
+        if self.delta is None:
+            raise ParameterError(
+                "{rho} must go with {delta}",
+                hint="pass {delta=1e-6}: then the guarantee has an epsilon, too",
+            )
+        epsilon = find_epsilon(rho, self.delta)
+        if not epsilon:
+            raise ParameterError(
+                "{delta} must be smaller for this {rho}", "its epsilon would be 0", hint="try {delta=1e-6}"
+            )
+        if self.epsilon is not _NOT_GIVEN and read_positive(self.epsilon, name="epsilon") != epsilon:
+            raise ParameterError(
+                "{epsilon} must be left out where {rho} is given", "not {value}", value=quote(self.epsilon)
+            )
+        self._read(rho=rho)
+        return epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListCounts:
+    """A way to release noisy counts of k items that were released already.
+
+    One person moves c of the k counts: the smaller of k and mΔ, or k without a cap of m votes per person. The noise is
+    discrete Laplace of scale c/ε, or with `rho` and `delta` discrete Gaussian of variance c/2ρ.
+
+    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or rho-zCDP, on top of the guarantee of the list.
+    Proof  noisy_counts.proof.md, Theorem 4.
+
+    >>> counts = ListCounts(k=100, epsilon="0.5", votes_per_person=10)
+    >>> counts.moved, str(counts.guarantee)
+    (10, '0.5-DP (rho 0.0124973965) for one person, add-remove')
+    """
+
+    k: int
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    delta: Fraction | None = None
+    votes_per_person: int | None = None
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real | None = ...,
+            rho: Real | None = ...,
+            delta: Real | None = ...,
+            votes_per_person: int | None = ...,
+            neighbours: str = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and self.rho is not None:
+            raise ParameterError(
+                "{counts_epsilon} and {counts_rho} must not both be given", hint="pass {counts_epsilon=0.1} alone"
+            )
+        if self.epsilon is None and self.rho is None:
+            raise ParameterError(
+                "either {counts_epsilon} or {counts_rho} must be given", hint="pass {counts_epsilon=0.1} alone"
+            )
+        if (self.rho is None) != (self.delta is None):
+            raise ParameterError(
+                "{counts_rho} must go with {counts_delta}", hint="pass both, or {counts_epsilon} alone"
+            )
+        readers = {"epsilon": read_epsilon, "rho": read_positive, "delta": read_probability}
+        for name, read in readers.items():
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else read(value, name=f"counts_{name}"))
+        object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
+        if self.votes_per_person is not None:
+            read_whole(self.votes_per_person, name="votes_per_person")
+
+    @property
+    def moved(self) -> int:
+        """How many of the k counts one person moves by 1 at most."""
+        if self.votes_per_person is None:
+            return self.k
+        return min(self.k, self.votes_per_person * self.neighbours.sensitivity)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the counts promise, on top of the list."""
+        return state_guarantee(self.moved, self._find_epsilon(), self.delta, self.rho, self.neighbours)
+
+    @property
+    def noise(self) -> DiscreteLaplace | DiscreteGaussian:
+        """The noise on each count."""
+        return choose_noise(self.moved, self._find_epsilon(), self.rho)
+
+    def add_noise(self, counts: Sequence[int], bits: Bits) -> list[int]:
+        """Draw noisy counts, given the counts of the items."""
+        return [count + drawn for count, drawn in zip(counts, self.noise.draw(len(counts), bits).tolist(), strict=True)]
+
+    def state_counts(self, noisy: Iterable[int], confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
+        """State noisy counts with intervals, each of which holds by itself with that confidence."""
+        share = read_probability(confidence, name="confidence")
+        return add_intervals(noisy, bound_noise(self.noise, 1, 1 - share), share)
+
+    def _find_epsilon(self) -> Fraction:
+        if self.epsilon is not None:
+            return self.epsilon
+        assert self.rho is not None
+        assert self.delta is not None
+        return find_epsilon(self.rho, self.delta)
+
+
+@lru_cache(maxsize=256)
+def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> DiscreteLaplace | DiscreteGaussian:
+    """Choose the noise on each count, where one person moves `moved` counts by 1: Gaussian with a rho, else Laplace.
+
+    >>> choose_noise(10, Fraction(1), None), choose_noise(10, Fraction(1), Fraction(1, 50))
+    (DiscreteLaplace(b=Fraction(10, 1)), DiscreteGaussian(variance=Fraction(250, 1)))
+    """
+    if rho == 0:
+        raise ParameterError("{epsilon} and {delta} must be larger", "their rho is 0", hint="try {delta=1e-6}")
+    return DiscreteLaplace(moved / epsilon) if rho is None else DiscreteGaussian(moved / (2 * rho))
+
+
+def state_guarantee(
+    moved: int, epsilon: Fraction, delta: Fraction | None, rho: Fraction | None, neighbours: Neighbours
+) -> Guarantee:
+    """State what that noise promises.
+
+    >>> print(state_guarantee(10, Fraction(1), None, None, Neighbours.ADD_REMOVE))
+    1-DP (rho 0.049958375) for one person, add-remove
+    """
+    if rho is None:
+        rho = moved * find_rho_of_pure(epsilon / moved)
+    return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
+
+
+def clip_counts(noisy: Sequence[int]) -> IntArray:
+    """Cut noisy counts off where 64 bits end. This is a function of them alone, so it costs no privacy.
+
+    >>> clip_counts([7, -(2**70)])
+    array([                   7, -9223372036854775807])
+    """
+    clipped: IntArray = np.clip(np.array(noisy, dtype=object), -_LARGEST, _LARGEST).astype(np.int64)
+    return clipped
+
+
+def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> ReleasedCounts:
+    """Put an interval around each noisy count that is off by `bound` at most. Counts are from 0 to 2^63 − 1.
+
+    >>> add_intervals([7, -2], 3, Fraction(19, 20))
+    ReleasedCounts(values=(7, -2), low=(4, 0), high=(10, 1), confidence=Fraction(19, 20))
+    """
+    noisy = tuple(values)
+    low, high = (tuple(min(max(0, value + side * bound), _LARGEST) for value in noisy) for side in (-1, 1))
+    return ReleasedCounts(values=noisy, low=low, high=high, confidence=confidence)
+
+
+_MISSED = 2.0**-30
+"""The largest accepted probability that one of the k largest counts falls below the threshold."""
+_OUT_OF_REACH_BITS = 64
+_FARTHEST = 2**55
+"""Noise that reaches farther is drawn for every item."""
+_ESTIMATED = 1 << 9
+"""How many levels an estimate looks at."""
+_CELLS = 1 << 17
+"""How many noisy counts are computed at once."""
+
+
+class NoisyDraws(RowDraws):
+    """The law of the k largest noisy counts on given levels. Equal noisy counts are ordered uniformly at random.
+
+    Only items whose noisy count reaches a threshold are drawn. On *near* levels, which are above the threshold or a
+    little below, every item gets noise. Of the items on *far* levels, few reach the threshold. `Crossings` draws which
+    ones, and `draw_from` draws their noise. The threshold changes the cost and never the law. It is chosen so that very
+    likely k items reach it. If fewer do, the others are drawn as well.
+
+    All counts are measured as heights above the k-th largest count: the law depends on differences only.
+    """
+
+    def __init__(self, levels: Levels, *, k: int, noise: Noise, near: float = 0.1, height: int | None = None) -> None:
+        """Prepare the draws. A level is near if its items reach the threshold with a probability above `near`.
+
+        This is at most 1/2. `height` is the height of the threshold, if it is not to be chosen.
+        """
+        self._levels = levels
+        self._k = k
+        self._noise = noise
+        reach, fallen = _find_reach(noise, levels.d), noise.estimate_reach(k / _MISSED)
+        self._shown = levels.above(k, min(EVERY_LEVEL, fallen + reach))
+        self._kth = int(self._shown.top(k)[-1])
+        wanted = k + 6 * math.isqrt(k) + 30
+        self.threshold: int | None = None
+        if height is None and (wanted >= levels.d or max(reach, fallen) > _FARTHEST):
+            self._shown = self._complete
+            near_levels = len(self._shown.values)
+        else:
+            heights = self._shown.values - self._kth
+            self.threshold = self._find_height(wanted, fallen, reach) if height is None else height
+            near_levels = self._prepare_far(heights, self.threshold, reach, near)
+        self.near_levels = near_levels
+        self._near = np.repeat(self._shown.values[:near_levels] - self._kth, self._shown.sizes[:near_levels])
+        if len(self._near) and int(self._near[0]) > _LARGEST // 2:  # with noise, it may leave 64 bits
+            self._near = self._near.astype(object)
+
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
+        """Choose the k items n times, with their noisy counts."""
+        rows = max(1, _CELLS // (len(self._near) + self._k))
+        return [picks for start in range(0, n, rows) for picks in self._draw_rows(min(rows, n - start), bits)]
+
+    def _draw_rows(self, n: int, bits: Bits) -> list[Picks]:
+        noisy = self._near + self._noise.draw(n * len(self._near), bits).reshape(n, len(self._near))
+        reached = np.ones(noisy.shape, dtype=bool)
+        if self.threshold is not None:
+            reached = (noisy >= self.threshold).astype(bool)
+        rows, places = np.nonzero(reached)
+        parts = [(rows, places, noisy[reached])]
+        if self.threshold is not None:
+            parts.append(far := self._draw_far(n, self.threshold, bits))
+            number = np.bincount(np.concatenate([rows, far[0]]), minlength=n)
+            for row in np.flatnonzero(number < self._k).tolist():
+                parts += self._draw_rest(row, noisy[row], far[1][far[0] == row], self.threshold, bits)
+        rows, positions, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = _order(rows, values, n, self._k, bits)
+        chosen = positions[order]
+        profile = self._shown if int(chosen.max()) < int(self._shown.ends[-1]) else self._complete
+        picks, counts = profile.picks(chosen), self._state_counts(values[order])
+        return [Picks(levels=picks.levels[i], ranks=picks.ranks[i], counts=counts[i]) for i in range(n)]
+
+    def _state_counts(self, heights: IntArray) -> IntArray:
+        """Turn noisy heights into noisy counts, cut off where 64 bits end (see `clip_counts`)."""
+        counts: IntArray = np.maximum(np.minimum(heights, _LARGEST - self._kth) + self._kth, -_LARGEST)
+        return counts.astype(np.int64)
+
+    def _draw_far(self, n: int, threshold: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
+        """Draw the far items whose noisy counts reach the threshold: rows, positions and noisy heights, by rows."""
+        rows, groups, indices = self._crossings.draw(n, bits)
+        levels = self.near_levels + groups
+        beyond = bool(len(levels)) and int(levels.max()) >= len(self._shown.values)
+        profile = self._complete if beyond else self._shown
+        heights = profile.values[levels] - self._kth
+        # Items that are out of reach may be so far away that 64 bits do not hold the distance.
+        leasts = threshold - (heights.astype(object) if beyond else heights)
+        noises, kept = self._noise.draw_from(leasts, bits)
+        positions = profile.ends[levels] - profile.sizes[levels] + indices
+        return rows[kept], positions[kept], (heights + noises)[kept]
+
+    def _draw_rest(
+        self, row: int, noisy: IntArray, drawn: IntArray, threshold: int, bits: Bits
+    ) -> list[tuple[IntArray, IntArray, IntArray]]:
+        """Add all items of a row that do not reach the threshold: near ones, and far ones given that they do not.
+
+        Rounds  Noise is at most 0, and a far item is below the threshold then, with a probability of 1/2 or more.
+        """
+        below = np.flatnonzero(noisy < threshold)
+        found = [(np.full(len(below), row), below, noisy[below])]
+        missing = np.setdiff1d(np.arange(len(self._near), self._levels.d), drawn)
+        heights = np.repeat(self._complete.values - self._kth, self._complete.sizes)
+        while len(missing):
+            values = heights[missing] + self._noise.draw(len(missing), bits)
+            kept = (values < threshold).astype(bool)
+            found.append((np.full(int(kept.sum()), row), missing[kept], values[kept]))
+            missing = missing[~kept]
+        return found
+
+    @cached_property
+    def _complete(self) -> Profile:
+        return self._levels.above(self._k, EVERY_LEVEL)
+
+    def _find_height(self, wanted: int, fallen: int, reach: int) -> int:
+        """Find the largest height that surely as many items reach, on average, as are wanted. Floats are enough.
+
+        Neighbouring levels are merged until few are left. An item counts as one of the lowest merged level. The
+        k largest counts alone are not enough if k items are wanted or more, so the search ends at a height that each
+        of them misses with a small probability.
+        """
+        profile = self._shown
+        starts = np.arange(0, len(profile.values), -(-len(profile.values) // _ESTIMATED))
+        lowest = np.append(starts[1:], len(profile.values)) - 1
+        heights = np.clip(profile.values[lowest] - self._kth, -(2**60), 2**60)
+        sizes = np.add.reduceat(profile.sizes, starts)
+        low, high = -fallen, reach
+        while high - low > 1:
+            middle = (low + high) // 2
+            expected = float((self._noise.estimate_tails(middle - heights) * sizes).sum())
+            low, high = (middle, high) if expected >= wanted else (low, middle)
+        return low
+
+    def _prepare_far(self, heights: IntArray, threshold: int, reach: int, near: float) -> int:
+        """Count the near levels, and prepare the draws on all others."""
+        falling = -heights
+        above = int(falling.searchsorted(-threshold, side="right"))
+        last = max(above, int(falling.searchsorted(reach - threshold, side="right")))
+        chances = self._noise.tails(threshold - heights[above:last])
+        close = int(np.count_nonzero(chances.align(0) * (1 + chances.error) > near))
+        first = above + close
+        # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
+        self._crossings = Crossings.of_chances(
+            self._shown.sizes[first:last],
+            chances.take(slice(close, None)),
+            omitted=2.0 ** (1 - _OUT_OF_REACH_BITS),
+            all_groups=lambda: self._find_groups(first, threshold),
+        )
+        return first
+
+    def _find_groups(self, first: int, threshold: int) -> Groups:
+        """Return all far levels, with their exact tails."""
+        profile = self._complete
+        least = [threshold + self._kth - count for count in profile.values[first:].tolist()]
+        return Groups(
+            sizes=profile.sizes[first:],
+            hazard=lambda index: -(-self._noise.enclose_tail(least[index])).log1p(),
+        )
+
+
+def _order(rows: IntArray, values: IntArray, n: int, k: int, bits: Bits) -> IntArray:
+    """Find the places of the k largest values of each of n rows, the largest first, equal ones in uniform order.
+
+    A key has the row, the rank of the value and random bits. Given that no two keys are equal, the order of equal
+    values is uniform. So if two are equal, all random bits are drawn again.
+
+    Rounds  There are at most 2^63 keys, and few values, so a second round is rare.
+    """
+    distinct, ranks = np.unique(values, return_inverse=True)
+    groups = rows * len(distinct) + (len(distinct) - 1 - ranks)
+    width = 63 - (n * len(distinct)).bit_length()
+    while True:
+        random = (draw_words(len(values), bits) >> np.uint64(64 - width)).astype(np.int64)
+        order = np.argsort(keys := groups << width | random)
+        ordered = keys[order]
+        if not (ordered[1:] == ordered[:-1]).any():
+            break
+    starts = np.searchsorted(rows[order], np.arange(n))
+    chosen: IntArray = order[starts[:, None] + np.arange(k)]
+    return chosen
+
+
+@lru_cache(maxsize=256)
+def _find_reach(noise: Noise, d: int) -> int:
+    """Find a depth at which the tails of d items sum to less than 2^-64."""
+    depth = noise.estimate_reach(d * 2.0**_OUT_OF_REACH_BITS) + 1
+    with use_precision(128):
+        while not d * noise.enclose_tail(depth) < arb(2) ** -_OUT_OF_REACH_BITS:
+            depth += depth // 8 + 1
+    return depth

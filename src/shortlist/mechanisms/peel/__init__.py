@@ -1,1 +1,0 @@
-"""Peels: k rounds, each of which takes one item of those that are left."""

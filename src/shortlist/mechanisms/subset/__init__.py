@@ -1,1 +1,0 @@
-"""Subset: one draw of a whole set of items, without their order."""

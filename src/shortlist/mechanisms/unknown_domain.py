@@ -1,0 +1,663 @@
+"""Mechanisms without a public list of items: limited-domain, threshold and stable.
+
+They see the observed items only, and may choose fewer than k. An item that nobody voted for does not exist for them.
+One person can therefore add an item or take it away. Which items exist is data, and so is their number: no error and
+no parameter may depend on it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from flint import arb
+
+from shortlist.array_types import IntArray
+from shortlist.errors import ParameterError
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
+from shortlist.exact.bits import Bits
+from shortlist.exact.choice import quantile
+from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
+from shortlist.exact.uniform import Uniform, draw_below
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log
+from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
+from shortlist.mechanisms.peel import PeelLevels, PeelRun
+from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.bounded_range import Calibration, calibrate
+from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
+from shortlist.privacy.zcdp import find_excess_order, find_rho, round_down
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+
+if TYPE_CHECKING:
+    from shortlist.mechanisms.stated import Histogram, Stated
+
+_PRECISION = 128
+_AUDITED_DELTA = Fraction(1, 5)
+"""Large, because a small delta makes no difference for the few items that can be enumerated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownDomain(Mechanism):
+    """A mechanism that needs no domain: it chooses up to k of the items that have votes, and it needs a delta."""
+
+    guarantee_in_words: ClassVar[str] = "(ε, δ)"
+    rho_in_words: ClassVar[str] = "–"
+    needs_domain: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
+    """Whether the picks have noisy counts."""
+
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        if self.k > EVERY_LEVEL:  # no domain bounds k, and the record must hold it
+            raise ParameterError("{k} must be at most 2^63 − 1", "not {value}", value=quote(self.k))
+        self._read(delta=read_probability(self.delta, name="delta"))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one draw promises."""
+        return Guarantee(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
+
+    def check_size(self, d: int) -> None:
+        """Accept any number of items: it is data, and fewer than k may be chosen."""
+
+    def _prepare(self, levels: Levels) -> Prepared:
+        observed = find_observed(levels)
+        return NothingToChoose(self) if observed is None else self._prepare_observed(observed)
+
+    @abstractmethod
+    def _prepare_observed(self, observed: Profile) -> Prepared:
+        """Prepare for the items that have votes."""
+
+
+class NothingToChoose(Prepared):
+    """A mechanism that always chooses no item. Its picks look like those of any draw that chooses none."""
+
+    def __init__(self, mechanism: UnknownDomain) -> None:
+        self._mechanism = mechanism
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose no item."""
+        nothing = np.empty(0, dtype=np.int64)
+        counts = nothing if self._mechanism.counted else None
+        return Picks(levels=nothing, ranks=nothing, counts=counts, unordered=self._mechanism.unordered)
+
+
+def find_observed(levels: Levels) -> Profile | None:
+    """Find the profile of the items with votes, or None where there is no vote at all.
+
+    >>> find_observed(Profile.of(np.array([0, 3, 0, 1])))
+    Profile(values=array([3, 1]), sizes=array([1, 1]), d=2)
+    """
+    if not levels.d:
+        return None
+    profile = levels.above(1, EVERY_LEVEL)
+    voted = int(np.count_nonzero(profile.values))
+    if not voted:
+        return None
+    return Profile(values=profile.values[:voted], sizes=profile.sizes[:voted], d=int(profile.ends[voted - 1]))
+
+
+_FEWEST = 1000
+_TIMES = 20
+_GAIN = Fraction(21, 20)
+"""Half of delta is spent on the rounds only if a round can then spend more than this factor times ε/k."""
+_MOST_COPIES = 1 << 40
+_HIGHEST = 1 << 61
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedDomain(UnknownDomain):
+    """Choose up to k items one after another among the `k_bar` most-voted ones, and stop where a stop is drawn.
+
+    An item with h votes weighs e^(rate · h). Let t be the number of votes of the item after the first `k_bar`, or 0.
+    The stop weighs (c/δ₁) e^(rate · (t + Δ)), where c is the smaller of `k_bar` and `votes_per_person`. Equal counts at
+    the cut-off are ordered by the item's bytes. `k_bar` is 20 k by default, and 1,000 at least.
+
+    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1, at most `votes_per_person` of them.
+    Proof  limited_domain.proof.md.
+    Cost   one pass over the profile, then O(k) for each draw.
+
+    >>> mechanism = LimitedDomain(k=10, epsilon=1, delta="1e-6")
+    >>> mechanism.k_bar, float(mechanism.round_epsilon), mechanism.votes_needed
+    (1000, 0.149..., 145)
+    """
+
+    name: ClassVar[str] = "limited-domain"
+    summary: ClassVar[str] = "k rounds of the exponential mechanism among the most-voted items, with a stop"
+    when: ClassVar[str] = "there is no list of all items, and k is small"
+    # Two candidates, so that items of few people are at the cut-off.
+    audited: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"delta": _AUDITED_DELTA, "k_bar": 2},
+        {"delta": _AUDITED_DELTA, "k_bar": 2, "votes_per_person": 1},
+    )
+
+    k_bar: int | None = None
+    votes_per_person: int | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            delta: Real,
+            neighbours: Neighbours | str = ...,
+            k_bar: int | None = ...,
+            votes_per_person: int | None = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        UnknownDomain.__post_init__(self)
+        if self.votes_per_person is not None:
+            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
+        candidates = max(_TIMES * self.k, _FEWEST) if self.k_bar is None else read_whole(self.k_bar, name="k_bar")
+        if candidates < self.k:
+            raise ParameterError(
+                "{k_bar} must be at least {k}, which is {least}",
+                "not {value}",
+                hint="leave {k_bar} out",
+                least=quote(self.k),
+                value=quote(self.k_bar),
+            )
+        self._read(k_bar=candidates)
+
+    @property
+    def round_epsilon(self) -> Fraction:
+        """ε′, the epsilon of one round: rounded down, and never less than ε/k."""
+        return self._split()[0]
+
+    @property
+    def rate(self) -> Fraction:
+        """How fast the weight of an item falls with each vote that it is short of the best one left, in one round."""
+        return self.round_epsilon / self.neighbours.sensitivity
+
+    @property
+    def hidden_delta(self) -> Fraction:
+        """δ₁, the part of delta with which an item of one person may show. The rounds spend the rest."""
+        return self._split()[1]
+
+    @property
+    def stop(self) -> Stop | None:
+        """The stop as copies of an item that has so many votes more than the item at the cut-off."""
+        return place_stop(self._stop_weight(), self.rate, height=self.neighbours.sensitivity)
+
+    @property
+    def votes_needed(self) -> int:
+        """How many votes more than the item at the cut-off an item must have to weigh as much as the stop."""
+        return self.neighbours.sensitivity + ceil_log(self._stop_weight(), self.rate)
+
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs to weigh as much as the stop."""
+        assert self.k_bar is not None
+        at_cut = int(profile.top(self.k_bar + 1)[-1]) if profile.d > self.k_bar else 0
+        return at_cut + self.votes_needed
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law of all lists: items one by one, until a stop or k items."""
+        from shortlist.mechanisms.stated import Output, decay, rank_items, sequences_up_to
+
+        rate = self.round_epsilon / (1 if self.neighbours == "add-remove" else 2)
+        ranked, stop = rank_items(histogram), self.stop
+        candidates = ranked[: self.k_bar] if stop is not None else []
+        cut = histogram[ranked[len(candidates)]] if len(ranked) > len(candidates) else 0
+        weights = {item: decay(rate, -histogram[item]) for item in candidates}
+        halt = arb(1) if stop is None else stop.copies * decay(rate, -(cut + stop.height))
+        for chosen in sequences_up_to(candidates, self.k):
+            chance, left = arb(1), set(candidates)
+            for item in chosen:
+                chance *= weights[item] / sum((weights[other] for other in left), halt)
+                left.remove(item)
+            if len(chosen) < self.k:
+                chance *= halt / sum((weights[other] for other in left), halt)
+            yield Output(chosen), chance
+
+    def _stop_weight(self) -> Fraction:
+        """c/δ₁: how much more the stop weighs than an item that one person can show."""
+        assert self.k_bar is not None
+        return min(self.k_bar, self.votes_per_person or self.k_bar) / self.hidden_delta
+
+    def _split(self) -> tuple[Fraction, Fraction]:
+        """Return ε′ and δ₁. If half of delta buys hardly more than ε/k for a round, all of delta hides items."""
+        if self.k == 1:
+            return self.epsilon, self.delta
+        spread = calibrate(self.k, self.epsilon, self.delta / 2, Calibration.OPTIMAL)
+        least = self.epsilon / self.k
+        return (spread, self.delta / 2) if spread > _GAIN * least else (least, self.delta)
+
+    def _prepare_observed(self, observed: Profile) -> Prepared:
+        stop = self.stop
+        assert self.k_bar is not None
+        if stop is None:
+            return NothingToChoose(self)
+        return StoppedPeel(observed, k=self.k, k_bar=self.k_bar, rate=self.rate, stop=stop)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Copies of an item with `height` votes more than the item at the cut-off."""
+
+    height: int
+    copies: int
+
+
+def place_stop(weight: Fraction, rate: Fraction, *, height: int) -> Stop | None:
+    """Find copies of an item at `height` votes or more that weigh together at least `weight` items at `height`.
+
+    There are 2^40 copies at most. None stands for a stop that is out of reach of every count: it is always drawn.
+
+    >>> place_stop(Fraction(2000), Fraction(1, 10), height=1)
+    Stop(height=1, copies=2000)
+    """
+    more = max(0, ceil_log(max(Fraction(1), weight / _MOST_COPIES), rate))
+    if more > _HIGHEST:
+        return None
+    if not more:
+        return Stop(height=height, copies=math.ceil(weight))
+    with use_precision(_PRECISION):
+        copies = (ball(weight) * enclose_exp_minus(rate * more)).upper().ceil().unique_fmpz()
+    assert copies is not None
+    return Stop(height=height + more, copies=int(copies))
+
+
+class StoppedPeel(Prepared):
+    """The law of limited-domain on the profile of the observed items: a peel that ends where the stop is drawn.
+
+    The stop is a number of copies of one further item. So the run is a peel of a profile with more items on one level,
+    and an item of that level with a rank beyond the observed ones is the stop.
+    """
+
+    def __init__(self, observed: Profile, *, k: int, k_bar: int, rate: Fraction, stop: Stop) -> None:
+        self.cut, candidates = cut_candidates(observed, k_bar)
+        """The count at the cut-off."""
+        self.copies = stop.copies
+        self.candidates, self.stop_level, self._first_stop = add_stop(candidates, stop)
+        # After all candidates, only the stop is left.
+        self.peeling = PeelLevels(self.candidates, k=min(k, candidates.d + 1), rate=rate)
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose up to k items."""
+        run = PeelRun(self.peeling, bits)
+        for _ in range(self.peeling.k):
+            run.take(*run.propose())
+            level, rank = run.taken[-1]
+            if level == self.stop_level and rank >= self._first_stop:
+                run.taken.pop()
+                break
+        picks = run.picks()
+        return Picks(levels=picks.levels + self.cut, ranks=picks.ranks)
+
+
+def cut_candidates(observed: Profile, k_bar: int) -> tuple[int, Profile]:
+    """Return the count after the first `k_bar` ones, and the profile of these, with counts relative to it.
+
+    >>> cut_candidates(Profile.of(np.array([9, 4, 4, 4, 1])), 3)
+    (4, Profile(values=array([5, 0]), sizes=array([1, 2]), d=3))
+    """
+    if observed.d <= k_bar:
+        return 0, observed
+    last = int(np.searchsorted(observed.ends, k_bar, side="right"))
+    cut = int(observed.values[last])
+    before = int(observed.ends[last] - observed.sizes[last])
+    sizes = np.append(observed.sizes[:last], k_bar - before)
+    values = observed.values[: last + 1] - cut
+    whole = slice(None) if sizes[-1] else slice(-1)
+    return cut, Profile(values=values[whole], sizes=sizes[whole], d=k_bar)
+
+
+def add_stop(candidates: Profile, stop: Stop) -> tuple[Profile, int, int]:
+    """Put the copies of the stop on their level, after the items there. Return the level and the rank of the first."""
+    place = int(np.searchsorted(-candidates.values, -stop.height))
+    present = place < len(candidates.values) and int(candidates.values[place]) == stop.height
+    values, sizes = candidates.values, candidates.sizes.copy()
+    if not present:
+        values, sizes = np.insert(values, place, stop.height), np.insert(sizes, place, 0)
+    first = int(sizes[place])
+    sizes[place] += stop.copies
+    return Profile(values=values, sizes=sizes, d=candidates.d + stop.copies), place, first
+
+
+class NoiseLaw(StrEnum):
+    """The law of the noise on each count."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold(UnknownDomain):
+    """Choose the items whose noisy counts reach a threshold, the k largest at most, and release these counts.
+
+    With m votes per person and c = mΔ, the noise is discrete Gaussian of variance c/2ρ or discrete Laplace of scale
+    c/ε. Without `noise`, it is the law with the lower threshold. Equal noisy counts are ordered at random.
+
+    Claim  (epsilon, delta)-DP when one person casts at most m votes, for different items.
+    Proof  threshold.proof.md.
+    Cost   one pass over the profile, then about k noises for each draw, however many items there are.
+
+    >>> mechanism = Threshold(k=100, epsilon=1, delta="1e-6", votes_per_person=20)
+    >>> mechanism.law, mechanism.threshold
+    (DiscreteGaussian(variance=...), 110)
+    """
+
+    name: ClassVar[str] = "threshold"
+    summary: ClassVar[str] = "the items whose counts reach a threshold after noise, with the noisy counts"
+    when: ClassVar[str] = "there is no list of all items, people cast few votes each, and k is large"
+    counted: ClassVar[bool] = True
+    # With two votes, one person can bring two items, or one, and move the count of another.
+    audited: ClassVar[tuple[dict[str, Any], ...]] = tuple(
+        {"delta": _AUDITED_DELTA, "votes_per_person": cap, "noise": noise}
+        for cap in (1, 2)
+        for noise in ("laplace", "gaussian")
+    )
+
+    votes_per_person: int
+    noise: NoiseLaw | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            delta: Real,
+            votes_per_person: int,
+            noise: NoiseLaw | str | None = ...,
+            neighbours: Neighbours | str = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        UnknownDomain.__post_init__(self)
+        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
+        self._read(
+            noise=min(NoiseLaw, key=lambda each: self._find(each)[1]) if self.noise is None else self._read_law()
+        )
+
+    @property
+    def law(self) -> DiscreteGaussian | DiscreteLaplace:
+        """The noise on each count."""
+        return self._find(self.noise)[0]
+
+    @property
+    def threshold(self) -> int:
+        """The smallest noisy count that is released."""
+        return self._find(self.noise)[1]
+
+    def find_need(self, profile: Profile) -> int:
+        """Find how many votes an item needs: the threshold."""
+        return self.threshold
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law of lists with noisy counts, up to `reach` beyond the threshold and the histogram."""
+        from shortlist.mechanisms.stated import (
+            Output,
+            chance_of_few,
+            falling_counts,
+            gaussian_law,
+            laplace_law,
+            output_chance,
+            sequences_up_to,
+        )
+
+        least, law = self.threshold, self.law
+        noise = laplace_law(law.b) if isinstance(law, DiscreteLaplace) else gaussian_law(law.variance)
+        observed = [item for item, count in enumerate(histogram) if count]
+        counts = tuple(histogram[item] for item in observed)
+        values = range(least, max(least, *histogram) + reach + 1)
+        for places in sequences_up_to(range(len(observed)), self.k):
+            items = tuple(observed[place] for place in places)
+            for noisy in falling_counts(len(places), values):
+                if len(places) == self.k:
+                    yield Output(items, noisy), output_chance(counts, places, noisy, noise)
+                else:
+                    yield Output(items, noisy), chance_of_few(counts, places, noisy, least, noise)
+
+    def _read_law(self) -> NoiseLaw:
+        try:
+            return NoiseLaw(str(self.noise))
+        except ValueError:
+            names = " or ".join(repr(str(each)) for each in NoiseLaw)
+            raise ParameterError(
+                "{noise} must be {names}", "not {value}", names=names, value=quote(self.noise)
+            ) from None
+
+    def _find(self, noise: NoiseLaw | None) -> tuple[DiscreteGaussian | DiscreteLaplace, int]:
+        moved = self.votes_per_person * self.neighbours.sensitivity
+        if noise is NoiseLaw.LAPLACE:
+            law, hidden = choose_noise(moved, self.epsilon, None), self.delta
+        else:
+            rho = find_rho(self.epsilon, self.delta)
+            law, hidden = choose_noise(moved, self.epsilon, rho), self._find_item_delta(rho)
+        return law, find_threshold(law, self.votes_per_person, hidden)
+
+    def _find_item_delta(self, rho: Fraction) -> Fraction:
+        """Find the δ₂ that is left for hiding items under Gaussian noise: δ (1 − e^(−α(α−1)ρ/Δ)), rounded down.
+
+        A person who brings an item moves one count fewer. So delta need not be divided between noise and items.
+        """
+        excess = find_excess_order(self.epsilon, self.delta)
+        with use_precision(_PRECISION):
+            return round_down(
+                ball(self.delta) * enclose_shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity)
+            )
+
+    def _prepare_observed(self, observed: Profile) -> ItemsAboveThreshold:
+        return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
+
+
+class ItemsAboveThreshold(RowDraws):
+    """The law of threshold on the profile of the observed items: those of the k largest noisy counts that reach it."""
+
+    def __init__(self, observed: Profile, *, k: int, law: DiscreteGaussian | DiscreteLaplace, threshold: int) -> None:
+        self._largest = NoisyDraws(observed, k=min(k, observed.d), noise=law)
+        self._threshold = threshold
+
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
+        """Choose the items n times, with their noisy counts."""
+        return [self._release(picks) for picks in self._largest.draw_many(n, bits)]
+
+    def _release(self, picks: Picks) -> Picks:
+        assert picks.counts is not None
+        released = picks.counts >= self._threshold
+        return Picks(levels=picks.levels[released], ranks=picks.ranks[released], counts=picks.counts[released])
+
+
+@lru_cache(maxsize=256)
+def find_threshold(law: DiscreteGaussian | DiscreteLaplace, most: int, hidden: Fraction) -> int:
+    """Find a T such that items with one vote stay below T after noise.
+
+    Claim   p = P(1 + noise ≥ T) satisfies most · p ≤ hidden and p ≤ 1 − e^(−x), where x is 1/b or 1/2σ².
+
+    >>> find_threshold(DiscreteLaplace(Fraction(1)), 1, Fraction(1, 10**6))
+    15
+    """
+    x = 1 / law.b if isinstance(law, DiscreteLaplace) else 1 / (2 * law.variance)
+    with use_precision(_PRECISION):
+        rare = round_down(enclose_shortfall(x))
+    # `bound_noise` finds the smallest B with 2 · count · P(noise ≥ B + 1) ≤ failure.
+    return 2 + max(bound_noise(law, most, 2 * hidden), bound_noise(law, 1, 2 * rare))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stable(UnknownDomain):
+    """Choose a size n with probability ∝ e^(ε₁ g(n) / 2Δ), then release the n most-voted items if g(n) is wide.
+
+    g(n) is the gap between the n-th and the next largest count; a count that does not exist is 0. The set is released
+    if g(n) is above 0 and g(n) + discrete Laplace noise of scale Δ/ε₂ reaches `threshold`. Else nothing is. Sizes are
+    from `at_least` to k; `at_least` is half of k by default, and a pair as k gives both.
+
+    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1.
+    Proof  stable.proof.md.
+    Cost   one pass over the profile, then one choice and one noise for each draw.
+
+    >>> mechanism = Stable(k=10, epsilon=1, delta="1e-6")
+    >>> mechanism.sizes, mechanism.threshold
+    (range(5, 11), 28)
+    """
+
+    name: ClassVar[str] = "stable"
+    summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
+    when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
+    audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": _AUDITED_DELTA},)
+
+    at_least: int | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            k: int | tuple[int, int],
+            epsilon: Real,
+            delta: Real,
+            neighbours: Neighbours | str = ...,
+            at_least: int | None = ...,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        given: object = self.k
+        if isinstance(given, Sequence) and not isinstance(given, str):
+            if len(given) != 2 or self.at_least is not None:
+                raise ParameterError(
+                    "{k} must be a number, or two numbers for the smallest and the largest size",
+                    "not {value}",
+                    value=quote(given),
+                )
+            self._read(k=given[1], at_least=given[0])
+        UnknownDomain.__post_init__(self)
+        smallest = (self.k + 1) // 2 if self.at_least is None else read_whole(self.at_least, name="at_least")
+        if smallest > self.k:
+            raise ParameterError(
+                "{at_least} must be at most {k}, which is {largest}",
+                "not {value}",
+                largest=quote(self.k),
+                value=quote(smallest),
+            )
+        self._read(at_least=smallest)
+
+    @property
+    def sizes(self) -> range:
+        """How many items a set may have."""
+        assert self.at_least is not None
+        return range(self.at_least, self.k + 1)
+
+    @property
+    def size_epsilon(self) -> Fraction:
+        """ε₁, which the choice of the size spends: half of epsilon, or 0 where there is only one size."""
+        return self.epsilon / 2 if self.at_least != self.k else Fraction(0)
+
+    @property
+    def rate(self) -> Fraction:
+        """How fast the weight of a size falls with each vote by which its gap is narrower."""
+        return self.size_epsilon / (2 * self.neighbours.sensitivity)
+
+    @property
+    def law(self) -> DiscreteLaplace:
+        """The noise on the gap."""
+        return DiscreteLaplace(self.neighbours.sensitivity / (self.epsilon - self.size_epsilon))
+
+    @property
+    def threshold(self) -> int:
+        """The smallest noisy gap with which a set is released.
+
+        It is Δ + 1 + T with the smallest T such that P(noise ≥ T + 1) ≤ delta.
+        """
+        return self.neighbours.sensitivity + 1 + bound_noise(self.law, 1, 2 * self.delta)
+
+    @property
+    def unordered(self) -> bool:
+        """True: the items have no order."""
+        return True
+
+    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+        """State the law of the set, which may be empty."""
+        from shortlist.mechanisms.stated import Output, decay, laplace_law, rank_items
+
+        step = 1 if self.neighbours == "add-remove" else 2
+        ranked = rank_items(histogram)
+        counts = [*(histogram[item] for item in ranked), *[0] * (self.k + 1)]
+        gaps = {size: counts[size - 1] - counts[size] for size in self.sizes}
+        weights = {size: decay(self.size_epsilon / (2 * step), -gap) for size, gap in gaps.items()}
+        total, nothing = sum(weights.values(), arb(0)), arb(0)
+        _, below = laplace_law(step / (self.epsilon - self.size_epsilon))
+        for size, gap in gaps.items():
+            passes = 1 - below(self.threshold - 1 - gap) if gap else arb(0)
+            if gap:
+                yield Output(tuple(sorted(ranked[:size]))), weights[size] / total * passes
+            nothing += weights[size] / total * (1 - passes)
+        yield Output(()), nothing
+
+    def _prepare_observed(self, observed: Profile) -> StableSets:
+        return StableSets(observed, sizes=self.sizes, rate=self.rate, law=self.law, threshold=self.threshold)
+
+
+class StableSets(Prepared):
+    """The law of stable on the profile of the observed items."""
+
+    def __init__(
+        self, observed: Profile, *, sizes: range, rate: Fraction, law: DiscreteLaplace, threshold: int
+    ) -> None:
+        self._observed = observed
+        self._sizes = sizes
+        self._law = law
+        self._threshold = threshold
+        self.gaps = find_gaps(observed, sizes)
+        widths, numbers = np.unique(self.gaps, return_counts=True)
+        further = sizes.stop - sizes.start - len(self.gaps)  # they have the gap 0, which is the narrowest
+        self._cells = [
+            GapCell(rate=rate, gap=gap, loss=int(widths[-1]) - gap, sizes=number + (0 if gap else further))
+            for gap, number in zip(widths.tolist(), numbers.tolist(), strict=True)
+        ]
+
+    def draw(self, bits: Bits) -> Picks:
+        """Choose a set of items, or none."""
+        cell = quantile(Uniform(bits), self._cells)
+        place = draw_below(cell.sizes, bits)
+        noisy = cell.gap + int(self._law.draw(1, bits)[0])
+        released = 0
+        if cell.gap > 0 and noisy >= self._threshold:
+            released = self._sizes.start + int(np.flatnonzero(self.gaps == cell.gap)[place])
+        picks = self._observed.picks(np.arange(released))
+        return Picks(levels=picks.levels, ranks=picks.ranks, unordered=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapCell:
+    """All sizes with the same gap, which is `loss` votes narrower than the widest."""
+
+    rate: Fraction
+    gap: int
+    loss: int
+    sizes: int
+
+    def weight(self) -> arb:
+        """Enclose the weight of these sizes together."""
+        return self.sizes * enclose_exp_minus(self.rate * self.loss)
+
+    def split(self) -> None:
+        """Return None: there are no smaller parts."""
+
+
+def find_gaps(observed: Profile, sizes: range) -> IntArray:
+    """Find the gap after the first n counts, for every size n. A count that does not exist is 0.
+
+    Of the sizes above the number of items, only the first is included: all of them have the gap 0, and k may be huge.
+
+    >>> find_gaps(Profile.of(np.array([9, 4, 4])), range(1, 10**30)).tolist()
+    [5, 0, 4, 0]
+    """
+    first, last = sizes[0], min(sizes[-1], max(observed.d + 1, sizes[0]))
+    counts = observed.top(min(last + 1, observed.d))[first - 1 :]
+    padded = np.concatenate([counts, np.zeros(last - first + 2 - len(counts), dtype=np.int64)])
+    gaps: IntArray = padded[:-1] - padded[1:]
+    return gaps

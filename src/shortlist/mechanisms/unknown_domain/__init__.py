@@ -1,1 +1,0 @@
-"""Mechanisms without a public list of items: limited-domain, threshold and stable."""

@@ -1,1 +1,0 @@
-"""Counts as an array in memory."""
