@@ -46,6 +46,8 @@ PAIRS = 32
 SPARK_PEOPLE = 16
 PART = 640
 """Pairs that one process checks before it says so."""
+NAMED = ("pandas, inferred", "pandas, subclass", "dict, arrays", "ibis, memtable")
+"""Groups that are held in a way of their own."""
 MEASURE = {"postgres": 0.01, "spark": 0.002}
 """The shares of the slow groups."""
 Hold = Callable[[Any], Any]
@@ -150,7 +152,7 @@ def open_holder(part: Part) -> Iterator[Callable[[hostile.Case, Workspace, bool]
         hold: Hold
         if engine == "duckdb":
             hold = partial(hostile.hold_duckdb, connection=stack.enter_context(duckdb.connect()))
-        elif engine == "ibis":
+        elif part.group == "ibis":
             import ibis
 
             hold = partial(hostile.hold_ibis, backend=ibis.duckdb.connect())
@@ -160,7 +162,7 @@ def open_holder(part: Part) -> Iterator[Callable[[hostile.Case, Workspace, bool]
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hostile-")))
             hold = partial(hostile.hold_parquet if engine == "parquet" else hostile.hold_text_file, folder=folder)
         else:
-            name = "inferred" if part.group == "pandas, inferred" else engine
+            name = part.group.partition(", ")[2] if part.group in NAMED else engine
             hold = getattr(hostile, f"hold_{name}")
         yield lambda case, workspace, exact: hostile.check_cube(case, hold, workspace, exact=exact)
 
@@ -199,6 +201,9 @@ def make_groups() -> dict[str, tuple[Any, bool]]:
         "sqlite": (hostile.cases(hostile.SQLITE_KINDS, people=PEOPLE), False),
         "pandas, mixed": (mixed, True),
         "pandas, inferred": (mixed, False),
+        "pandas, subclass": (mixed, True),
+        "dict, arrays": (mixed, True),
+        "ibis, memtable": (mixed, False),
         "dict, mixed": (mixed, True),
         "sqlite, mixed": (mixed, False),
         "postgres": (hostile.cases(hostile.POSTGRES_KINDS, people=PEOPLE), True),

@@ -1,13 +1,13 @@
 """Votes, wherever they are held, and their tally. Each file imports from those above it in this list.
 
-`columns`, `header`, `sql`, `queries`   what is asked for: columns, queries, and SQL as text
-`workspace/`                            the library's own DuckDB, and errors in our words
-`items/`                                the domain, which values match an item (`matching`), items as bytes
-`persons`, `memory/`                    persons as bytes; counts as an array
-`files/`                                files, opened by DuckDB
-`engines/`                              one class for each engine; votes are counted there (`counting`, `observed`)
-`domains`, `tallies`                    reading a domain; the way in
-`check/`                                the check of a data owner
+`libraries`, `failures`          optional libraries; errors in our words
+`values`, `matching`             which values are items and persons, how they are written, and which match
+`queries`, `places`              what is asked for: queries and SQL, and where files are
+`source`, `memory/`              what every source of votes offers; counts as an array
+`files`, `domain`                files as one table; the public list of items
+`duckdb`                         the library's own DuckDB, which counts files, Arrow and rows
+`rows`, `frames`, `postgres`     votes value by value; Polars, Spark and Ibis; a server
+`tallies`, `check`               the way in; the check of a data owner
 """
 
 from __future__ import annotations

@@ -446,7 +446,7 @@ _READABLE = {
 def _write_readable_test(domain: Family, votes: Family | None) -> str:
     """The SQL that says whether `written` can be read in the type of the domain.
 
-    >>> write_readable_test(Family.TEXT, Family.INTEGER)
+    >>> _write_readable_test(Family.TEXT, Family.INTEGER)
     'true'
     """
     if votes is not None and not can_match(domain, votes):

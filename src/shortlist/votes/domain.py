@@ -19,8 +19,9 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.votes.failures import translate_errors
-from shortlist.votes.files import STDIN, Files, as_files, identify_files, is_path
+from shortlist.votes.files import Files, as_files, identify_files, is_path
 from shortlist.votes.libraries import find_library, has_columns, import_optional
+from shortlist.votes.places import STDIN
 from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
 from shortlist.votes.source import Choose, Header, Origin, PersonColumn, VoteColumns
 from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family, write_plain

@@ -28,7 +28,7 @@ from shortlist.privacy.numbers import quote
 from shortlist.votes.domain import Domain, choose_held_type
 from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.files import OpenedFiles, open_files
-from shortlist.votes.libraries import find_library, import_optional
+from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import can_match, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
 from shortlist.votes.source import (
@@ -552,8 +552,8 @@ class ArrowSource(StreamSource):
         if not isinstance(table, pa.Table | import_optional("pyarrow.dataset").Dataset):
             table = pa.RecordBatchReader.from_stream(table)
         chosen = choose(Header(columns=table.schema.names))
-        if find_library(table) == "pyarrow" and hasattr(table, "get_fragments"):
-            table = table.replace_schema(_widen_schema(table, chosen, self._name))
+        if isinstance(table, import_optional("pyarrow.dataset").FileSystemDataset):
+            table = _widen(table, chosen, self._name)
         types = [choose_plain_type(table.schema.field(name).type) for name in chosen]
         return describe_types(types, (table, chosen))
 
@@ -574,14 +574,19 @@ class ArrowSource(StreamSource):
         )
 
 
-def _widen_schema(dataset: Any, chosen: list[str], name: str) -> Any:
-    """The schema of a dataset in which each file fits: a later file may hold wider whole numbers than the first."""
+def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
+    """A dataset in whose schema each file fits: a later file may hold wider whole numbers than the first.
+
+    A file of text has no schema of its own, and a dataset with a filter is left as it is.
+    """
     pa, schema = import_optional("pyarrow"), dataset.schema
-    files = [fragment.physical_schema for fragment in dataset.get_fragments()]
+    if dataset.format.default_extname in ("csv", "json") or getattr(dataset, "_scan_options", None):
+        return dataset
+    fragments = list(dataset.get_fragments())
     for column in chosen:
         place = schema.get_field_index(column)
-        found = {file.field(column).type for file in files if column in file.names}
-        kinds = {schema.field(place).type, *found}
+        files = (fragment.physical_schema for fragment in fragments)
+        kinds = {schema.field(place).type, *(file.field(column).type for file in files if column in file.names)}
         if len(kinds) > 1 and all(map(pa.types.is_integer, kinds)):
             signed = any(map(pa.types.is_signed_integer, kinds))
             wide = pa.decimal128(20, 0) if signed and pa.uint64() in kinds else pa.int64() if signed else pa.uint64()
@@ -594,7 +599,10 @@ def _widen_schema(dataset: Any, chosen: list[str], name: str) -> Any:
                 column=column,
                 name=name,
             )
-    return schema
+    if schema.equals(dataset.schema):
+        return dataset
+    make = import_optional("pyarrow.dataset").FileSystemDataset
+    return make(fragments, schema, dataset.format, dataset.filesystem, dataset.partition_expression)
 
 
 def exports_arrow(value: Any) -> bool:

@@ -297,8 +297,8 @@ def write_text(value: Any) -> str:
         if family == Family.TEXT:
             return str(key).encode("utf-8", "replace").decode()
         if family in NUMBERS:
-            whole, limit = math.floor(key), 1 << 63 if family == Family.FLOAT else _LARGEST
-            return str(whole) if -limit <= whole < limit else ""
+            limit = 1 << 63 if family == Family.FLOAT else _LARGEST
+            return str(math.floor(key)) if -limit <= key < limit else ""
         if family == Family.BOOLEAN:
             return "true" if key else "false"
         if family == Family.BYTES:

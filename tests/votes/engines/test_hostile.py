@@ -19,6 +19,9 @@ MIXED = {
     "pandas": hostile.hold_pandas,
     "inferred": hostile.hold_inferred,
     "dict": hostile.hold_dict,
+    "subclass": hostile.hold_subclass,
+    "arrays": hostile.hold_arrays,
+    "memtable": hostile.hold_memtable,
     "sqlite": hostile.hold_sqlite,
 }
 ANYTHING = ("arrow", "dict")
@@ -63,7 +66,7 @@ def test_text_files(workspace, holders, case):
 @given(case=hostile.cases([], **PEOPLE, mixed=True))
 def test_mixed_columns(engine, workspace, case):
     """Columns that hold values of every type, or whose type changes with one more person."""
-    hostile.check_cube(case, MIXED[engine], workspace, free=3, exact=engine in ("pandas", "dict"))
+    hostile.check_cube(case, MIXED[engine], workspace, free=3, exact=engine in ("pandas", "dict", "subclass", "arrays"))
 
 
 @seed(11)

@@ -1,0 +1,206 @@
+"""Where files are: from paths as users write them to single files, on this machine, at an address, or in a stream."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from shortlist.errors import DataError, ParameterError
+from shortlist.votes.failures import hide_secrets
+
+STDIN = "-"
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
+FORMATS |= dict.fromkeys((".jsonl", ".ndjson", ".json"), "json")
+COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
+"""The compressions of CSV and JSON lines, by suffix."""
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
+EXTENSIONS = {
+    **dict.fromkeys(("http", "https", "s3", "s3a", "s3n", "gs", "gcs", "r2", "hf"), "httpfs"),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "azure"),
+}
+"""The extension with which DuckDB reads an address, by scheme."""
+
+
+class Kind(StrEnum):
+    """How a file can be read."""
+
+    LOCAL = "local"
+    """On this machine, again and again."""
+    STREAM = "stream"
+    """Once, from the start to the end: standard input or a pipe."""
+    REMOTE = "remote"
+    """At an address, through an extension of DuckDB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One file: its path or address, and how it can be read."""
+
+    target: str
+    kind: Kind
+
+    @property
+    def label(self) -> str:
+        """How errors name the file: without a password or a query, and without the values that folders name.
+
+        >>> Place(target="plays/user=alice/1.csv", kind=Kind.LOCAL).label
+        'plays/user=.../1.csv'
+        """
+        if self.target == STDIN:
+            return "standard input"
+        known = self.target if self.kind is Kind.LOCAL else hide_secrets(self.target)
+        return re.sub(r"([^/\\=]+)=[^/\\]*(?=[/\\])", r"\1=...", known)
+
+    @property
+    def _path(self) -> str:
+        return re.split(r"[?#]", self.target, maxsplit=1)[0] if self.kind is Kind.REMOTE else self.target
+
+    @property
+    def suffixes(self) -> tuple[str, str]:
+        """The suffix of the format and that of the compression, in small letters; each may be empty.
+
+        >>> Place(target="plays.CSV.gz", kind=Kind.LOCAL).suffixes
+        ('.csv', '.gz')
+        """
+        found = [suffix.lower() for suffix in Path(self._path).suffixes]
+        packed = found.pop() if found and found[-1] in COMPRESSED else ""
+        return found[-1] if found else "", packed
+
+    @property
+    def format(self) -> str | None:
+        """The format that the name says, or None."""
+        suffix, packed = self.suffixes
+        form = FORMATS.get(suffix)
+        return None if packed and form == "parquet" else form
+
+    @property
+    def identity(self) -> Any:
+        """What is equal for two names of one file, and different for two files."""
+        try:
+            status = os.fstat(0) if self.target == STDIN else os.stat(self.target)
+        except (OSError, ValueError):  # not there, or no path at all
+            return self.target if self.kind is Kind.REMOTE else os.path.abspath(self.target)
+        return status.st_dev, status.st_ino
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The folders that name a column and its value, as in day=2024-01-31/plays.csv."""
+        folders = self._path.replace(os.sep, "/").split("/")[:-1]
+        return tuple(folder for folder in folders if folder.find("=") > 0)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that the folders name."""
+        return tuple(folder.partition("=")[0] for folder in self.partitions)
+
+
+def find_files(paths: Sequence[str], *, any_format: bool, name: str) -> list[Place]:
+    """Find the files that paths, globs, folders and addresses stand for, each once and in a fixed order.
+
+    Of a folder, the files are taken whose names say a format, or all files if the format is known otherwise. Files
+    whose names begin with a dot or an underscore are left out.
+    """
+    found: dict[str, Place] = {}
+    for text in paths:
+        places = list(_find(text, any_format, name))
+        if not places:
+            folder = os.path.isdir(os.path.expanduser(text))
+            raise DataError(
+                "{name} must be files that exist",
+                "nothing was found at {path!r}",
+                hint="the folder must hold files that end in {suffixes}, or state their format"
+                if folder
+                else "check the path; globs like 'plays/*.parquet' and folders are allowed",
+                name=name,
+                path=hide_secrets(text),
+                suffixes=", ".join(FORMATS),
+            )
+        found.update((place.target, place) for place in places)
+    return list(found.values())
+
+
+def _find(text: str, any_format: bool, name: str) -> Iterator[Place]:
+    if text == STDIN:
+        yield Place(target=STDIN, kind=Kind.STREAM)
+        return
+    address = _ADDRESS.fullmatch(text)
+    if address is not None and address[1].lower() != "file":
+        yield _check_address(text, address, name)
+        return
+    path = _local_path(text, name) if address is not None else os.path.expanduser(text)
+    for each in [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)):
+        if os.path.isdir(each):
+            yield from _search_folder(each, any_format)
+        else:
+            yield _check_kind(each, name)
+
+
+def _local_path(address: str, name: str) -> str:
+    """The path in a file:// address."""
+    parts = urlsplit(address)
+    if parts.netloc.lower() not in ("", "localhost"):
+        raise DataError(
+            "{name} must be on this machine if its address begins with file://",
+            "found {address!r}",
+            hint="write file:/// with three strokes before the path",
+            name=name,
+            address=hide_secrets(address),
+        )
+    from urllib.request import url2pathname  # loads http and ssl
+
+    return url2pathname(parts.path)
+
+
+def _check_kind(path: str, name: str) -> Place:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        mode = stat.S_IFREG  # it was removed just now, or it is a broken link: opening it says so
+    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+        return Place(target=path, kind=Kind.LOCAL if stat.S_ISREG(mode) else Kind.STREAM)
+    raise DataError("{name} must be files, folders or pipes", "{path!r} is a device or a socket", name=name, path=path)
+
+
+def _search_folder(folder: str, any_format: bool) -> Iterator[Place]:
+    try:
+        found = sorted(Path(folder).rglob("*"))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(
+            "the folder {path!r} must be one that can be searched", "{reason}", path=folder, reason=reason
+        ) from None
+    for each in found:
+        place = Place(target=os.fspath(each), kind=Kind.LOCAL)
+        if each.is_file() and not each.name.startswith((".", "_")) and (any_format or place.format):
+            yield place
+
+
+def _check_address(text: str, address: re.Match[str], name: str) -> Place:
+    scheme, rest = address[1].lower(), address[2]
+    if scheme not in EXTENSIONS:
+        raise ParameterError(
+            "{name} must be at an address that DuckDB can read: {schemes}",
+            "not at {scheme}://",
+            hint="to query a database, pass {shortlist.Query(database, sql)}",
+            name=name,
+            schemes=", ".join(f"{each}://" for each in ("file", "https", "s3", "gs", "az")),
+            scheme=scheme,
+        )
+    user, at, _ = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")
+    # Azure writes a container before the @: abfss://container@account.dfs.core.windows.net/plays.parquet.
+    if at and (":" in user or not scheme.startswith("abfs")):
+        raise ParameterError(
+            "an address of files must hold no user and no password",
+            "{address!r} does, without what is hidden here",
+            hint="store them in DuckDB once, with CREATE PERSISTENT SECRET, and leave them out of the address",
+            address=hide_secrets(text),
+        )
+    return Place(target=text, kind=Kind.REMOTE)
