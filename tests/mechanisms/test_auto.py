@@ -331,9 +331,9 @@ def test_the_release_names_the_choice_and_both_parts(options):
         assert release.parameters["choice_epsilon"] == Fraction(1, 10)
         assert release.parameters["chosen_epsilon"] == Fraction(19, 10)
         assert release.guarantee.epsilon == 2
-        assert release.unordered == (options == {"ordered": False})
-        assert not release.unordered or list(release.items) == sorted(release.items)
-        words = "sorted by their true counts, the listed items have" if release.unordered else "each listed item has"
+        assert release.ordered != (options == {"ordered": False})
+        assert release.ordered or list(release.items) == sorted(release.items)
+        words = "each listed item has" if release.ordered else "sorted by their true counts, the listed items have"
         words = "an item left out" if release.parameters["chosen"] == "subset" else words
         assert release.error_bound.statement.startswith(words)
         assert Release.from_json(release.to_json()) == release

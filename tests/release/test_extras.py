@@ -350,8 +350,8 @@ def test_warns_of_lists_that_say_little(terms, words):
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        release = prepare(COUNTS, k=2, **terms).release(SeededBits(1))
-        _ = select(VOTES, **{**OPTIONS, **terms}, bits=SeededBits(1))
+        release = prepare(COUNTS, k=2, **terms).release(SeededBits(3))
+        _ = select(VOTES, **{**OPTIONS, **terms}, bits=SeededBits(3))
     assert len(release) == 2
     assert [each.category for each in caught] == ([] if words is None else [UsefulnessWarning] * 2)
     assert all(words in str(each.message) and each.filename == __file__ for each in caught)

@@ -111,7 +111,7 @@ MUTATIONS = (
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
     Mutation("_write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(
-        "observed:_find_items",
+        "duckdb:_find_items",
         "write ORDER BY item DESC for ORDER BY item",
         "test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),
