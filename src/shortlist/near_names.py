@@ -54,18 +54,35 @@ def find_meant(name: str, known: Iterable[str]) -> list[str]:
     return [each for each in known if name in _OTHER_NAMES.get(each, ())]
 
 
-def hide_catch_alls(function: Callable[..., Any]) -> None:
-    """Show a function without the parameters that only answer mistakes: `*wrong` and `**unknown`.
+def show_options(function: Callable[..., Any], options: type, **defaults: object) -> None:
+    """Show a function with options that are named and typed by a TypedDict, in place of `**options`.
 
-    >>> def find(*wrong, epsilon, **unknown): ...
-    >>> hide_catch_alls(find)
-    >>> inspect.signature(find)
-    <Signature (*, epsilon)>
+    `*wrong`, which only answers mistakes, is left out. An option without another default is None, and a
+    default that is `inspect.Parameter.empty` makes a parameter mandatory.
+
+    >>> from typing import TypedDict
+    >>> class Options(TypedDict, total=False):
+    ...     delta: float
+    >>> def find(*wrong, epsilon, **options): ...
+    >>> show_options(find, Options)
+    >>> list(inspect.signature(find).parameters)
+    ['epsilon', 'delta']
     """
-    shown = inspect.signature(function)
+    shown, named = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
     catch_alls = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    kept = [each for each in shown.parameters.values() if each.kind not in catch_alls]
-    function.__signature__ = shown.replace(parameters=kept)  # type: ignore[attr-defined]
+    kept = [
+        each.replace(default=defaults.get(each.name, each.default))
+        for each in shown.parameters.values()
+        if each.kind not in catch_alls
+    ]
+    taken = {each.name for each in kept}
+    further = [
+        # Annotations that are texts have become references.
+        inspect.Parameter(name, named, default=defaults.get(name), annotation=getattr(each, "__forward_arg__", each))
+        for name, each in options.__annotations__.items()
+        if name not in taken
+    ]
+    function.__signature__ = shown.replace(parameters=[*kept, *further])  # type: ignore[attr-defined]
 
 
 def describe_unknown(

@@ -87,13 +87,11 @@ class Terms:
     unit: str = "person"
 
     @classmethod
-    def read(
-        cls, mechanism: str | Mechanism, k: Any, epsilon: Real | None, neighbours: str | None, **parameters: Any
-    ) -> Terms:
+    def read(cls, mechanism: str | Mechanism, k: Any, epsilon: Real | None, **parameters: Any) -> Terms:
         """Read the terms as users write them, or remember them. The same are often read again and again."""
-        plain = all(isinstance(each, _VALUES) for each in (mechanism, k, epsilon, neighbours, *parameters.values()))
+        plain = all(isinstance(each, _VALUES) for each in (mechanism, k, epsilon, *parameters.values()))
         read: Any = _remember if plain else cls._read
-        terms: Terms = read(mechanism, k, epsilon, neighbours, **parameters)
+        terms: Terms = read(mechanism, k, epsilon, **parameters)
         return terms
 
     @classmethod
@@ -102,7 +100,6 @@ class Terms:
         mechanism: str | Mechanism,
         k: Any,
         epsilon: Real | None,
-        neighbours: str | None,
         *,
         sensitivity: int = 1,
         votes_per_person: int | None = None,
@@ -115,7 +112,7 @@ class Terms:
         times = read_whole(sensitivity, name="sensitivity")
         per_vote = None if epsilon is None else read_epsilon(epsilon) / times
         bought = {name: parameters.pop(name) for name in EXTRAS & parameters.keys()}
-        parameters |= {"k": k, "epsilon": per_vote, "neighbours": neighbours}
+        parameters |= {"k": k, "epsilon": per_vote}
         if without_domain:
             _check_extras(sensitivity=times, assess=bought.get("assess"))
             built = _build_without_domain(mechanism, votes_per_person=votes_per_person, **parameters)

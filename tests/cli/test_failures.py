@@ -278,7 +278,7 @@ def test_an_interrupt_says_whether_a_charge_is_spent(capsys: pytest.CaptureFixtu
     with pytest.raises(typer.Exit), process.report_errors():
         select_from(votes, **common, progress=lambda step: interrupt(step, "Drawing"))
     assert "charge 1 is spent" in capsys.readouterr().err
-    open_account(ledger, Terms.read("joint", 1, 1, None), bits=SystemBits())
+    open_account(ledger, Terms.read("joint", 1, 1), bits=SystemBits())
     with pytest.raises(typer.Exit), process.report_errors():
         raise KeyboardInterrupt
     assert capsys.readouterr().err == "error: interrupted. Nothing was charged.\n"

@@ -13,7 +13,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
-from shortlist.near_names import hide_catch_alls
+from shortlist.near_names import show_options
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.profile import Picks
@@ -86,17 +86,9 @@ def top_k(
     k: Sizes | None = None,
     epsilon: Real | None = None,
     *,
-    delta: Real | None = None,
-    ordered: bool | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
-    neighbours: str | None = None,
-    votes_per_person: int | None = None,
-    sensitivity: int = 1,
-    beta: Real | None = None,
-    k_bar: int | None = None,
-    noise: str | None = None,
     bits: Bits | None = None,
-    **unknown: Any,
+    **options: Any,
 ) -> Any:
     """Choose k items with the largest counts, best first, under differential privacy.
 
@@ -118,27 +110,14 @@ def top_k(
     ['apple', 'pear']
     """
     refuse_uncharged("top_k")
-    wanted = [name for name in sorted(EXTRAS | {"people", "unit"}) if unknown.get(name) is not None]
+    wanted = [name for name in sorted(EXTRAS | {"people", "unit"}) if options.get(name) is not None]
     if wanted:
         raise ParameterError(
             f"`{wanted[0]}` must go with a whole release",
             "top_k returns the items alone",
             hint="use prepare(...).release()",
         )
-    terms = Terms.read(
-        mechanism,
-        k,
-        epsilon,
-        neighbours,
-        delta=delta,
-        ordered=ordered,
-        votes_per_person=votes_per_person,
-        sensitivity=sensitivity,
-        beta=beta,
-        k_bar=k_bar,
-        noise=noise,
-        **unknown,
-    )
+    terms = Terms.read(mechanism, k, epsilon, **options)
     drawn_from = read_bits(bits)
     array, labels = _read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array), labels).draw(drawn_from)
@@ -169,22 +148,8 @@ def prepare(
     k: Sizes | None = None,
     epsilon: Real | None = None,
     *,
-    delta: Real | None = None,
-    ordered: bool | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
-    neighbours: str | None = None,
-    votes_per_person: int | None = None,
-    sensitivity: int = 1,
-    beta: Real | None = None,
-    k_bar: int | None = None,
-    noise: str | None = None,
-    assess: Real | None = None,
-    counts_epsilon: Real | None = None,
-    counts_rho: Real | None = None,
-    counts_delta: Real | None = None,
-    people: int | None = None,
-    unit: str = "person",
-    **unknown: Any,
+    **options: Any,
 ) -> Selector[Any]:
     """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
 
@@ -202,32 +167,13 @@ def prepare(
     >>> print(selector.guarantee)
     1-DP (rho 0.22272609965) for one person, add-remove
     """
-    terms = Terms.read(
-        mechanism,
-        k,
-        epsilon,
-        neighbours,
-        delta=delta,
-        ordered=ordered,
-        votes_per_person=votes_per_person,
-        sensitivity=sensitivity,
-        beta=beta,
-        k_bar=k_bar,
-        noise=noise,
-        assess=assess,
-        counts_epsilon=counts_epsilon,
-        counts_rho=counts_rho,
-        counts_delta=counts_delta,
-        people=people,
-        unit=unit,
-        **unknown,
-    )
+    terms = Terms.read(mechanism, k, epsilon, **options)
     array, labels = _read_labelled_counts(counts, terms.mechanism)
     return Selector(terms, ArrayTally(array.copy()), labels)
 
 
-hide_catch_alls(top_k)
-hide_catch_alls(prepare)
+show_options(top_k, ListOptions, sensitivity=1)
+show_options(prepare, ReleaseOptions, sensitivity=1, unit="person")
 
 
 class Selector(Generic[Items]):

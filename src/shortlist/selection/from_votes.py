@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from inspect import Parameter
 from typing import Any, Unpack, overload
 
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, read_bits
 from shortlist.ledger import Ledger, open_account
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
-from shortlist.near_names import hide_catch_alls
+from shortlist.near_names import show_options
 from shortlist.privacy.numbers import Real, read_whole
 from shortlist.release import Release, make_release, warn
 from shortlist.terms import ReleaseOptions, Sizes, Terms
@@ -72,28 +73,15 @@ def select(
     label: str | Sequence[str] | None = None,
     k: Sizes | None = None,
     epsilon: Real | None = None,
-    delta: Real | None = None,
-    ordered: bool | None = None,
-    votes_per_person: int | None = None,
-    sensitivity: int = 1,
-    neighbours: str | None = None,
-    unit: str = "person",
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
-    beta: Real | None = None,
-    k_bar: int | None = None,
-    noise: str | None = None,
-    assess: Real | None = None,
-    counts_epsilon: Real | None = None,
-    counts_rho: Real | None = None,
-    counts_delta: Real | None = None,
-    people: int | None = None,
+    sensitivity: int = 1,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     note: str | None = None,
     period: str | None = None,
     memory_limit: str | None = None,
     bits: Bits | None = None,
     progress: Progress | None = None,
-    **unknown: Any,
+    **options: Any,
 ) -> Release:
     """Release the k items of a domain with the most votes, best first, under differential privacy.
 
@@ -132,28 +120,9 @@ def select(
     """
     _check_call(wrong, item)
     report: Progress = progress or _ignore
-    terms = Terms.read(
-        mechanism,
-        k,
-        epsilon,
-        neighbours,
-        sensitivity=_read_sensitivity(sensitivity, count),
-        votes_per_person=votes_per_person,
-        persons_counted=count is None,
-        people=people,
-        unit=unit,
-        without_domain=domain is None,
-        delta=delta,
-        ordered=ordered,
-        beta=beta,
-        k_bar=k_bar,
-        noise=noise,
-        assess=assess,
-        counts_epsilon=counts_epsilon,
-        counts_rho=counts_rho,
-        counts_delta=counts_delta,
-        **unknown,
-    )
+    times = _read_sensitivity(sensitivity, count)
+    how = {"sensitivity": times, "persons_counted": count is None, "without_domain": domain is None}
+    terms = Terms.read(mechanism, k, epsilon, **how, **options)
     if domain is None and (domain_column is not None or label is not None):
         raise ParameterError(f"`{('label' if domain_column is None else 'domain_column')}` must go with `domain`")
     built, drawn_from = terms.mechanism, read_bits(bits)
@@ -195,7 +164,7 @@ def select(
     return release
 
 
-hide_catch_alls(select)
+show_options(select, SelectOptions, votes=Parameter.empty, item=Parameter.empty, unit="person")
 
 
 def _check_call(wrong: tuple[Any, ...], item: object) -> None:
