@@ -375,6 +375,19 @@ def test_one_count_may_be_far_above_the_others(k):
     assert levels == [2**63 - 1, *(399_000 - 1000 * place for place in range(k - 1))]
 
 
+@pytest.mark.parametrize("parameters", [{"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"}, {"epsilon": "1e-16"}])
+def test_counts_at_both_ends_of_64_bits_keep_their_order(parameters):
+    """A count of 0 that is 2^63 − 1 below another one stays below it, whatever the sign of its noise."""
+    for counts, k in (([2**63 - 1, 0], 1), ([2**63 - 1] * 3 + [0] * 400, 3), ([2**63 - 1] * 3 + [0] * 4, 2)):
+        prepared = NoisyCounts(k=k, votes_per_person=1, **parameters).prepare(Profile.of(np.array(counts)))
+        for picks in prepared.draw_many(200, SeededBits(2)):
+            assert picks.levels.tolist() == [2**63 - 1] * k
+    sampler = NoisyDraws(
+        Profile.of(np.array([2**63 - 1] + [0] * 5)), k=1, noise=DiscreteLaplace(Fraction(9)), height=30
+    )
+    assert all(picks.levels.tolist() == [2**63 - 1] for picks in sampler.draw_many(300, SeededBits(3)))
+
+
 class CountedBits:
     """Bits that count the bytes that were drawn."""
 

@@ -21,7 +21,7 @@ _LOCK = RLock()
 
 
 @contextmanager
-def use_precision(bits: int) -> Iterator[None]:
+def use_precision(bits: int = 128) -> Iterator[None]:
     """Compute balls with this many bits. The process has one precision only, so one thread at a time may set it."""
     with _LOCK, ctx.workprec(bits):
         yield

@@ -64,6 +64,11 @@ class Crossings:
         omitted += float(sizes.sum()) * 2.0**-1000  # what `align` loses
         return cls(sizes, compute_hazards(chances.align(0)), error=error, omitted=omitted, all_groups=all_groups)
 
+    @property
+    def groups(self) -> int:
+        """How many groups floats know."""
+        return len(self._sizes)
+
     def draw(self, n: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Draw n times: for each event that happens, in which draw, its group, and its index inside the group."""
         words = draw_words(n, bits)

@@ -33,7 +33,6 @@ from shortlist.exact.uniform import Uniform, draw_below, draw_words
 
 Mask = NDArray[np.bool_]
 
-_PRECISION = 128
 _LARGEST_ROOT = 1 << 30
 _LOW_RATE_BITS = 20
 """Geometric variables of a smaller rate than 2^-20 are drawn in two parts."""
@@ -232,7 +231,7 @@ class DiscreteGaussian:
     @cached_property
     def _total(self) -> float:
         """Θ, about."""
-        with use_precision(_PRECISION):
+        with use_precision():
             return float(self._enclose_total().mid())
 
     @cached_property
@@ -368,7 +367,7 @@ def _search(chance: Callable[[int], arb], failure: Fraction) -> int:
 
     Rounds  The probability falls to 0, so doubling ends. Halving an interval of integers ends, too.
     """
-    with use_precision(_PRECISION):
+    with use_precision():
         low, high = -1, 0
         while not chance(high) <= ball(failure):
             low, high = high, 2 * high + 1

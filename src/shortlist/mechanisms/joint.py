@@ -54,8 +54,6 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Stated
 
-_PRECISION = 128
-
 
 class Joint(Mechanism):
     """Choose k items in one draw, a list s with probability proportional to e^(−ε L(s) / 2Δ).
@@ -260,7 +258,8 @@ class ListScore:
 _MANY_PLACES = 20_000
 """From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items."""
 _COARSE = 48
-"""How many blocks a first pass looks at, to find the losses that carry the weight."""
+"""How many blocks a first pass looks at, to find the losses that carry the weight. Without it, 100 items take up to 2.6
+times as long."""
 
 
 class JointDraws(BlockMixture):
@@ -320,7 +319,7 @@ class JointDraws(BlockMixture):
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
-        with use_precision(_PRECISION):
+        with use_precision():
             return float((arb(self.lists.number(0)) / self.total()).mid())
 
     def find_complete(self, family: Family) -> Lists:
@@ -389,14 +388,14 @@ class MarginDraws(RowDraws):
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: p + (1 − p) times that of Joint, p of the bonus."""
-        with use_precision(_PRECISION):
+        with use_precision():
             chance = float(self.enclose_chance(0).mid()) if self._leads else 0.0
             return chance + (1 - chance) * self._joint.compute_exact_chance()
 
     @cached_property
     def _bounds(self) -> tuple[float, float]:
         """Floats that enclose the probability of the bonus."""
-        with use_precision(_PRECISION):
+        with use_precision():
             chance = self.enclose_chance(0)
             return float(chance.lower()) - self._doubt, float(chance.upper()) + self._doubt
 
@@ -459,13 +458,13 @@ class FlipDraws(RowDraws):
         if m not in self._sums:
             joint = self._joint
             mixture = joint if m == 1 else JointDraws(self._levels, k=joint.k, rate=m * joint.rate)
-            with use_precision(_PRECISION):
+            with use_precision():
                 below, above = round_outwards(mixture.total())
             self._sums[m] = max(1.0, min(below, sys.float_info.max)), above
         return self._sums[m]
 
     def _bound_decay(self, loss: int) -> Bounds:
-        with use_precision(_PRECISION):
+        with use_precision():
             return round_outwards(enclose_exp_minus(self._joint.rate * loss))
 
     @cached_property
@@ -509,8 +508,10 @@ def _make_crowds(rate: Fraction, lists: Lists, ranges: list[tuple[int, int]]) ->
 
 
 _LONGEST_TABLE = 1 << 22
+"""How long a table of C_{r,j} may be. With search alone, 1,000 items take up to 2.8 times as long."""
 _CACHED = 1 << 16
-"""A matrix with this many entries fits into the processor's cache."""
+"""A matrix with this many entries fits into the processor's cache. With larger ones, 1,000 items take up to 3.9 times
+as long."""
 _FEW = 64
 """Up to this many integers are multiplied one after the other."""
 

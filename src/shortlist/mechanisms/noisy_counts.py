@@ -334,8 +334,6 @@ _MISSED = 2.0**-30
 _OUT_OF_REACH_BITS = 64
 _FARTHEST = 2**55
 """Noise that reaches farther is drawn for every item."""
-_ESTIMATED = 1 << 9
-"""How many levels an estimate looks at."""
 _CELLS = 1 << 17
 """How many noisy counts are computed at once."""
 
@@ -372,9 +370,7 @@ class NoisyDraws(RowDraws):
             self.threshold = self._find_height(wanted, fallen, reach) if height is None else height
             near_levels = self._prepare_far(heights, self.threshold, reach, near)
         self.near_levels = near_levels
-        self._near = np.repeat(self._shown.values[:near_levels] - self._kth, self._shown.sizes[:near_levels])
-        if len(self._near) and int(self._near[0]) > _LARGEST // 2:  # with noise, it may leave 64 bits
-            self._near = self._near.astype(object)
+        self._near = self._repeat_heights(self._shown, near_levels)
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose the k items n times, with their noisy counts."""
@@ -409,7 +405,7 @@ class NoisyDraws(RowDraws):
         """Draw the far items whose noisy counts reach the threshold: rows, positions and noisy heights, by rows."""
         rows, groups, indices = self._crossings.draw(n, bits)
         levels = self.near_levels + groups
-        beyond = bool(len(levels)) and int(levels.max()) >= len(self._shown.values)
+        beyond = bool(len(groups)) and int(groups.max()) >= self._crossings.groups
         profile = self._complete if beyond else self._shown
         heights = profile.values[levels] - self._kth
         # Items that are out of reach may be so far away that 64 bits do not hold the distance.
@@ -428,13 +424,20 @@ class NoisyDraws(RowDraws):
         below = np.flatnonzero(noisy < threshold)
         found = [(np.full(len(below), row), below, noisy[below])]
         missing = np.setdiff1d(np.arange(len(self._near), self._levels.d), drawn)
-        heights = np.repeat(self._complete.values - self._kth, self._complete.sizes)
+        heights = self._repeat_heights(self._complete, len(self._complete.values))
         while len(missing):
             values = heights[missing] + self._noise.draw(len(missing), bits)
             kept = (values < threshold).astype(bool)
             found.append((np.full(int(kept.sum()), row), missing[kept], values[kept]))
             missing = missing[~kept]
         return found
+
+    def _repeat_heights(self, profile: Profile, levels: int) -> IntArray:
+        """List the heights of all items on the first levels. With noise, they must not leave 64 bits."""
+        heights = np.repeat(profile.values[:levels] - self._kth, profile.sizes[:levels])
+        return (
+            heights.astype(object) if len(heights) and int(np.abs(heights[[0, -1]]).max()) > _LARGEST // 2 else heights
+        )
 
     @cached_property
     def _complete(self) -> Profile:
@@ -443,15 +446,10 @@ class NoisyDraws(RowDraws):
     def _find_height(self, wanted: int, fallen: int, reach: int) -> int:
         """Find the largest height that surely as many items reach, on average, as are wanted. Floats are enough.
 
-        Neighbouring levels are merged until few are left. An item counts as one of the lowest merged level. The
-        k largest counts alone are not enough if k items are wanted or more, so the search ends at a height that each
-        of them misses with a small probability.
+        The search ends at a height that each of the k largest counts misses with a small probability: if all others are
+        far below, no height is reached by more items.
         """
-        profile = self._shown
-        starts = np.arange(0, len(profile.values), -(-len(profile.values) // _ESTIMATED))
-        lowest = np.append(starts[1:], len(profile.values)) - 1
-        heights = np.clip(profile.values[lowest] - self._kth, -(2**60), 2**60)
-        sizes = np.add.reduceat(profile.sizes, starts)
+        heights, sizes = np.clip(self._shown.values - self._kth, -(2**60), 2**60), self._shown.sizes
         low, high = -fallen, reach
         while high - low > 1:
             middle = (low + high) // 2
@@ -512,7 +510,7 @@ def _order(rows: IntArray, values: IntArray, n: int, k: int, bits: Bits) -> IntA
 def _find_reach(noise: Noise, d: int) -> int:
     """Find a depth at which the tails of d items sum to less than 2^-64."""
     depth = noise.estimate_reach(d * 2.0**_OUT_OF_REACH_BITS) + 1
-    with use_precision(128):
+    with use_precision():
         while not d * noise.enclose_tail(depth) < arb(2) ** -_OUT_OF_REACH_BITS:
             depth += depth // 8 + 1
     return depth

@@ -42,8 +42,6 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Stated
 
-_PRECISION = 128
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subset(Mechanism):
@@ -136,9 +134,8 @@ class SetScore:
 
 
 _COARSE = 24
-"""How many ranges of each loss a first pass looks at, to find the pairs that carry the weight."""
-_FEW_PAIRS = 1 << 11
-"""Below this many pairs of one size, computing all of them is faster than a first pass."""
+"""How many ranges of each loss a first pass looks at, to find the pairs that carry the weight. Without it, 1,000 of
+166,000 items take 12 times as long."""
 
 
 class SetDraws(BlockMixture):
@@ -176,7 +173,7 @@ class SetDraws(BlockMixture):
         blocks = _weigh_leading(rate, [each for each in leading if each.start <= farthest])
         within = [each for each in others if each.offset <= farthest]
         complete = len(blocks) == len(leading) and len(within) == len(others)
-        cores = [_find_core(each, rate, self._reach, several=len(others) > 1) for each in within]
+        cores = [_find_core(each, rate, self._reach) for each in within]
         offsets = [float(count_bits(rate, each.offset)) for each in within]
         # The best set weighs 1.
         surely = max([0.0, *(core.surely - cost for core, cost in zip(cores, offsets, strict=True))])
@@ -197,7 +194,7 @@ class SetDraws(BlockMixture):
         if len(self._sizes) > 1:
             return None
         best = 1 if self.leading else self.others[0].number(0, 0)
-        with use_precision(_PRECISION):
+        with use_precision():
             return float((arb(best) / self.total()).mid())
 
     def find_complete(self, family: Family) -> Family:
@@ -417,8 +414,8 @@ def _weigh_leading(rate: Fraction, families: list[Leading]) -> list[Blocks]:
     return blocks
 
 
-def _find_core(family: Sets, rate: Fraction, reach: int, *, several: bool) -> Core:
-    """Find the pairs of steps that carry the weight of the sets of one size. If there are several sizes, bound it."""
+def _find_core(family: Sets, rate: Fraction, reach: int) -> Core:
+    """Find the pairs of steps that carry the weight of the sets of one size, and bound it."""
     upper, lower = family.steps
     return find_core(
         [each.count_within(reach) for each in family.steps],
@@ -428,7 +425,7 @@ def _find_core(family: Sets, rate: Fraction, reach: int, *, several: bool) -> Co
         ],
         lambda rows, columns: count_bits_of_sets(upper.find_sizes(rows)[:, None], lower.find_sizes(columns)),
         parts=_COARSE,
-        enough=0 if several else _FEW_PAIRS,
+        enough=0,
     )
 
 

@@ -20,7 +20,7 @@ _COLUMNS = 1 << 11  # a longer array shows only its upper levels, for k up to he
 _SHORT = 1 << 14  # so many counts are sorted in a moment
 _CHUNK = 1 << 15  # below 2^16, the range of a tally
 _LEVELS = 1 << 12
-"""How many levels are tallied. The tallies of a chunk then take half a byte for each of its counts."""
+"""How many levels are tallied. The tallies of a chunk then take a quarter of a byte for each of its counts."""
 _FEW_LEVELS = 16
 """A chunk is searched for each of so few levels. For items of more levels, it is sorted."""
 
