@@ -102,7 +102,7 @@ def reproduce(
         coarse=quick,
     )
     if report_only and remeasure:
-        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
+        raise ParameterError("`remeasure` must not be given with `report_only`", "nothing is measured then")
     with _show_progress(output) as watch, lift_variable():
         use_matplotlib()  # A missing optional part is reported now, not after hours.
         if report_only:

@@ -242,13 +242,13 @@ def test_interrupted_run_leaves_nothing(folder: Path, engine: str, name: str, ch
     ("raised", "code", "said"),
     [
         (
-            ParameterError("{k} must be {what}", "not {value}", hint="try {k=1}", what="small", value="'{epsilon}'"),
+            ParameterError("`k` must be small", "not '{epsilon}'", hint="try `k=1`"),
             2,
             "error: -k must be small, not '{epsilon}'.\nHint: try -k 1\n",
         ),
-        (DataError("{votes} must have a person"), 1, "error: FILES must have a person.\n"),
+        (DataError("`votes` must have a person"), 1, "error: FILES must have a person.\n"),
         (
-            OutputError("the file must be new", hint="pass {force=True}"),
+            OutputError("the file must be new", hint="pass `force=True`"),
             1,
             "error: the file must be new.\nHint: pass --force\n",
         ),
@@ -291,10 +291,7 @@ def test_an_interrupt_says_whether_a_charge_is_spent(capsys: pytest.CaptureFixtu
 def test_every_error_has_both_dialects() -> None:
     """One error is written in the words of Python and in those of the command line; values are left alone."""
     error = DataError(
-        "{memory_limit} must be a size",
-        "not {value}",
-        hint="raise {memory_limit}, or {bits=SeededBits(7)}",
-        value="'k=1'",
+        "`memory_limit` must be a size", "not 'k=1'", hint="raise `memory_limit`, or `bits=SeededBits(7)`"
     )
     assert str(error) == "memory_limit must be a size, not 'k=1'.\nHint: raise memory_limit, or bits=SeededBits(7)"
     assert error.render(write_option) == (

@@ -106,11 +106,5 @@ def _try_case(case: Case, trials: int, bits: Bits | None, progress: Callable[[st
 
 def _read_trials(trials: Any) -> int:
     if isinstance(trials, bool) or not isinstance(trials, int) or not _FEWEST <= trials <= _MOST:
-        raise ParameterError(
-            "{trials} must be a whole number from {fewest} to {most}",
-            "not {value}",
-            fewest=_FEWEST,
-            most=_MOST,
-            value=quote(trials),
-        )
+        raise ParameterError(f"`trials` must be a whole number from {_FEWEST} to {_MOST}", f"not {quote(trials)}")
     return trials

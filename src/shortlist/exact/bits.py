@@ -25,10 +25,9 @@ def read_bits(bits: Bits | None) -> Bits:
         return SystemBits()
     if isinstance(bits, type) or not callable(getattr(bits, "draw", None)):
         raise ParameterError(
-            "{bits} must be a source of bits",
-            "not {type}",
-            hint="leave {bits} out for secure randomness, or pass SeededBits(7) to repeat an experiment",
-            type=type(bits).__name__,
+            "`bits` must be a source of bits",
+            f"not {type(bits).__name__}",
+            hint="leave `bits` out for secure randomness, or pass SeededBits(7) to repeat an experiment",
         )
     return bits
 
@@ -69,7 +68,7 @@ class SeededBits:
         except TypeError:  # an array of floats has the method, too
             number = -1
         if not 0 <= number < 2**256:
-            raise ParameterError("{seed} must be a whole number from 0 to 2^256 − 1")
+            raise ParameterError("`seed` must be a whole number from 0 to 2^256 − 1")
         self._seed = f"shortlist {number}".encode()
         self._block = 0
         self._buffer = b""
