@@ -781,3 +781,14 @@ def test_sensitivity_needs_a_pure_guarantee():
     assert approximate.scale(1, unit="person") == approximate
     with pytest.raises(ParameterError, match="no delta"):
         approximate.scale(2, unit="person")
+
+
+def test_a_label_that_is_no_unicode_can_be_written(tmp_path):
+    """A lone surrogate is written as an escape, wherever a release goes."""
+    from shortlist import prepare
+
+    release = prepare({"\ud800": 500, "b": 0}, k=1, epsilon=9).release()
+    release.to_csv(tmp_path / "list.csv")
+    assert "\\ud800" in (tmp_path / "list.csv").read_text(encoding="utf-8")
+    assert release.to_arrow()["item"].to_pylist() == ["\\ud800"]
+    assert release.to_pandas()["item"].tolist() == ["\\ud800"]

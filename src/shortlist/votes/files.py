@@ -161,7 +161,7 @@ class OpenedFiles:
 
     name: str
     text: bool
-    make: Callable[[bool], Any]
+    make: Callable[[bool], Any] = lambda parallel: None
     """Make the relation, in parallel or not."""
     stamps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -231,16 +231,13 @@ def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -
     with translate_errors(name, hint="was a file removed just now?"):
         stamps = {place.target: _read_stamp(place.target) for place in places if place.kind is Kind.LOCAL}
     request = _Request(workspace=workspace, files=files, choose=choose, name=name)
-    opened = OpenedFiles(
-        name=name, text=form != "parquet", make=lambda parallel: None, stamps=stamps, labels=request.labels
-    )
+    opened = OpenedFiles(name=name, text=form != "parquet", stamps=stamps, labels=request.labels, csv=request.csv)
     with opened.explain_failures():
         parts = [_look_at(request, place, form) for place in places]
     request.labels.update((part.path, part.place.label) for part in parts)
     describe = {"parquet": _describe_parquet, "csv": _describe_csv, "json": _describe_json}[form]
     with opened.explain_failures(hint="is every file complete, and in the format that its name says?"):
-        make = describe(request, parts)
-    return replace(opened, make=make, csv=request.csv)
+        return replace(opened, make=describe(request, parts))
 
 
 def _read_stamp(path: str) -> tuple[int, int]:
@@ -552,10 +549,9 @@ def _load_extension(request: _Request, place: Place) -> Part:
             hint="copy the file to this machine first",
         )
     extension = EXTENSIONS[place.target.partition("://")[0].lower()]
-    engine = import_optional("duckdb")
     try:
         request.connection.execute(f"LOAD {extension}")
-    except engine.Error:
+    except import_optional("duckdb").Error:
         raise DataError(
             f"{request.name} at {place.label!r} can be read only with DuckDB's extension {extension!r}, "
             "which is not installed",
@@ -576,11 +572,8 @@ def _make_readable(request: _Request, parts: Sequence[Part]) -> list[Part]:
 
 def _unpack(request: _Request, part: Part, plain: bool) -> Part:
     with _report_failures(request, part.place), closing(_read_bytes(part)) as chunks:
-        if plain:
-            path = _copy(request, part.place, chunks)
-        else:
-            text = _decode(request, part, chunks)
-            path = _copy(request, part.place, (piece.encode() for piece in text))
+        text = chunks if plain else (piece.encode() for piece in _decode(request, part, chunks))
+        path = _copy(request, part.place, text)
     request.labels[path] = part.place.label
     if part.place.kind is Kind.STREAM:
         os.remove(part.path)
@@ -649,6 +642,7 @@ def _report_failures(request: _Request, place: Place) -> Iterator[None]:
     except ShortlistError:
         raise
     except (OSError, EOFError, lzma.LZMAError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         raise DataError(
             f"{request.name} must be complete and readable",
             f"{place.label!r} is not ("

@@ -260,6 +260,34 @@ class Source(ABC):
         """Use all rows of the two described columns. A release never asks for them; a check does."""
 
 
+class LateSource(Source):
+    """A source that only after the charge can say which other source holds its votes. Define `hand_over`."""
+
+    @abstractmethod
+    def hand_over(self, described: Description) -> tuple[Source, Description]:
+        """The source that holds the votes, and what it says of the described columns."""
+
+    def read_items(self, described: Description) -> Any:
+        """The different items."""
+        source, found = self.hand_over(described)
+        return source.read_items(found)
+
+    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
+        """Count in the other source."""
+        source, found = self.hand_over(described)
+        return source.count(found, domain, voters)
+
+    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
+        """Group in the other source."""
+        source, found = self.hand_over(described)
+        return source.count_observed(found, voters)
+
+    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
+        """Use all rows of the other source."""
+        source, found = self.hand_over(described)
+        return source.read_rows(found, use)
+
+
 def check_comparable(described: Description, domain: Domain, columns: VoteColumns) -> None:
     """Refuse a column of which no value can ever be an item. That depends on types alone, not on votes."""
     if described.family is not None and not can_match(domain.family, described.family):
