@@ -72,7 +72,7 @@ def test_it_installs_where_nothing_else_is(built, clean, tmp_path):
         [clean.with_name("shortlist"), "demo"], capture_output=True, text=True, env=CLEAN, cwd=tmp_path
     )
     assert said.returncode == 1
-    assert "shortlist[cli]" in said.stderr
+    assert "pip install '.[cli]'" in said.stderr
     assert "Traceback" not in said.stderr
     run(*install, wheel)
     assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__

@@ -13,13 +13,14 @@ from noisy import capped_neighbours
 from peels import ask_run, decay, exponential_round
 from unlisted import FAR, UnlistedContract, find_worst, hockey_stick, observe
 
-from shortlist import LimitedDomain, SeededBits, Stable, Threshold
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
+from shortlist.mechanisms import LimitedDomain, Stable, Threshold
 from shortlist.mechanisms.stated import rank_items
 from shortlist.mechanisms.unknown_domain import Stop, place_stop
 from shortlist.privacy.zcdp import find_excess_order
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class TestLimitedDomain(UnlistedContract):

@@ -11,11 +11,11 @@ from contract import ALARM
 from real_data import find_real_data
 from scipy import stats
 
-from shortlist import SeededBits
 from shortlist.ledger import Budget
 from shortlist.mechanisms import build_mechanism
 from shortlist.planning.forecast import QUANTILES, forecast, measure
 from shortlist.planning.inputs import Constraints, invent_histogram, read_histogram
+from shortlist.testing import SeededBits
 
 pytestmark = pytest.mark.slow
 

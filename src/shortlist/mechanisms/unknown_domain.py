@@ -58,7 +58,7 @@ class UnknownDomain(Mechanism):
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         if self.k > EVERY_LEVEL:  # no domain bounds k, and the record must hold it
-            raise ParameterError("{k} must be at most 2^63 − 1", "not {value}", value=quote(self.k))
+            raise ParameterError("`k` must be at most 2^63 − 1", f"not {quote(self.k)}")
         self._read(delta=read_probability(self.delta, name="delta"))
 
     @property
@@ -163,11 +163,9 @@ class LimitedDomain(UnknownDomain):
         candidates = max(_TIMES * self.k, _FEWEST) if self.k_bar is None else read_whole(self.k_bar, name="k_bar")
         if candidates < self.k:
             raise ParameterError(
-                "{k_bar} must be at least {k}, which is {least}",
-                "not {value}",
-                hint="leave {k_bar} out",
-                least=quote(self.k),
-                value=quote(self.k_bar),
+                f"`k_bar` must be at least `k`, which is {quote(self.k)}",
+                f"not {quote(self.k_bar)}",
+                hint="leave `k_bar` out",
             )
         self._read(k_bar=candidates)
 
@@ -427,9 +425,7 @@ class Threshold(UnknownDomain):
             return NoiseLaw(str(self.noise))
         except ValueError:
             names = " or ".join(repr(str(each)) for each in NoiseLaw)
-            raise ParameterError(
-                "{noise} must be {names}", "not {value}", names=names, value=quote(self.noise)
-            ) from None
+            raise ParameterError(f"`noise` must be {names}", f"not {quote(self.noise)}") from None
 
     def _find(self, noise: NoiseLaw | None) -> tuple[DiscreteGaussian | DiscreteLaplace, int]:
         moved = self.votes_per_person * self.neighbours.sensitivity
@@ -529,20 +525,13 @@ class Stable(UnknownDomain):
         if isinstance(given, Sequence) and not isinstance(given, str):
             if len(given) != 2 or self.at_least is not None:
                 raise ParameterError(
-                    "{k} must be a number, or two numbers for the smallest and the largest size",
-                    "not {value}",
-                    value=quote(given),
+                    "`k` must be a number, or two numbers for the smallest and the largest size", f"not {quote(given)}"
                 )
             self._read(k=given[1], at_least=given[0])
         UnknownDomain.__post_init__(self)
         smallest = (self.k + 1) // 2 if self.at_least is None else read_whole(self.at_least, name="at_least")
         if smallest > self.k:
-            raise ParameterError(
-                "{at_least} must be at most {k}, which is {largest}",
-                "not {value}",
-                largest=quote(self.k),
-                value=quote(smallest),
-            )
+            raise ParameterError(f"`at_least` must be at most `k`, which is {quote(self.k)}", f"not {quote(smallest)}")
         self._read(at_least=smallest)
 
     @property

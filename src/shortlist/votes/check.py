@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.errors import Dialect, write_python
-from shortlist.near_names import suggest_names
 from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
@@ -163,7 +162,6 @@ class Check:
         yield from (f"  {cause.rows:>12,}  {cause.items:>8,}  {cause.name}" for cause in self.causes)
 
 
-@suggest_names
 @strip_context
 def check(
     votes: Any,

@@ -126,10 +126,9 @@ def _read_size(size: Any) -> str:
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if found is None or not float(found[1]):
         raise ParameterError(
-            "{memory_limit} must be a size: a number above 0 and a unit (KB, MB, GB, TB, KiB, MiB, GiB or TiB)",
-            "not {value}",
-            hint="try {memory_limit=4GB}",
-            value=quote(size),
+            "`memory_limit` must be a size: a number above 0 and a unit (KB, MB, GB, TB, KiB, MiB, GiB or TiB)",
+            f"not {quote(size)}",
+            hint="try `memory_limit=4GB`",
         )
     return found[0]
 
@@ -592,11 +591,9 @@ def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
             schema = schema.set(place, pa.field(column, wide))
         elif len({find_family(kind) for kind in kinds}) > 1:
             raise DataError(
-                "column {column!r} of {name} must have one type in all files",
+                f"column {column!r} of {name} must have one type in all files",
                 "it has not",
                 hint="write the files with one type, or cast the column in a query",
-                column=column,
-                name=name,
             )
     if schema.equals(dataset.schema):
         return dataset

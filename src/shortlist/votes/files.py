@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shortlist.errors import ChangedError, DataError, ParameterError, ShortlistError
-from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import quote
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.libraries import import_optional
@@ -56,7 +55,6 @@ _LONGEST_RECORD = 1 << 24
 _NO_HEADER = Header(columns=[str(position) for position in range(1, 1000)], origin=Origin.UNKNOWN)
 
 
-@suggest_names
 @dataclass(frozen=True, slots=True)
 class Files:
     """Files of one table, where their names do not say how to read them. It may stand wherever a path may.
@@ -84,20 +82,16 @@ class Files:
             isinstance(paths, list | tuple) and paths and all(isinstance(each, str | os.PathLike) for each in paths)
         )
         if not listed:
-            raise ParameterError(
-                "files must be given as a path or a list of paths", "not {type}", type=type(paths).__name__
-            )
+            raise ParameterError("files must be given as a path or a list of paths", f"not {type(paths).__name__}")
         object.__setattr__(self, "paths", tuple(os.fsdecode(each) for each in paths))
         if self.format is not None and self.format not in FORMATS.values():
             raise ParameterError(
-                "the format of files must be one of {known}",
-                "not {value}",
-                known=", ".join(dict.fromkeys(FORMATS.values())),
-                value=quote(self.format),
+                f"the format of files must be one of {', '.join(dict.fromkeys(FORMATS.values()))}",
+                f"not {quote(self.format)}",
             )
         object.__setattr__(self, "encoding", _read_encoding(self.encoding))
         if self.delimiter is not None and (not isinstance(self.delimiter, str) or len(self.delimiter) != 1):
-            raise ParameterError("{delimiter} must be one character", "not {value}", value=quote(self.delimiter))
+            raise ParameterError("`delimiter` must be one character", f"not {quote(self.delimiter)}")
 
 
 def _read_encoding(encoding: Any) -> str:
@@ -112,11 +106,10 @@ def _read_encoding(encoding: Any) -> str:
         found = ""
     if not _STATELESS.fullmatch(found):
         raise ParameterError(
-            "{encoding} must be the name of a text encoding"
+            "`encoding` must be the name of a text encoding"
             + (" in which each row can be read by itself" if found else ""),
-            "not {value}",
-            hint="try {encoding=utf-8}, {encoding=latin-1} or {encoding=utf-16}",
-            value=quote(encoding),
+            f"not {quote(encoding)}",
+            hint="try `encoding=utf-8`, `encoding=latin-1` or `encoding=utf-16`",
         )
     return found
 
@@ -202,10 +195,8 @@ class OpenedFiles:
                 now = _read_stamp(path)
             if now != stamp:
                 raise ChangedError(
-                    "{name} changed while it was read; the file is {path}",
+                    f"{self.name} changed while it was read; the file is {Place(target=path, kind=Kind.LOCAL).label!r}",
                     hint="run the selection again when nothing writes to the file",
-                    name=self.name,
-                    path=repr(Place(target=path, kind=Kind.LOCAL).label),
                 )
 
 
@@ -225,10 +216,6 @@ class _Request:
     @property
     def connection(self) -> Any:
         return self.workspace.connection
-
-    def about(self, place: Place) -> dict[str, Any]:
-        """What errors may name: the table, the file and its encoding."""
-        return {"name": self.name, "file": place.label, "encoding_name": self.files.encoding}
 
 
 def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -> OpenedFiles:
@@ -266,38 +253,31 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
         if place.format is None:
             label = place.label.lower()
             raise DataError(
-                "{name} must be {known}",
-                "not {file!r}",
-                hint="to query a database, pass {shortlist.Query(database, sql)}"
+                f"{name} must be {_KNOWN}",
+                f"not {place.label!r}",
+                hint="to query a database, pass `shortlist.Query(database, sql)`"
                 if label.endswith(_DATABASES)
                 else "Excel files are not read: save the sheet as CSV"
                 if label.endswith(_SHEETS)
-                else "state it: {Files.format='csv'}",
-                name=name,
-                known=_KNOWN,
-                file=place.label,
+                else "state it: `Files.format='csv'`",
             )
     formats = sorted({str(place.format) for place in places})
     if len(formats) > 1:
-        raise DataError(
-            "{name} must be files of one format", "found {formats}", name=name, formats=" and ".join(formats)
-        )
+        raise DataError(f"{name} must be files of one format", f"found {' and '.join(formats)}")
     return formats[0]
 
 
 def _check_options(files: Files, form: str, name: str) -> None:
     """Refuse options that the format does not have, for they would be ignored."""
     if form == "parquet" and files.encoding not in _UTF8:
-        raise ParameterError("an encoding must go with CSV or JSON lines", "{name} is Parquet", name=name)
+        raise ParameterError("an encoding must go with CSV or JSON lines", f"{name} is Parquet")
     if form != "csv" and (not files.header or files.delimiter is not None):
-        raise ParameterError(
-            "a delimiter and a missing header must go with CSV", "{name} is {form}", name=name, form=form
-        )
+        raise ParameterError("a delimiter and a missing header must go with CSV", f"{name} is {form}")
 
 
 def _refuse_empty(request: _Request, part: Part) -> None:
     if part.empty:
-        raise DataError("{name} must not be an empty file", "{file!r} is", **request.about(part.place))
+        raise DataError(f"{request.name} must not be an empty file", f"{part.place.label!r} is")
 
 
 def _describe_parquet(request: _Request, parts: list[Part]) -> Callable[[bool], Any]:
@@ -314,12 +294,9 @@ def _describe_parquet(request: _Request, parts: list[Part]) -> Callable[[bool], 
             family, before = first.setdefault(column, (_find_width_family(types[column]), part))
             if family != _find_width_family(types[column]):
                 raise DataError(
-                    "column {column!r} of {name} must have one type in all files",
-                    "it has not in {before!r} and {file!r}",
+                    f"column {column!r} of {request.name} must have one type in all files",
+                    f"it has not in {before.place.label!r} and {part.place.label!r}",
                     hint="write the files with one type, or cast the column in a query",
-                    column=column,
-                    before=before.place.label,
-                    **request.about(part.place),
                 )
         alike[tuple((column, types[column]) for column in chosen), part.place.keys].append(part)
     queries = (
@@ -420,10 +397,9 @@ def _refuse_array(request: _Request, part: Part) -> None:
         start = next(text, "").lstrip()
     if start.startswith("["):
         raise DataError(
-            "{name} must be JSON lines, one object on each line",
-            "{file!r} holds an array",
+            f"{request.name} must be JSON lines, one object on each line",
+            f"{part.place.label!r} holds an array",
             hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
-            **request.about(part.place),
         )
 
 
@@ -482,10 +458,9 @@ def _find_columns(request: _Request, part: Part) -> tuple[str, tuple[str, ...]]:
     candidates = [(each, _read_first_record(request, part, each)) for each in request.files.delimiter or _DELIMITERS]
     if not any(any(name.strip() for name in names) for _, names in candidates):
         raise DataError(
-            "{name} must begin with a header, the names of the columns",
-            "the first line of {file!r} is blank",
+            f"{request.name} must begin with a header, the names of the columns",
+            f"the first line of {part.place.label!r} is blank",
             hint="remove what stands above the header",
-            **request.about(part.place),
         )
 
     def fits(names: tuple[str, ...]) -> bool:
@@ -519,7 +494,7 @@ def _read_first_record(request: _Request, part: Part, delimiter: str) -> tuple[s
             complete = place <= len(read) and not quoted
     if request.files.header and "\ufffd" in "".join(fields):
         raise DataError(
-            "{name} must be text in {encoding_name}", "the first line of {file!r} is not", **request.about(part.place)
+            f"{request.name} must be text in {request.files.encoding}", f"the first line of {part.place.label!r} is not"
         )
     return tuple(fields)
 
@@ -569,21 +544,18 @@ def _load_extension(request: _Request, place: Place) -> Part:
     packed = COMPRESSED.get(place.suffixes[1], "uncompressed")
     if packed not in _READABLE or request.files.encoding not in _UTF8:
         raise ParameterError(
-            "{name} at an address must be plain or .gz, and in UTF-8",
-            "{file!r} is not",
+            f"{request.name} at an address must be plain or .gz, and in UTF-8",
+            f"{place.label!r} is not",
             hint="copy the file to this machine first",
-            **request.about(place),
         )
     extension = EXTENSIONS[place.target.partition("://")[0].lower()]
     try:
         request.connection.execute(f"LOAD {extension}")
     except import_optional("duckdb").Error:
         raise DataError(
-            "{name} at {file!r} can be read only with DuckDB's extension {extension!r}",
+            f"{request.name} at {place.label!r} can be read only with DuckDB's extension {extension!r}, "
             "which is not installed",
-            hint="install it once: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\"",
-            extension=extension,
-            **request.about(place),
+            hint=f'''install it once: python -c "import duckdb; duckdb.sql('INSTALL {extension}')"''',
         ) from None
     return Part(place=place, path=place.target, compression=packed)
 
@@ -643,7 +615,7 @@ def _decode(request: _Request, part: Part, chunks: Iterator[bytes], errors: str 
         yield decoder.decode(b"", True)
     except UnicodeError:
         raise DataError(
-            "{name} must be text in {encoding_name}", "{file!r} is not", **request.about(part.place)
+            f"{request.name} must be text in {request.files.encoding}", f"{part.place.label!r} is not"
         ) from None
 
 
@@ -672,7 +644,8 @@ def _report_failures(request: _Request, place: Place) -> Iterator[None]:
     except (OSError, EOFError, lzma.LZMAError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         raise DataError(
-            "{name} must be complete and readable", "{file!r} is not ({reason})", reason=reason, **request.about(place)
+            f"{request.name} must be complete and readable",
+            f"{place.label!r} is not ({reason})",
         ) from None
 
 
@@ -690,10 +663,8 @@ def _copy(request: _Request, place: Place, chunks: Iterator[bytes]) -> str:
                 file.write(chunk)
             except OSError as error:
                 raise DataError(
-                    "{name} must be copied to the folder for temporary files before it can be read",
-                    "the folder cannot be written ({reason})",
+                    f"{request.name} must be copied to the folder for temporary files before it can be read",
+                    f"the folder cannot be written ({error.strerror})",
                     hint="set TMPDIR to a folder with more room",
-                    reason=error.strerror,
-                    **request.about(place),
                 ) from None
     return path

@@ -189,7 +189,7 @@ class Session:
             connection = _connect(query)
         if connection is None:
             raise DataError(
-                "{database} must be a PostgreSQL server that can be reached",
+                "`database` must be a PostgreSQL server that can be reached",
                 "it could not be opened",
                 hint="is the address right, does the server run, and may this user connect?",
             )
