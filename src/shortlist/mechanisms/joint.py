@@ -13,7 +13,6 @@ The first is drawn by `JointDraws`, a mixture over losses (block_mixture.py) of 
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable
@@ -149,7 +148,7 @@ class FastJoint(Joint):
         if self.beta:
             # The least whole number with e^(−rate · tau) ≤ β / (d!/(d−k)!).
             bound = ball(self.beta / math.perm(len(histogram), self.k)).log()
-            tau = next(t for t in itertools.count() if -ball(rate) * t <= bound)
+            tau = int(str((-bound / ball(rate)).ceil().unique_fmpz()))
             found = [min(loss, tau) for loss in found]
         return state_lists(histogram, self.k, exponential(found, rate))
 
