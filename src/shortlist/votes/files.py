@@ -645,8 +645,7 @@ def _report_failures(request: _Request, place: Place) -> Iterator[None]:
         reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         raise DataError(
             f"{request.name} must be complete and readable",
-            f"{place.label!r} is not ("
-            f"{(error.strerror if isinstance(error, OSError) else None) or type(error).__name__})",
+            f"{place.label!r} is not ({reason})",
         ) from None
 
 
