@@ -35,6 +35,15 @@ def test_is_the_same_on_all_engines(hold, votes, mechanism):
     assert release(hold(votes), k=20, mechanism=mechanism) == expected
 
 
+@pytest.mark.parametrize("options", [{}, {"domain": None, "delta": "0.01", "epsilon": 3}])
+def test_is_the_same_with_a_cap(hold, votes, options):
+    """Every engine keeps the same votes of each person."""
+    import pyarrow as pa
+
+    expected = release({"votes": pa.table(votes)}, k=20, votes_per_person=3, **options)
+    assert release(hold(votes), k=20, votes_per_person=3, **options) == expected
+
+
 @pytest.mark.parametrize(
     "options", [{"k": 20}, {"k": 40, "k_bar": 45, "mechanism": "limited-domain"}, {"k": 5, "mechanism": "stable"}]
 )

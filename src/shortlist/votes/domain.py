@@ -232,10 +232,10 @@ def _is_same_memory(domain: Any, domain_column: str, votes: Any, item: str) -> b
 
 def _take_column(given: Any, name: str) -> Any:
     """A column of Arrow or Polars, which is given itself, or is in a frame under a name or alone; else None."""
-    kind, library = type(given).__name__, find_library(given)
-    if (library == "polars" and kind == "Series") or (library == "pyarrow" and kind.endswith("Array")):
-        return given
-    if (library, kind) not in (("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch")):
+    kinds, library = {kind.__name__ for kind in type(given).__mro__}, find_library(given)
+    if library not in ("polars", "pyarrow") or kinds & {"Series", "Array", "ChunkedArray"}:
+        return given if library in ("polars", "pyarrow") else None
+    if not kinds & {"DataFrame", "Table", "RecordBatch"}:
         return None
     names = given.columns if library == "polars" else given.schema.names
     place = names.index(name) if names.count(name) == 1 else 0 if len(names) == 1 else None

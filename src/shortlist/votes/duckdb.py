@@ -30,7 +30,7 @@ from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.files import OpenedFiles, open_files
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import can_match, make_key_table
-from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
+from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query, write_present
 from shortlist.votes.source import (
     NO_COUNT,
     SEVERAL_COUNTS,
@@ -205,8 +205,7 @@ def count_groups(plain: Any, voters: Voters) -> Any:
     full, because a macro may have the short name.
     """
     kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
-    nothing = " AND NOT system.main.isnan(other)" if kinds["other"] in ("FLOAT", "DOUBLE") else ""
-    voted = plain.filter(f"item IS NOT NULL AND other IS NOT NULL{nothing}")
+    voted = plain.filter(f"item IS NOT NULL AND {write_present('other', kinds['other'])}")
     if isinstance(voters, CountColumn):
         read, count = voted.project(f"item, {write_count_reader(kinds['other'])} AS votes"), "system.main.count"
         none = f"WHEN {count}(votes) < {count}(*) THEN {NO_COUNT}"

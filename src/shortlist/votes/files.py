@@ -378,16 +378,19 @@ def _group_json(parts: list[Part]) -> dict[tuple[str, tuple[str, ...]], str]:
 
 def _read_json_value(column: str, largest: str) -> str:
     """The SQL of a JSON value as text. A number has one text, however it is written: 0, 0.0, -0.0 and 0e1 are one."""
-    text = f"system.main.json_extract_string({column}, '$')"
+    raw, text = f"CAST({column} AS VARCHAR)", f"system.main.json_extract_string({column}, '$')"
     number = f"TRY_CAST({text} AS DOUBLE)"
-    # Whole numbers beyond 64 bits are called DOUBLE as well.
     one = (
-        f"CASE WHEN system.main.regexp_full_match({text}, '-?[0-9]+') THEN {text} "
-        f"WHEN system.main.isinf({number}) THEN NULL "
+        f"CASE WHEN system.main.isinf({number}) THEN NULL "
         f"WHEN {number} = system.main.trunc({number}) AND {number} BETWEEN -{largest} AND {largest} "
         f"THEN CAST(CAST({number} AS HUGEINT) AS VARCHAR) ELSE CAST({number} AS VARCHAR) END"
     )
-    return f"CASE WHEN system.main.json_type({column}) = 'DOUBLE' THEN {one} ELSE {text} END"
+    # Whole numbers beyond 64 bits would be called DOUBLE as well.
+    return (
+        f"CASE WHEN system.main.starts_with({raw}, '\"') THEN {text} "
+        f"WHEN system.main.regexp_full_match({raw}, '-?[0-9]+') THEN {raw} "
+        f"WHEN system.main.json_type({column}) = 'DOUBLE' THEN {one} ELSE {text} END"
+    )
 
 
 def _refuse_array(request: _Request, part: Part) -> None:
@@ -519,9 +522,6 @@ def _list_paths(parts: Sequence[Part]) -> str:
     # DuckDB reads a path as a glob, so what is special in globs is put in brackets.
     paths = (part.path if part.place.kind is Kind.REMOTE else glob.escape(part.path) for part in parts)
     return "[" + ", ".join(map(quote_text, paths)) + "]"
-
-
-# Bytes
 
 
 def _look_at(request: _Request, place: Place, form: str) -> Part:

@@ -28,7 +28,7 @@ from shortlist.votes.duckdb import (
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import make_key_table
-from shortlist.votes.queries import Query, order_by_hash
+from shortlist.votes.queries import Query, order_by_hash, write_present
 from shortlist.votes.rows import ColumnsSource, SqliteSource
 from shortlist.votes.source import (
     Choose,
@@ -386,10 +386,9 @@ def _find_arrow_type(plain: Any) -> Any:
 
 def _drop_spark_gaps(plain: Any) -> Any:
     """Drop rows without a person, and make one person of 0 and −0."""
-    voted, functions = plain.where("other IS NOT NULL"), import_optional("pyspark.sql.functions")
-    if dict(plain.dtypes)["other"] not in ("double", "float"):
-        return voted
-    return voted.where("NOT isnan(other)").withColumn("other", functions.col("other") + 0)
+    kind, functions = dict(plain.dtypes)["other"], import_optional("pyspark.sql.functions")
+    voted = plain.where(write_present("other", kind))
+    return voted.withColumn("other", functions.col("other") + 0) if kind in ("double", "float") else voted
 
 
 def _count_persons(matched: Any, cap: int | None, *, by: str) -> Any:

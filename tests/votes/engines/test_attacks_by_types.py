@@ -89,6 +89,19 @@ def test_columns_of_a_subclass_are_no_domain():
         tally(frame, person="user", item="track", domain=frame["track"])
 
 
+def test_subclasses_of_polars(all_items):
+    """They are read as what they inherit from, and their columns are no domain either."""
+
+    class Own(pl.DataFrame):
+        """A company's own class of frames."""
+
+    frame = Own({"user": [1, 2], "track": ["a", "a"]})
+    assert counts(all_items, frame) == {"a": 2, "b": 0}
+    for domain in (frame.get_column("track"), Own(frame.select("track"))):
+        with pytest.raises(ParameterError, match="a column of the votes was given"):
+            tally(frame, person="user", item="track", domain=domain)
+
+
 def test_a_later_file_of_a_dataset_may_hold_wider_numbers(tmp_path, all_items):
     """The first file of a dataset does not decide which persons fit."""
     for place, (kind, user) in enumerate([(pa.int32(), 7), (pa.int64(), 2**40), (pa.uint64(), 2**64 - 1)]):
