@@ -222,7 +222,9 @@ def test_interrupted_run_leaves_nothing(folder: Path, engine: str, name: str, ch
         deadline = time.monotonic() + 60
         while not os.listdir(temporary) and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(1)  # the folder for spilling is made just before the counting begins
+        while charged and not Ledger.open(folder / "budget.db").charges and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)  # the folder for spilling is made, and the release is charged, before the counting begins
         process.send_signal(number)
         process.send_signal(number)
         output, errors = process.communicate(timeout=60)

@@ -78,7 +78,7 @@ def check_assessed(mechanism: Mechanism) -> None:
     if not _has_proof(mechanism):
         raise ParameterError(
             "`assess` must go with one of "
-            f"{', '.join((name for name, kind in MECHANISMS.items() if _has_proof(kind.build_example())))}",
+            f"{', '.join(name for name, kind in MECHANISMS.items() if _has_proof(kind.build_example()))}",
             f"not {mechanism.name}",
             hint="`mechanism='auto'` is the default",
         )
