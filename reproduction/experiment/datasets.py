@@ -85,7 +85,7 @@ def find_folder(given: Path | None, *, filled: bool = True) -> Path | None:
     """
     named = os.environ.get(VARIABLE)
     folder = given or (Path(named) if named else None)
-    option = "{data}" if given else VARIABLE
+    option = "`data`" if given else VARIABLE
     if folder is not None and not folder.is_dir():
         raise DataError(f"{option} must name a folder", f"{folder} is not one")
     if folder is not None and filled and not any(locate(each, folder) for each in DATASETS.values()):

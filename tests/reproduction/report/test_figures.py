@@ -165,5 +165,5 @@ def test_text_in_an_svg_is_text(invented):
 def test_without_matplotlib_the_extra_is_named(monkeypatch):
     """The error says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"shortlist\[reproduction\]"):
+    with pytest.raises(MissingExtraError, match=r"'reproduction'"):
         figures.use_matplotlib()
