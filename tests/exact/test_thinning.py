@@ -11,9 +11,11 @@ from flint import arb, ctx
 from laws import p_value
 
 from shortlist import prepare
-from shortlist.exact.balls import enclose_exp_minus
+from shortlist.exact.balls import enclose_exp_minus, round_outwards
 from shortlist.exact.thinning import accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms import build_mechanism
+from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
 
@@ -153,3 +155,21 @@ def test_proposals_that_are_accepted_have_the_law_of_the_heads(losses):
             law += np.prod(np.where(heads, chances, 1 - chances)) * np.array(heads) / sum(heads)
     assert p_value(drawn, law) > ALARM
     assert p_value(drawn, chances / chances.sum()) < ALARM
+
+
+@pytest.mark.parametrize("epsilon", ["1e-15", "1e-16", "1e-18"])
+def test_a_bound_above_one_decides_nothing(epsilon):
+    """Where c is within a rounding of 1, its bound is above 1. Coins that are almost 1 are decided as by balls."""
+    mechanism = build_mechanism("pnf-joint", k=1, epsilon=epsilon)
+    prepared = mechanism.prepare(Profile.of(np.array([2, 1, 0])))
+    with ctx.workprec(128):
+        decay = round_outwards(enclose_exp_minus(mechanism.rate))
+    assert decay[1] > 1
+    decided = 0
+    for height, power in itertools.product((2**64 - 2**57, 2**64 - 2**50, 2**64 - 2**20, 2**63), range(20)):
+        target, coin = bound_logs(np.array([height], dtype=np.uint64))[0], 2**64 - 1 - 2**power
+        accepted = accept_by_sums(target, coin, decay, prepared.bound_sum)
+        numbers = Uniform(SeededBits(1), height), Uniform(SeededBits(2), coin)
+        assert accepted in (None, accept_by_balls(*numbers, mechanism.rate, prepared.crowds))
+        decided += accepted is not None
+    assert decided

@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 
 from shortlist import Guarantee, compose, prepare
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball
+from shortlist.exact.balls import ball, use_precision
 from shortlist.mechanisms import CDPPeel, Joint
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 
@@ -238,6 +238,17 @@ def test_a_delta_bounds_probabilities_and_not_odds():
     assert "the probability of any conclusion changes by at most a factor of 2.72, plus 1e-6" in words
     assert "odds" not in words
     assert "odds" in Joint(k=10, epsilon=1).guarantee.in_words
+
+
+def test_the_factor_of_a_sentence_is_never_too_small():
+    """A factor of 1 would promise that nothing changes, and 1.11 is too small for an epsilon just above ln 1.11."""
+    just_above = Fraction("0.10436001532424277"), Fraction("0.104360015324242768")
+    with use_precision():
+        assert all(ball(each).exp() > ball(Fraction(111, 100)) for each in just_above)
+        for epsilon in (Fraction(1, 10**20), *just_above):
+            words = Guarantee(epsilon=epsilon).in_words
+            assert ball(epsilon).exp() <= ball(Fraction(words.rpartition(" ")[2].rstrip(".")))
+    assert Guarantee(epsilon=0).in_words.endswith("a factor of 1.")
 
 
 def test_guarantees_that_results_choose_need_a_ledger():

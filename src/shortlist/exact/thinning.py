@@ -59,7 +59,7 @@ def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[
     """Decide whether a proposal with c_i = `decay` is accepted, from Σ c_i and if necessary from Σ c_i² and Σ c_i³.
 
     None means that floats cannot tell. `target` is −ln U, `coin` the leading 64 bits of V, and `find_sum(m)` bounds
-    p_m = Σ c_i^m.
+    p_m = Σ c_i^m. A bound of c_i may be above 1, where it says nothing.
 
     Claim   For J sums and r ≤ p_J / p_(J−1), Σ_m q_m x^m / m ≤ S(x) with q_m = p_J r^(m−J) for m > J, and S(x) is at
             most the same sum with r = 1. The first n terms are enough for the lower bound. For the upper one, the n-th
@@ -71,7 +71,7 @@ def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[
     """
     tail, value = (2**64 - 1 - coin) * _UNIT, coin * _UNIT
     low = tail / (tail + (1 - decay[0]) * (value + _UNIT)) * (1 - _MARGIN) if tail else 0.0
-    high = (tail + _UNIT) / (tail + _UNIT + (1 - decay[1]) * value) * (1 + _MARGIN)
+    high = (tail + _UNIT) / (tail + _UNIT + max(0.0, 1 - decay[1]) * value) * (1 + _MARGIN)
     sums = [find_sum(1)]
     while True:
         ratio = sums[-1][0] / sums[-2][1] if len(sums) > 1 else 0.0

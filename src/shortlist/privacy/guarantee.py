@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _LARGE_FACTOR = 100
 _LARGEST_POWER = 14
 _LONGEST_UNIT = 40
+_ROUNDED = 2.0**-40
+"""More than a few roundings, as a share of a number."""
 
 
 class Neighbours(StrEnum):
@@ -147,12 +149,14 @@ of 2.72, plus 1e-6.'
 def _write_factor(epsilon: Fraction) -> str:
     """Write e^epsilon with about three digits, rounded up.
 
-    >>> [_write_factor(Fraction(each)) for each in ("0.1", "1", "5", "20")]
-    ['1.11', '2.72', '149', 'e^20']
+    The float of e^epsilon may be below it, so it is made a little larger first.
+
+    >>> [_write_factor(Fraction(each)) for each in ("0", "1e-20", "0.1", "1", "5", "20")]
+    ['1', '1.01', '1.11', '2.72', '149', 'e^20']
     """
     if epsilon > _LARGEST_POWER:
         return f"e^{write_rounded_up(epsilon)}"
-    factor = math.exp(epsilon)
+    factor = math.exp(epsilon) * (1 + _ROUNDED) if epsilon else 1.0
     return f"{math.ceil(factor):,}" if factor > _LARGE_FACTOR else f"{math.ceil(factor * 100) / 100:g}"
 
 
