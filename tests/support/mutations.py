@@ -109,6 +109,7 @@ MUTATIONS = (
     # Votes of persons.
     Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
+    Mutation("_write_order", "never", "test_every_engine_keeps_the_same_votes[pyarrow-float]", at=1),
     Mutation("_write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(
         "duckdb:_find_items",
