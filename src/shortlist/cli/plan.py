@@ -87,7 +87,7 @@ def plan(
     want: Want = None,
     budget_epsilon: BudgetEpsilon = "10",
     budget_delta: BudgetDelta = "1e-6",
-    draws: Draws = "1000",
+    draws: Draws = "400",
     output: Output = None,
     force: options.Force = False,
     printed: Printed = Format.TABLE,
@@ -104,13 +104,13 @@ def plan(
     """
     _check_options(files, item=item, count=count, like=like, output=output, force=force, quiet=quiet)
     with show_progress(quiet=quiet) as step:
+        from shortlist.planning.advice import NOT_PRIVATE
         from shortlist.planning.plan import plan as make_plan
-        from shortlist.planning.writing import NOT_PRIVATE
 
         size: Any = options.read_sizes(k)
         counts: Any = None
         if files:
-            from shortlist.planning.count_files import read_count_files
+            from shortlist.planning.inputs import read_count_files
 
             step("Reading the counts")
             described = describe_files(files, input_format, encoding, no_header, delimiter)

@@ -29,7 +29,7 @@ def print_plan(made: Plan, printed: Format) -> None:
     if printed is Format.CSV:
         sys.stdout.write(made.to_csv())
         return
-    from shortlist.planning.writing import explain_limit
+    from shortlist.planning.advice import explain_limit
 
     console, best = make_console(), made.best
     head = f"The top {best.k:,} of {made.histogram.d:,} items at ε = {float(best.epsilon):g}"

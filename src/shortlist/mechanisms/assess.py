@@ -68,8 +68,9 @@ class Assess:
 
         Half of the failure is for the noise, and half for the list.
         """
-        most = max(0, noisy + self.find_margin(failure))
-        rate, factor = _find_tail(mechanism)
+        most, tail = max(0, noisy + self.find_margin(failure)), mechanism.find_tail()
+        assert tail is not None  # `check_assessed` was called before
+        rate, factor = tail
         return most + ceil_log(2 * factor / failure, rate / 2)
 
 
@@ -99,7 +100,9 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
             Above the largest count nothing is left to decide.
     """
     largest = int(levels.above(mechanism.k, 0).values[0])
-    score, effort = mechanism.make_score(levels, _find_tail(mechanism)[0] / 2), 0
+    tail, effort = mechanism.find_tail(), 0
+    assert tail is not None  # `check_assessed` was called before
+    score = mechanism.make_score(levels, tail[0] / 2)
     assert score is not None  # what has a tail has a score
     while True:
         with use_precision(_PRECISION * (effort + 1)):
@@ -110,9 +113,3 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
         if low is not None and high is not None and max(0, int(low)) == int(high):
             return int(high)
         effort += 1
-
-
-def _find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
-    tail = mechanism.find_tail()
-    assert tail is not None  # `check_assessed` was called before
-    return tail
