@@ -17,24 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from string import Formatter
 
-_NOTHING = object()
-_LONGEST_VALUE = 60
-
 Dialect = Callable[[str, str | None], str]
 """Write a parameter by its name, alone or with a value, in the words of Python or of the command line."""
-
-
-def quote(value: object) -> str:
-    """Write the value of a parameter for an error text, shortened if it is long.
-
-    >>> quote("one"), len(quote("x" * 1000))
-    ("'one'", 60)
-    """
-    try:
-        text = repr(value)
-    except ValueError:  # Python refuses to write integers of thousands of digits
-        return f"a very long {type(value).__name__}"
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 def write_python(name: str, value: str | None) -> str:
@@ -58,24 +42,14 @@ class ShortlistError(Exception):
     A placeholder is filled from `values`, word for word. A placeholder without a value is the name of a parameter:
     `{epsilon}` is the parameter itself, and `{epsilon=1}` or `{domain='catalogue.csv'}` is the parameter with a value.
     Python and the command line write parameters differently, so `render` takes the dialect. `str(error)` is in the
-    words of Python. `given` is the wrong value of a parameter: what is found is then "not" this value.
+    words of Python.
 
-    >>> print(ParameterError("{epsilon} must be above 0", hint="try {epsilon=1}", given=-1))
+    >>> print(ParameterError("{epsilon} must be above 0", "not {value}", hint="try {epsilon=1}", value=-1))
     epsilon must be above 0, not -1.
     Hint: try epsilon=1
     """
 
-    def __init__(
-        self,
-        expected: str,
-        found: str | None = None,
-        *,
-        hint: str | None = None,
-        given: object = _NOTHING,
-        **values: object,
-    ) -> None:
-        if given is not _NOTHING:
-            found, values["value"] = "not {value}", quote(given)
+    def __init__(self, expected: str, found: str | None = None, *, hint: str | None = None, **values: object) -> None:
         self.expected = expected
         self.found = found
         self.hint = hint

@@ -10,7 +10,7 @@ from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import MECHANISMS, Mechanism, find_kind
-from shortlist.privacy.numbers import Real, read_positive, write_exact
+from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
 
 _SMALLEST, _LARGEST = Fraction(1, 100), Fraction(10)
 
@@ -77,10 +77,11 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
     if not _SMALLEST <= exact <= _LARGEST:
         raise ParameterError(
             "{epsilon} must be from {smallest} to {largest} for an audit",
+            "not {value}",
             hint="other values use the same code; samples cannot show it",
             smallest=write_exact(_SMALLEST),
             largest=write_exact(_LARGEST),
-            given=epsilon,
+            value=quote(epsilon),
         )
     if isinstance(mechanism, Mechanism):
         names = [each.name for each in fields(mechanism) if each.name not in ("k", "epsilon", "neighbours")]

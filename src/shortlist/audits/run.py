@@ -15,7 +15,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.mechanisms import Mechanism
 from shortlist.near_names import suggest_names
-from shortlist.privacy.numbers import Real
+from shortlist.privacy.numbers import Real, quote
 
 DEFAULT_TRIALS = 5000
 
@@ -59,7 +59,11 @@ def audit(
     """
     if isinstance(trials, bool) or not isinstance(trials, int) or not _FEWEST <= trials <= _MOST:
         raise ParameterError(
-            "{trials} must be a whole number from {fewest} to {most}", fewest=_FEWEST, most=_MOST, given=trials
+            "{trials} must be a whole number from {fewest} to {most}",
+            "not {value}",
+            fewest=_FEWEST,
+            most=_MOST,
+            value=quote(trials),
         )
     cases = list_cases(mechanism, epsilon)
     findings: list[Finding] = []

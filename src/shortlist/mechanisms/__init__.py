@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
+from shortlist.privacy.numbers import quote
 
 if TYPE_CHECKING:  # the classes of the list below, for checkers of types
     from shortlist.mechanisms.auto import Auto as Auto
@@ -93,9 +94,10 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
         if ordered is not False:
             raise ParameterError(
                 "{ordered} must be False for {name}: it gives no order",
+                "not {value}",
                 hint="leave {mechanism} out: auto gives an ordered list",
                 name=kind.name,
-                given=ordered,
+                value=quote(ordered),
             )
     if not known.issuperset(given):
         check_names(kind, given, further=_CALL_PARAMETERS)
@@ -131,9 +133,10 @@ def find_kind(name: object) -> type[Mechanism]:
     nearest = difflib.get_close_matches(name, HOMES, n=1) if isinstance(name, str) else []
     raise ParameterError(
         "{mechanism} must be one of {names}" + objects,
+        "not {value}",
         hint="did you mean {nearest!r}?" if nearest else None,
         names=", ".join(HOMES),
-        given=name,
+        value=quote(name),
         **({"nearest": nearest[0]} if nearest else {}),
     )
 

@@ -20,7 +20,7 @@ from shortlist.mechanisms.joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, read_probability, read_whole
+from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, Picks
 
@@ -97,7 +97,7 @@ class Auto(Mechanism):
         if self.delta is not None:
             self._read(delta=read_probability(self.delta, name="delta"))
         if not isinstance(self.ordered, bool):
-            raise ParameterError("{ordered} must be True or False", given=self.ordered)
+            raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
         if self.ordered and self.at_least is not None:
             raise ParameterError(
                 "{k} must be one number where the items have an order",
@@ -130,6 +130,10 @@ class Auto(Mechanism):
         rho = find_rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
+
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """Return the mechanism that was chosen."""
+        return self if chosen is None else self.candidates[chosen]
 
     def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
         """State the law by brute force: the choice, then the law of the candidate."""

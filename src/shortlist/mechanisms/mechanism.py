@@ -241,7 +241,7 @@ class Mechanism(ABC):
 
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
-        return self if chosen is None else self.candidates[chosen]
+        return self
 
     @property
     def unordered(self) -> bool:
@@ -330,8 +330,9 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
         if isinstance(k, str | bytes | bytearray) or len(k) != 2 or at_least is not None:
             raise ParameterError(
                 "{k} must be a number, or two numbers for the smallest and the largest size",
+                "not {value}",
                 hint="try {k=(5, 10)}" if isinstance(k, str) and "-" in k else "try {k=10}",
-                given=given,
+                value=quote(given),
             )
         at_least, k = k
     if at_least is None:

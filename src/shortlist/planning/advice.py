@@ -15,7 +15,7 @@ from shortlist.planning.forecast import Forecast
 from shortlist.planning.inputs import Constraints
 from shortlist.planning.rules import Collapse, Visibility
 from shortlist.privacy import Neighbours
-from shortlist.privacy.numbers import read_rational, write_exact, write_rounded_up
+from shortlist.privacy.numbers import quote, read_rational, write_exact, write_rounded_up
 
 NOT_PRIVATE = (
     "A plan is NOT PRIVATE: it is computed from the counts themselves. Make it on counts that are public, past or "
@@ -141,18 +141,26 @@ class Wish:
         parts = text.split() if isinstance(text, str) else []
         if len(parts) != 2 or parts[0] not in _WORDS:
             raise ParameterError(
-                "{want} must be a measure and a value: 'recall 0.9', 'exact 0.5' or 'error 20'", given=text
+                "{want} must be a measure and a value: 'recall 0.9', 'exact 0.5' or 'error 20'",
+                "not {value}",
+                value=quote(text),
             )
         try:
             value = read_rational(parts[1].removesuffix("%"), name="want") / (100 if parts[1].endswith("%") else 1)
         except ParameterError:
             raise ParameterError(
-                "{want} must have a number after the measure, as in 'recall 0.9'", given=parts[1]
+                "{want} must have a number after the measure, as in 'recall 0.9'",
+                "not {value}",
+                value=quote(parts[1]),
             ) from None
         if not (0 < value <= 1 if parts[0] != "error" else value >= 0):
             limits = "0 votes or more" if parts[0] == "error" else "above 0 and at most 1"
             raise ParameterError(
-                "{want} for {measure} must be {limits}", measure=parts[0], limits=limits, given=parts[1]
+                "{want} for {measure} must be {limits}",
+                "not {value}",
+                measure=parts[0],
+                limits=limits,
+                value=quote(parts[1]),
             )
         return cls(measure=parts[0], value=value)
 

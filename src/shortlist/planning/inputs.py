@@ -18,6 +18,7 @@ from shortlist.mechanisms.accuracy import write_votes
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import (
     Real,
+    quote,
     read_positive,
     read_probability,
     read_rational,
@@ -217,7 +218,9 @@ def invent_histogram(
     array([437, 218, 145, 109,  87])
     """
     if like not in SHAPES:
-        raise ParameterError("{like} must be one of {shapes}", shapes=", ".join(SHAPES), given=like)
+        raise ParameterError(
+            "{like} must be one of {shapes}", "not {value}", shapes=", ".join(SHAPES), value=quote(like)
+        )
     for name, value in (("items", items), ("people", people)):
         if value is None:
             raise ParameterError(
@@ -243,9 +246,10 @@ def _read_number(value: Any, *, name: str, most: int = _LARGEST_COUNT) -> int:
     if number.denominator != 1 or not 0 < number <= most:
         raise ParameterError(
             f"{{{name}}} must be a whole number from 1 to {{most}}",
+            "not {value}",
             hint=f"try {{{name}=20000}}",
             most=f"{most:,}",
-            given=value,
+            value=quote(value),
         )
     return int(number)
 
@@ -299,7 +303,7 @@ def read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
     """Read the budget whose number of releases is stated."""
     limit, failure = read_positive(epsilon, name="budget_epsilon"), read_rational(delta, name="budget_delta")
     if not 0 <= failure < 1:
-        raise ParameterError("{budget_delta} must be from 0 to 1, without 1", given=delta)
+        raise ParameterError("{budget_delta} must be from 0 to 1, without 1", "not {value}", value=quote(delta))
     return Budget.plan(epsilon=limit, delta=failure, neighbours=neighbours)
 
 

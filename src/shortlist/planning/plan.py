@@ -42,7 +42,7 @@ from shortlist.planning.inputs import (
     take_histogram,
 )
 from shortlist.planning.rules import Collapse, Visibility, find_collapse, find_visibility
-from shortlist.privacy.numbers import Real, read_epsilon, write_exact
+from shortlist.privacy.numbers import Real, quote, read_epsilon, write_exact
 
 DRAWS = 400
 """How many lists are drawn. A share of 400 lists is within 0.05 of its probability in 95 of 100 cases. For each epsilon
@@ -235,7 +235,7 @@ def plan(
         without_domain=without_domain,
     )
     if not isinstance(sort, str) or sort not in SORTS:
-        raise ParameterError("{sort} must be one of {names}", names=", ".join(SORTS), given=sort)
+        raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))
     lists, wish = read_draws(draws), None if want is None else Wish.read(want)
     planner = Planner(
         histogram=take_histogram(counts, size, constraints, like, items, people, exponent),

@@ -14,9 +14,8 @@ a noisy count on. `stable` asks for a gap between counts, not for votes.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -74,24 +73,16 @@ class Collapse:
 
 def find_collapse(histogram: Histogram, joint: Joint) -> Collapse:
     """Apply the rule to counts, for the k, epsilon and neighbours of a mechanism."""
-
-    def find_need(k: int) -> int:
-        needed = replace(joint, k=k).error_bound(histogram.d)
-        assert needed is not None
-        return needed
-
-    votes = int(histogram.counts[joint.k - 1])
-    # The need grows with k and the votes fall, so that halving finds the first k that is not safe.
-    sizes = range(1, joint.k + 1)
-    safe = bisect_left(sizes, True, key=lambda k: find_need(k) > int(histogram.counts[k - 1]))
+    votes, needed = int(histogram.counts[joint.k - 1]), joint.error_bound(histogram.d)
+    assert needed is not None
     return Collapse(
         k=joint.k,
         epsilon=joint.epsilon,
         lists_exponent=int(math.log10(math.e) * _log_lists(histogram.d, joint.k)),
-        needed_votes=find_need(joint.k),
+        needed_votes=needed,
         votes=votes,
         enough_epsilon=_find_epsilon(histogram.d, joint, votes),
-        enough_k=safe or None,
+        enough_k=_find_k(histogram, joint),
     )
 
 
@@ -107,6 +98,17 @@ def _find_epsilon(d: int, joint: Joint, votes: int) -> Fraction | None:
     digits = 1 - math.floor(math.log10(exact))
     rounded = Fraction(math.ceil(exact * 10.0**digits)) / Fraction(10) ** digits
     return rounded if rounded <= 100 else None
+
+
+def _find_k(histogram: Histogram, joint: Joint) -> int | None:
+    """The need grows with k and the votes fall, so that halving finds the last k that is safe."""
+    low, high = 0, joint.k
+    while high > low:
+        middle = (low + high + 1) // 2
+        rate = 2 * joint.neighbours.sensitivity / joint.epsilon
+        needed = rate * Fraction(_log_lists(histogram.d, middle) + math.log(20))
+        low, high = (middle, high) if needed <= int(histogram.counts[middle - 1]) + 1 else (low, middle - 1)
+    return low or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from shortlist.errors import ParameterError
 from shortlist.near_names import suggest_names
 from shortlist.privacy.guarantee import Guarantee
-from shortlist.privacy.numbers import Real, read_probability, write_rounded_up
+from shortlist.privacy.numbers import Real, quote, read_probability, write_rounded_up
 from shortlist.privacy.zcdp import find_epsilon, find_rho_of_pure
 
 _MOST_SPLITS = 64
@@ -69,8 +69,9 @@ def compose(
         least = sum(part.delta for part in parts if find_strongest_rho(part) is None)
         raise ParameterError(
             "{delta} must be above {least}, the sum of the deltas of the guarantees without a rho",
+            "not {value}",
             least=write_rounded_up(Fraction(least)),
-            given=delta,
+            value=quote(delta),
         )
     return min(stated, key=lambda each: (each.epsilon, each.delta))
 

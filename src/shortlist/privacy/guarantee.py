@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
 from shortlist.near_names import suggest_names
-from shortlist.privacy.numbers import Real, read_rational, write_rounded_up
+from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_up
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -48,7 +48,9 @@ class Neighbours(StrEnum):
             return cls(value)
         except ValueError:
             names = " or ".join(repr(str(each)) for each in cls)
-            raise ParameterError("{neighbours} must be {names}", names=names, given=value) from None
+            raise ParameterError(
+                "{neighbours} must be {names}", "not {value}", names=names, value=quote(value)
+            ) from None
 
 
 @suggest_names

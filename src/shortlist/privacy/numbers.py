@@ -8,12 +8,12 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from shortlist.errors import ParameterError
-from shortlist.errors import quote as quote
 
 Real = int | float | str | Decimal | Fraction
 """What a parameter such as epsilon may be given as."""
 
 _LARGEST_BITS = 1000
+_LONGEST_VALUE = 60
 _MOST_VOTES = 2**63 - 1
 _LARGEST_EPSILON = 10**6
 _WHOLE_EXAMPLES = {"k": "10", "people": "10000", "sensitivity": "1", "votes_per_person": "5"}
@@ -43,19 +43,17 @@ def read_rational(value: Real, *, name: str) -> Fraction:
         elif "/" in str(value):
             number = Fraction(str(value))
         else:
-            decimal = Decimal(str(value))
-            if decimal.is_finite() and abs(decimal.adjusted()) > _LARGEST_BITS:
-                raise ValueError  # it would have that many digits
-            number = Fraction(decimal)
+            number = _from_decimal(Decimal(str(value)))
     except (ArithmeticError, TypeError, ValueError):
         raise ParameterError(
             f"{{{name}}} must be a finite number such as {{examples}}",
+            "not {value}",
             hint=_NO_COMMA if isinstance(value, str) and "," in value else None,
             examples=examples.replace("'", ""),
-            given=value,
+            value=quote(value),
         ) from None
     if number and abs(number.numerator.bit_length() - number.denominator.bit_length()) > _LARGEST_BITS:
-        raise ParameterError(f"{{{name}}} must be within the range of a float", given=value)
+        raise ParameterError(f"{{{name}}} must be within the range of a float", "not {value}", value=quote(value))
     return number
 
 
@@ -67,7 +65,7 @@ def read_positive(value: Real, *, name: str) -> Fraction:
     """
     number = read_rational(value, name=name)
     if number <= 0:
-        raise ParameterError(f"{{{name}}} must be above 0", hint=f"try {{{name}=1}}", given=value)
+        raise ParameterError(f"{{{name}}} must be above 0", "not {value}", hint=f"try {{{name}=1}}", value=quote(value))
     return number
 
 
@@ -81,9 +79,10 @@ def read_epsilon(value: Real, *, name: str = "epsilon") -> Fraction:
     if number > _LARGEST_EPSILON:
         raise ParameterError(
             f"{{{name}}} must be at most {{largest}}",
+            "not {value}",
             hint="a larger one promises nothing",
             largest=_LARGEST_EPSILON,
-            given=value,
+            value=quote(value),
         )
     return number
 
@@ -99,7 +98,10 @@ def read_probability(value: Real, *, name: str) -> Fraction:
         pure = "leave {delta} out for pure privacy, or " if name == "delta" and number == 0 else ""
         example = _EXAMPLES.get(name, "0.5").partition(" ")[0]
         raise ParameterError(
-            f"{{{name}}} must be above 0 and below 1", hint=pure + f"try {{{name}={example}}}", given=value
+            f"{{{name}}} must be above 0 and below 1",
+            "not {value}",
+            hint=pure + f"try {{{name}={example}}}",
+            value=quote(value),
         )
     return number
 
@@ -115,11 +117,29 @@ def read_whole(value: object, *, name: str) -> int:
     except TypeError:
         number = 0
     if name in ("votes_per_person", "k_bar") and number > _MOST_VOTES:
-        raise ParameterError(f"{{{name}}} must be at most 2^63 − 1", given=value)
+        raise ParameterError(f"{{{name}}} must be at most 2^63 − 1", "not {value}", value=quote(value))
     if number < 1:
         example = _WHOLE_EXAMPLES.get(name, "1")
-        raise ParameterError(f"{{{name}}} must be a whole number from 1", hint=f"try {{{name}={example}}}", given=value)
+        raise ParameterError(
+            f"{{{name}}} must be a whole number from 1",
+            "not {value}",
+            hint=f"try {{{name}={example}}}",
+            value=quote(value),
+        )
     return number
+
+
+def quote(value: object) -> str:
+    """Write the value of a parameter for an error text, shortened if it is long.
+
+    >>> quote("one"), len(quote("x" * 1000))
+    ("'one'", 60)
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write integers of thousands of digits
+        return f"a very long {type(value).__name__}"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 def write_exact(number: Fraction) -> str:
@@ -149,3 +169,9 @@ def write_rounded_up(number: Fraction) -> str:
         decimal = Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(number.numerator), Decimal(number.denominator))
     decimal = decimal.normalize()
     return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else f"{decimal:e}"
+
+
+def _from_decimal(number: Decimal) -> Fraction:
+    if number.is_finite() and abs(number.adjusted()) > _LARGEST_BITS:
+        raise ValueError  # it would have that many digits
+    return Fraction(number)
