@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cache, cached_property
-from types import MappingProxyType
+from functools import cached_property
 from typing import Any
 
 from shortlist.errors import ParameterError
@@ -29,7 +28,7 @@ class Case:
 
     def build(self, k: int, relation: str = "add-remove", *, stretch: Fraction = Fraction(1)) -> Mechanism:
         """Build the mechanism. `stretch` multiplies epsilon."""
-        return _build(self.kind, k, relation, self.epsilon * stretch, tuple(self.options.items()))
+        return self.kind(k=k, epsilon=self.epsilon * stretch, neighbours=relation, **self.options)
 
     @property
     def delta(self) -> Fraction | None:
@@ -57,7 +56,10 @@ class Case:
         return self.options.get("k_bar")
 
     def __str__(self) -> str:
-        written = (f"{name}={_write(value)}" for name, value in self.options.items())
+        written = [
+            f"{name}={write_exact(value) if isinstance(value, Fraction) else value}"
+            for name, value in self.options.items()
+        ]
         return ", ".join([self.kind.name, *written])
 
 
@@ -85,23 +87,10 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
             # Small k are audited: sizes from 1 to k in place of a range, or the default in place of one size.
             several = given.pop("at_least") != mechanism.k
             given |= {"at_least": 1} if several else {}
-        return [Case(kind=type(mechanism), epsilon=exact, options=MappingProxyType(given))]
+        return [Case(kind=type(mechanism), epsilon=exact, options=given)]
     if mechanism is None:
         kinds = list(MECHANISMS.values())
     else:
         wanted: Sequence[object] = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
         kinds = list(dict.fromkeys(find_kind(name) for name in wanted))
-    return [
-        Case(kind=kind, epsilon=exact, options=MappingProxyType(options)) for kind in kinds for options in kind.audited
-    ]
-
-
-@cache
-def _build(
-    kind: type[Mechanism], k: int, relation: str, epsilon: Fraction, options: tuple[tuple[str, Any], ...]
-) -> Mechanism:
-    return kind(k=k, epsilon=epsilon, neighbours=relation, **dict(options))
-
-
-def _write(value: object) -> str:
-    return write_exact(value) if isinstance(value, Fraction) else str(value)
+    return [Case(kind=kind, epsilon=exact, options=options) for kind in kinds for options in kind.audited]

@@ -159,19 +159,22 @@ class _Worst:
     def _read_promise(self, k: int, relation: str) -> Guarantee:
         """Read the guarantee that the mechanism states. It must be at least as strong as the one that was asked for."""
         promise = self._case.build(k, relation).guarantee
-        asked = (self._case.epsilon, self._case.delta or 0, relation)
-        if promise.epsilon > asked[0] or promise.delta > asked[1] or promise.neighbours != asked[2]:
-            self.private = False
+        weaker = promise.epsilon > self._case.epsilon or promise.delta > (self._case.delta or 0)
+        self.private &= not weaker and promise.neighbours == relation
         if (promise.rho or 0) > (self.promise.rho or 0):
             self.promise = promise
         return promise
 
     def _check_epsilon(self, shared: list[tuple[arb, arb]], promise: Guarantee) -> None:
         factor = _exp(promise.epsilon)
-        if promise.delta:
-            self._check_divergence(shared, factor, promise.delta)
-        elif any(p > factor * q for p, q in shared):
-            self.private = False
+        if not promise.delta:
+            self.private &= not any(p > factor * q for p, q in shared)
+            return
+        gaps = (p - factor * q for p, q in shared)
+        seen = sum((p for p, _ in shared), arb(0))
+        bound = sum((gap for gap in gaps if not gap < 0), arb(0)) + arb(1) - seen
+        self.divergence = max(self.divergence, float(bound.upper()))
+        self.private &= not bound > ball(promise.delta)
 
     def _check_rho(
         self, shared: list[tuple[arb, arb]], floats: list[tuple[float, float, float]], promise: Guarantee
@@ -185,20 +188,9 @@ class _Worst:
         for order, divisor, moment in zip(_ORDERS, _DIVISORS, moments.tolist(), strict=True):
             seen = math.log(moment) / divisor if moment > 0 else 0.0
             self.rho = max(self.rho, seen)
-            if seen > near and self._exceeds(shared, order, promise.rho):
-                self.private = False
-
-    def _exceeds(self, shared: list[tuple[arb, arb]], order: Fraction, rho: Fraction) -> bool:
-        total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
-        return bool(total > _exp(order * (order - 1) * rho))
-
-    def _check_divergence(self, shared: list[tuple[arb, arb]], factor: arb, delta: Fraction) -> None:
-        gaps = (p - factor * q for p, q in shared)
-        seen = sum((p for p, _ in shared), arb(0))
-        bound = sum((gap for gap in gaps if not gap < 0), arb(0)) + arb(1) - seen
-        self.divergence = max(self.divergence, float(bound.upper()))
-        if bound > ball(delta):
-            self.private = False
+            if seen > near:
+                total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
+                self.private &= not total > _exp(order * (order - 1) * promise.rho)
 
     def _state(self, histogram: Histogram, k: int, relation: str) -> Law:
         mechanism = self._case.build(k, relation)

@@ -55,17 +55,23 @@ def audit(
     >>> report.verdict
     'PASS: 9 checks passed'
     """
-    count = _read_trials(trials)
+    if isinstance(trials, bool) or not isinstance(trials, int) or not _FEWEST <= trials <= _MOST:
+        raise ParameterError(f"`trials` must be a whole number from {_FEWEST} to {_MOST}", f"not {quote(trials)}")
     cases = list_cases(mechanism, epsilon)
     findings: list[Finding] = []
     for case in cases:
-        findings += _try_case(case, count, bits, progress)
+        try:
+            for finding in check_case(case, trials, bits, progress):
+                findings.append(finding)
+        except Exception as error:  # a mechanism that breaks down fails
+            found = f"the mechanism broke down ({type(error).__name__})"
+            findings.append(Finding(subject=str(case), check="drawing", result=Result.FAIL, found=found))
     if tables:
         findings += check_tables(progress)
     return AuditReport(
         made=datetime.now(UTC),
         epsilon=cases[0].epsilon,
-        trials=count,
+        trials=trials,
         findings=tuple(findings),
         secure=is_secure(read_bits(bits)),
     )
@@ -93,18 +99,3 @@ def check_case(
     for pair in (*telling, find_far_pair(case, trials)):
         progress(f"{case}: bounding epsilon from samples")
         yield bound_epsilon(case, pair, trials, bits)
-
-
-def _try_case(case: Case, trials: int, bits: Bits | None, progress: Callable[[str], None]) -> Iterator[Finding]:
-    """Check one mechanism. If it breaks down, that is a failure."""
-    try:
-        yield from check_case(case, trials, bits, progress)
-    except Exception as error:
-        found = f"the mechanism broke down ({type(error).__name__})"
-        yield Finding(subject=str(case), check="drawing", result=Result.FAIL, found=found)
-
-
-def _read_trials(trials: Any) -> int:
-    if isinstance(trials, bool) or not isinstance(trials, int) or not _FEWEST <= trials <= _MOST:
-        raise ParameterError(f"`trials` must be a whole number from {_FEWEST} to {_MOST}", f"not {quote(trials)}")
-    return trials

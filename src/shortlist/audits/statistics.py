@@ -24,7 +24,6 @@ _BATCHES = (1, 2, 3, 10, 100, 1000)
 """How many lists each call of `draw_many` draws, in turn."""
 _PRECISION = 128
 _HALVINGS = 40
-_NEGLIGIBLE = 1e-12
 
 LEAST_EXPECTED = 10
 """A cell that is expected less often counts as rare."""
@@ -86,11 +85,14 @@ def bound_below(successes: int, trials: int, failure: float) -> float:
     >>> bound_below(0, 10, 0.05), round(bound_below(8, 10, 0.05), 4)
     (0.0, 0.4931)
     """
-    # P(at least so many successes) rises with p. Below the bound, it is certainly at most `failure`.
+    # P(at least so many successes) rises with p. It is an incomplete beta function. Below the bound, it is certainly at
+    # most `failure`.
     low, high = 0.0, successes / trials
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if successes and _tail(successes, trials, middle) <= failure else (low, middle)
+    with use_precision(_PRECISION):
+        for _ in range(_HALVINGS if successes else 0):
+            middle = (low + high) / 2
+            chance = arb(middle).beta_lower(successes, trials - successes + 1, regularized=1)
+            low, high = (middle, high) if chance <= failure else (low, middle)
     return low
 
 
@@ -101,25 +103,6 @@ def bound_above(successes: int, trials: int, failure: float) -> float:
     (0.2589, 0.9632)
     """
     return 1.0 - bound_below(trials - successes, trials, failure)
-
-
-def _tail(successes: int, trials: int, p: float) -> arb:
-    """Bound P(at least `successes` of the trials succeed) from above, for p of at most successes / trials.
-
-    The terms of the binomial sum fall ever faster, so what is left is at most a geometric series.
-    """
-    with use_precision(_PRECISION):
-        odds = arb(p) / (1 - arb(p))
-        term = arb(math.comb(trials, successes)) * arb(p) ** successes * (1 - arb(p)) ** (trials - successes)
-        total = arb(0)
-        for place in range(successes, trials + 1):
-            total += term
-            ratio = odds * (trials - place) / (place + 1)
-            term *= ratio
-            if term < total * _NEGLIGIBLE:
-                total += term / (1 - ratio)
-                break
-        return total.upper()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,15 +52,23 @@ DOMAINS: dict[str, list[Any]] = {
 }
 """Public lists of items, by what they hold."""
 
-_VOTES: dict[str, tuple[str, list[Any]]] = {
-    "text": ("string", [*DOMAINS["text"], "", "a ", "Ä", "a\u0308", "\u212a", "+7", "7.0", "NULL", "NaN", "TRUE"]),
-    "int64": ("int64", [*DOMAINS["whole numbers"], -(2**63), 2**53 + 2, 128]),
-    "float64": ("float64", [7.0, 0.0, 127.0, 7.5, 1.5, -0.0, float("nan"), float("inf"), 2.0**53, 1e300]),
-    "decimal": ("decimal128(20, 5)", [Decimal("1.5"), Decimal("2"), Decimal("7"), Decimal("1.50001")]),
-    "date": ("date32", [*DOMAINS["dates"], date(1, 1, 1)]),
-    "timestamp": ("timestamp[us]", [*DOMAINS["timestamps"], datetime(2024, 2, 29), datetime(1600, 1, 1)]),
+_VOTES: dict[str, tuple[str, str, list[Any]]] = {
+    "text": (
+        "text",
+        "string",
+        [*DOMAINS["text"], "", "a ", "Ä", "a\u0308", "\u212a", "+7", "7.0", "NULL", "NaN", "TRUE"],
+    ),
+    "int64": ("whole numbers", "int64", [*DOMAINS["whole numbers"], -(2**63), 2**53 + 2, 128]),
+    "float64": (
+        "whole numbers",
+        "float64",
+        [7.0, 0.0, 127.0, 7.5, 1.5, -0.0, float("nan"), float("inf"), 2.0**53, 1e300],
+    ),
+    "decimal": ("decimals", "decimal128(20, 5)", [Decimal("1.5"), Decimal("2"), Decimal("7"), Decimal("1.50001")]),
+    "date": ("dates", "date32", [*DOMAINS["dates"], date(1, 1, 1)]),
+    "timestamp": ("timestamps", "timestamp[us]", [*DOMAINS["timestamps"], datetime(2024, 2, 29), datetime(1600, 1, 1)]),
 }
-"""Types of votes in Arrow, and values of them."""
+"""Kinds of votes: the domain that fits, the type in Arrow, and values."""
 _ORDINARY = 3
 """The first values of each type are items of the domain that fits the type."""
 Hold = Callable[["pyarrow.Table", Path], Any]
@@ -180,7 +189,7 @@ class Neighbours:
         if last:
             own = [(len(self.people) - 1, item) for item in self.people[-1]]
             rows = [*own, *rows] if self.first else [*rows, *own]
-        name = _VOTES[self.kind][0]
+        name = _VOTES[self.kind][1]
         kind = pa.decimal128(20, 5) if self.kind == "decimal" else pa.timestamp("us") if "time" in name else name
         users = pa.array([person for person, _ in rows], pa.int64())
         return pa.table({"user": users, "track": pa.array([item for _, item in rows], kind)})
@@ -189,11 +198,10 @@ class Neighbours:
 def invent_neighbours(bits: Bits) -> Neighbours:
     """Invent two tables that differ in one person, whose votes are among those that are hardest to count."""
     kind = choose(sorted(_VOTES), bits)
+    same, _, values = _VOTES[kind]
+    values = [*values, None]
     # Mostly a domain of the same kind, and text, which any engine is tempted to convert.
-    own = {"text": "text", "int64": "whole numbers", "float64": "whole numbers", "decimal": "decimals"}
-    same = own.get(kind, "dates" if kind == "date" else "timestamps")
     domain = choose([same, same, same, "text", *DOMAINS], bits)
-    values = [*_VOTES[kind][1], None]
     # If all others are ordinary, the last person alone has what may be an error, or decide how a column is read.
     usual = choose([values, values[:_ORDINARY]], bits)
     people = [[choose(usual, bits) for _ in range(1 + draw_small(6, bits))] for _ in range(1 + draw_small(5, bits))]
@@ -228,12 +236,6 @@ def find_missing(engine: Engine) -> str | None:
     """Find a package, or Java, that the engine needs and that is not installed."""
     needed = ("duckdb", "pyarrow", *engine.packages)
     return next((each for each in needed if (shutil.which if each == "java" else find_spec)(each) is None), None)
-
-
-def _hold_polars(table: pyarrow.Table, folder: Path) -> Any:
-    import polars
-
-    return polars.from_arrow(table)
 
 
 def _hold_duckdb(table: pyarrow.Table, folder: Path) -> Any:
@@ -293,7 +295,7 @@ ENGINES = (
         packages=("pandas",),
         hold=lambda table, folder: table.to_pandas(integer_object_nulls=True),
     ),
-    Engine(name="Polars", packages=("polars",), hold=_hold_polars),
+    Engine(name="Polars", packages=("polars",), hold=lambda table, folder: import_module("polars").from_arrow(table)),
     Engine(name="DuckDB", hold=_hold_duckdb),
     Engine(name="Parquet files", hold=partial(_hold_file, kind="parquet")),
     Engine(name="CSV files", hold=partial(_hold_file, kind="csv")),

@@ -104,7 +104,7 @@ def plan(
     want: Want = None,
     budget_epsilon: BudgetEpsilon = "10",
     budget_delta: BudgetDelta = "1e-6",
-    draws: Draws = "1000",
+    draws: Draws = "400",
     output: Output = None,
     force: options.Force = False,
     printed: options.Printed = Format.TABLE,
@@ -119,13 +119,13 @@ def plan(
     """
     _check_options(files, item=item, count=count, like=like, output=output, force=force, quiet=quiet)
     with show_progress(quiet=quiet) as step:
+        from shortlist.planning.advice import NOT_PRIVATE
         from shortlist.planning.plan import plan as make_plan
-        from shortlist.planning.writing import NOT_PRIVATE
 
         size: Any = options.read_sizes(k)
         counts: Any = None
         if files:
-            from shortlist.planning.count_files import read_count_files
+            from shortlist.planning.inputs import read_count_files
 
             step("Reading the counts")
             counts = read_count_files(reading.describe(files), item=str(item), count=str(count))
@@ -215,7 +215,7 @@ def _print_plan(made: Plan, printed: Format) -> None:
     if printed is Format.CSV:
         sys.stdout.write(made.to_csv())
         return
-    from shortlist.planning.writing import explain_limit
+    from shortlist.planning.advice import explain_limit
 
     console, best = make_console(), made.best
     head = f"The top {best.k:,} of {made.histogram.d:,} items at ε = {float(best.epsilon):g}"

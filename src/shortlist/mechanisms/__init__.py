@@ -48,9 +48,6 @@ class _Mechanisms(Mapping[str, type[Mechanism]]):
         found: type[Mechanism] = getattr(import_module(f"{__name__}.{module}"), kind)
         return found
 
-    def __contains__(self, name: object) -> bool:
-        return name in HOMES
-
     def __iter__(self) -> Iterator[str]:
         return iter(HOMES)
 
@@ -69,7 +66,7 @@ __all__ = ["DEFAULT_MECHANISM", "MECHANISMS", "Mechanism", "Prepared", "build_me
 def __getattr__(name: str) -> Any:
     """Import the class of a mechanism on first use."""
     for mechanism, home in HOMES.items():
-        if home.rpartition(".")[2] == name:
+        if home.endswith(f".{name}"):
             return MECHANISMS[mechanism]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -93,7 +90,13 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
     known = {field.name for field in fields(kind)}
     if "ordered" in given and "ordered" not in known and kind.unordered is not Mechanism.unordered:
-        _refuse_order(given.pop("ordered"), kind.name)
+        ordered = given.pop("ordered")
+        if ordered is not False:
+            raise ParameterError(
+                f"`ordered` must be False for {kind.name}: it gives no order",
+                f"not {quote(ordered)}",
+                hint="leave `mechanism` out: auto gives an ordered list",
+            )
     if not known.issuperset(given):
         check_names(kind, given, further=_CALL_PARAMETERS)
     if not isinstance(mechanism, Mechanism):
@@ -119,27 +122,18 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
 
 def find_kind(name: object) -> type[Mechanism]:
     """Find the class of a mechanism by its name. For any other value, say which names there are."""
-    if isinstance(name, str) and name in MECHANISMS:
+    if isinstance(name, str) and name in HOMES:
         return MECHANISMS[name]
     import difflib
 
     # Somebody who passed a name, as the command line does, needs no hint about objects.
     objects = "" if isinstance(name, str) else ", or a mechanism object"
-    nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
+    nearest = difflib.get_close_matches(name, HOMES, n=1) if isinstance(name, str) else []
     raise ParameterError(
-        f"`mechanism` must be one of {', '.join(MECHANISMS)}{objects}",
+        f"`mechanism` must be one of {', '.join(HOMES)}{objects}",
         f"not {quote(name)}",
         hint=f"did you mean {nearest[0]!r}?" if nearest else None,
     )
-
-
-def _refuse_order(ordered: object, name: str) -> None:
-    if ordered is not False:
-        raise ParameterError(
-            f"`ordered` must be False for {name}: it gives no order",
-            f"not {quote(ordered)}",
-            hint="leave `mechanism` out: auto gives an ordered list",
-        )
 
 
 def write_table(*columns: str) -> str:

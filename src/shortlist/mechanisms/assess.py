@@ -68,8 +68,9 @@ class Assess:
 
         Half of the failure is for the noise, and half for the list.
         """
-        most = max(0, noisy + self.find_margin(failure))
-        rate, factor = _find_tail(mechanism)
+        most, tail = max(0, noisy + self.find_margin(failure)), mechanism.find_tail()
+        assert tail is not None  # `check_assessed` was called before
+        rate, factor = tail
         return most + ceil_log(2 * factor / failure, rate / 2)
 
 
@@ -78,7 +79,7 @@ def check_assessed(mechanism: Mechanism) -> None:
     if not _has_proof(mechanism):
         raise ParameterError(
             "`assess` must go with one of "
-            f"{', '.join(name for name, kind in MECHANISMS.items() if _has_proof(kind.build_example()))}",
+            f"{', '.join((name for name, kind in MECHANISMS.items() if _has_proof(kind.build_example())))}",
             f"not {mechanism.name}",
             hint="`mechanism='auto'` is the default",
         )
@@ -98,7 +99,9 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
             Above the largest count nothing is left to decide.
     """
     largest = int(levels.above(mechanism.k, 0).values[0])
-    score, effort = mechanism.make_score(levels, _find_tail(mechanism)[0] / 2), 0
+    tail, effort = mechanism.find_tail(), 0
+    assert tail is not None  # `check_assessed` was called before
+    score = mechanism.make_score(levels, tail[0] / 2)
     assert score is not None  # what has a tail has a score
     while True:
         with use_precision(_PRECISION * (effort + 1)):
@@ -109,9 +112,3 @@ def find_spread(mechanism: Mechanism, levels: Levels) -> int:
         if low is not None and high is not None and max(0, int(low)) == int(high):
             return int(high)
         effort += 1
-
-
-def _find_tail(mechanism: Mechanism) -> tuple[Fraction, int]:
-    tail = mechanism.find_tail()
-    assert tail is not None  # `check_assessed` was called before
-    return tail

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flint import arb
@@ -114,7 +115,7 @@ class Auto(Mechanism):
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
         """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
-        return dict(_build_candidates(self))
+        return _build_candidates(self)
 
     @property
     def unordered(self) -> bool:
@@ -167,7 +168,7 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
         from shortlist.mechanisms.noisy_counts import NoisyCounts
 
         found.append(NoisyCounts(**common, votes_per_person=auto.votes_per_person, delta=auto.delta))
-    return {each.name: each for each in found}
+    return MappingProxyType({each.name: each for each in found})
 
 
 class PrivateChoice(RowDraws):
@@ -175,10 +176,11 @@ class PrivateChoice(RowDraws):
 
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
-        self._unordered = auto.unordered
+        self._unordered = not auto.ordered
         self._candidates = auto.candidates
         self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
         self._prepared: dict[str, Prepared] = {}
+        self._rough: dict[str, arb] = {}
         self.scores: dict[str, Score] = {}
         # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
         for name, each in reversed(list(self._candidates.items())):
@@ -209,12 +211,12 @@ class PrivateChoice(RowDraws):
 
     def enclose_chance(self, name: str, effort: int) -> arb:
         """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which the coin of a candidate shows heads."""
-        return (self.enclose_chances(effort) if effort else self._rough)[name]
-
-    @cached_property
-    def _rough(self) -> dict[str, arb]:
-        with use_precision(_PRECISION):
-            return self.enclose_chances(0)
+        if effort:
+            return self.enclose_chances(effort)[name]
+        if not self._rough:
+            with use_precision(_PRECISION):
+                self._rough = self.enclose_chances(0)
+        return self._rough[name]
 
     def enclose_chances(self, effort: int) -> dict[str, arb]:
         """Enclose the chances of all candidates. Public numbers change some scores, which no person moves by more."""

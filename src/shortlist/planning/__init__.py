@@ -4,7 +4,7 @@ A plan is computed from counts without any noise, so it is not private. It is fo
 invented.
 """
 
+from shortlist.planning.advice import NOT_PRIVATE
 from shortlist.planning.plan import Plan, plan
-from shortlist.planning.writing import NOT_PRIVATE
 
 __all__ = ["NOT_PRIVATE", "Plan", "plan"]

@@ -1,17 +1,29 @@
-"""Advice in words: which mechanism and why, what else would help, and the smallest epsilon for a wish."""
+"""What a plan says: which mechanism and why, what would help, the smallest epsilon for a wish, and the command."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from shortlist.errors import ParameterError
-from shortlist.mechanisms import DEFAULT_MECHANISM
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
+from shortlist.mechanisms.accuracy import write_votes
 from shortlist.planning.forecast import Forecast
 from shortlist.planning.inputs import Constraints
 from shortlist.planning.rules import Collapse, Visibility
-from shortlist.privacy.numbers import quote, read_rational, write_exact
+from shortlist.privacy import Neighbours
+from shortlist.privacy.numbers import quote, read_rational, write_exact, write_rounded_up
+
+NOT_PRIVATE = (
+    "A plan is NOT PRIVATE: it is computed from the counts themselves. Make it on counts that are public, past or "
+    "invented, and do not publish a plan that was made on private counts."
+)
+INVENTED = "These counts are invented, so this plan gives nothing away. Never publish a plan made on private counts."
+VOTES, CATALOGUE, PERSON, ITEM = "votes.csv", "catalogue.csv", "person", "item"
+"""What files and columns are called where nobody has said it."""
 
 _GOOD = 0.95
 """From this recall on, nothing needs to help."""
@@ -179,11 +191,7 @@ class Answer:
 
 
 def find_epsilons(
-    wish: Wish,
-    constraints: Constraints,
-    k: int,
-    look: Callable[[str, Fraction], Forecast],
-    report: Callable[[str], None],
+    wish: Wish, constraints: Constraints, k: int, look: Callable[[Mechanism], Forecast], report: Callable[[str], None]
 ) -> Mapping[str, Answer]:
     """For each mechanism, go down the grid from the largest epsilon until the wish fails.
 
@@ -191,12 +199,11 @@ def find_epsilons(
     every epsilon.
     """
     answers = {}
-    for name in constraints.allow(k, EPSILONS[-1]):
-        found = None
-        last = seen = look(name, EPSILONS[-1])
+    for name, largest in constraints.allow(k, EPSILONS[-1]).items():
+        found, last = None, look(largest)
         for epsilon in reversed(EPSILONS):
             report(f"Looking for the epsilon of {name}: {write_exact(epsilon)}")
-            seen = last if epsilon == EPSILONS[-1] else look(name, epsilon)
+            seen = last if epsilon == EPSILONS[-1] else look(constraints.allow(k, epsilon)[name])
             if not wish.holds(seen):
                 break
             found, last = epsilon, seen
@@ -217,12 +224,66 @@ def find_least(answers: Mapping[str, Answer], preferred: str) -> Answer | None:
 
 def explain_answers(wish: Wish, answers: Mapping[str, Answer]) -> str:
     """Say in one sentence what the wish costs at least."""
-    met = [each for each in answers.values() if each.epsilon is not None]
-    if not met:
+    least = find_least(answers, DEFAULT_MECHANISM)
+    if least is None:
         return f"No mechanism does what you want with ε up to {write_exact(EPSILONS[-1])}: {wish}."
-    least = min(each.epsilon for each in met if each.epsilon is not None)
-    cost = next(str(each) for each in met if each.epsilon == least)
-    names = [each.mechanism for each in met if each.epsilon == least]
+    names = [each.mechanism for each in answers.values() if each.epsilon == least.epsilon]
     every = len(names) == len(answers) > 1
     which = "any of the mechanisms" if every else " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    return f"What you want needs {cost}, with {which}: {wish}."
+    return f"What you want needs {least}, with {which}: {wish}."
+
+
+def write_command(mechanism: Mechanism, *, votes_per_person: int | None = None, item: str | None = None) -> str:
+    """Write the command of the shell that releases a list by a mechanism, from a table of votes and a catalogue.
+
+    A limit on votes per person is a limit on the votes that are counted, whatever the mechanism.
+
+    >>> from shortlist.mechanisms import CDPPeel
+    >>> print(write_command(CDPPeel(k=50, epsilon=1, delta="1e-6"), item="track"))
+    shortlist select votes.csv --person person --item track --domain catalogue.csv -k 50 --epsilon 1
+        --mechanism cdp-peel --delta 1e-6 --output top50.json
+    """
+    words = ["shortlist", "select", VOTES, "--person", PERSON, "--item", ITEM if item is None else item]
+    words += ["--domain", CATALOGUE] if mechanism.needs_domain else []
+    for name, value in _list_terms(mechanism, votes_per_person).items():
+        if name == "ordered":
+            words.append("--any-order")
+        elif value != DEFAULT_MECHANISM:
+            words += ["-k" if name == "k" else f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join([*words, "--output", f"top{mechanism.k}.json"])
+
+
+def write_call(mechanism: Mechanism, *, votes_per_person: int | None = None) -> str:
+    """Write the call of Python that chooses a list by a mechanism, from counts.
+
+    >>> from shortlist.mechanisms import PNFPeel
+    >>> write_call(PNFPeel(k=50, epsilon="0.5"))
+    "shortlist.top_k(new_counts, k=50, epsilon='0.5', mechanism='pnf-peel')"
+    """
+    terms = _list_terms(mechanism, votes_per_person)
+    return f"shortlist.top_k(new_counts, {', '.join(f'{name}={value!r}' for name, value in terms.items())})"
+
+
+def _list_terms(mechanism: Mechanism, votes_per_person: int | None) -> dict[str, object]:
+    """List the terms of a release by the names of their parameters, without those that are left at their default."""
+    delta: Any = mechanism.parameters.get("delta")
+    if delta is not None:  # as 1e-6 if that is the same number
+        short = write_rounded_up(delta)
+        delta = short if read_rational(short, name="delta") == delta else write_exact(delta)
+    replaced = None if mechanism.neighbours is Neighbours.ADD_REMOVE else str(mechanism.neighbours)
+    terms: dict[str, object] = {"k": mechanism.k, "epsilon": write_exact(mechanism.epsilon)}
+    terms |= {"mechanism": mechanism.name, "ordered": None if mechanism.parameters.get("ordered", True) else False}
+    terms |= {"delta": delta, "votes_per_person": votes_per_person, "neighbours": replaced}
+    return {name: value for name, value in terms.items() if value is not None}
+
+
+def explain_limit(votes_per_person: int | None) -> str | None:
+    """Say what a limit in a command means for the votes; None without a limit.
+
+    >>> explain_limit(3)
+    'This counts at most 3 votes of each person. If many people cast more, their other votes are not counted.'
+    """
+    if votes_per_person is None:
+        return None
+    counted = f"This counts at most {write_votes(votes_per_person)} of each person."
+    return f"{counted} If many people cast more, their other votes are not counted."

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.errors import ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Amount, Budget
 from shortlist.mechanisms import Mechanism
 from shortlist.planning.inputs import Histogram
-from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import quote, write_exact, write_rounded_up
+from shortlist.privacy.numbers import write_exact, write_rounded_up
 from shortlist.profile import Picks
 
 SAMPLES = 20
@@ -62,7 +60,7 @@ class Forecast:
     bound: int | None
     """The public bound on the error in votes, with a confidence of 95 %."""
     affordable: int
-    """How many such releases the budget affords."""
+    """How many such releases a new ledger with the budget affords: with its default or with basic accounting."""
     draws: int
     choices: Mapping[str, float]
     """For `auto`: how often each mechanism was chosen."""
@@ -105,12 +103,16 @@ def forecast(
     mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draws: int, seed: int, label: str | None = None
 ) -> Forecast:
     """Draw many lists of a mechanism, and compute what its law says. Equal seeds draw from equal random numbers."""
-    mechanism.check_size(histogram.d)
     prepared = mechanism.prepare(histogram.profile)
     lists = prepared.draw_many(draws, SeededBits(seed))
     errors = measure(histogram.counts[: mechanism.k], lists)
     chance = prepared.compute_exact_chance()
     bounds = [each.error_bound(histogram.d) for each in mechanism.candidates.values()]
+    # By default, a ledger keeps half of delta for guarantees with a rho. Those without a rho need basic accounting.
+    whole = budget.guarantee
+    basic = Budget.plan(epsilon=whole.epsilon, delta=whole.delta, accounting="basic", neighbours=whole.neighbours)
+    # Items with equal counts are ranked as they stand.
+    positions = [np.searchsorted(-histogram.counts, -each.levels) + each.ranks for each in lists[:SAMPLES]]
     return Forecast(
         mechanism=mechanism,
         label=mechanism.name if label is None else label,
@@ -122,28 +124,11 @@ def forecast(
         total=Spread.of(errors.total),
         # `auto` states the bound of the mechanism that it chooses, so here it is the largest of these.
         bound=max((bound for bound in bounds if bound is not None), default=None),
-        affordable=_count_affordable(budget, mechanism.guarantee),
+        affordable=max(each.afford(Amount(), mechanism.guarantee) for each in (budget, basic)),
         draws=draws,
         choices={name: times / draws for name, times in Counter(each.chosen for each in lists).most_common() if name},
-        samples=_find_samples(histogram, lists, mechanism.k),
+        samples=fill_places(positions, mechanism.k, empty=-1),
     )
-
-
-def _count_affordable(budget: Budget, guarantee: Guarantee) -> int:
-    """Count the releases that a new ledger covers: with its default accounting, or with basic accounting.
-
-    The default keeps half of delta for guarantees with a rho. Guarantees without a rho need basic accounting.
-    """
-    whole = budget.guarantee
-    basic = Budget.plan(epsilon=whole.epsilon, delta=whole.delta, accounting="basic", neighbours=whole.neighbours)
-    return max(each.afford(Amount(), guarantee) for each in (budget, basic))
-
-
-def _find_samples(histogram: Histogram, lists: Sequence[Picks], k: int) -> IntArray:
-    """The positions of items in falling order of count, in which items with equal counts are ranked as they stand."""
-    falling = -histogram.counts
-    shown = [np.searchsorted(falling, -each.levels) + each.ranks for each in lists[:SAMPLES]]
-    return fill_places(shown, k, empty=-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +193,3 @@ SORTS: dict[str, Callable[[Forecast], Any]] = {
     "name": lambda each: each.label,
 }
 """What forecasts may be sorted by: the best comes first."""
-
-
-def check_sort(sort: str) -> None:
-    """Refuse a measure that no forecast has."""
-    if not isinstance(sort, str) or sort not in SORTS:
-        raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")

@@ -1,4 +1,4 @@
-"""What a plan is made from, read and checked: constraints, counts that are given or invented, a budget, draws."""
+"""What a plan is made from, read and checked: constraints, counts that are given, in files or invented, a budget."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from shortlist.privacy.numbers import (
 )
 from shortlist.profile import Profile
 from shortlist.votes.array_counts import ArrayTally, read_counts
+from shortlist.votes.failures import strip_context
 
 SMALL_DELTA = Fraction(1, 10**6)
 """The δ that is proposed to those who have given none."""
@@ -37,6 +38,8 @@ SHAPES = ("zipf",)
 _MOST_ITEMS = 10**8
 _LARGEST_COUNT = 2**53
 _MOST_DRAWS = 10**6
+_TABLE = "the table of counts"
+_WHOLE = "^[+-]?[0-9]{1,19}$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +98,7 @@ class Constraints:
         parts = ["an ordered list" if self.ordered else "a list in any order"]
         parts.append("δ = 0" if self.delta is None else f"δ = {write_rounded_up(self.delta)}")
         cap = self.votes_per_person
-        votes = "any number of votes" if cap is None else "at most 1 vote" if cap == 1 else f"at most {cap:,} votes"
-        parts.append(f"{votes} of each person")
+        parts.append(f"{'any number of votes' if cap is None else f'at most {write_votes(cap)}'} of each person")
         parts += ["no public list of items"] if self.without_domain else []
         return "; ".join([*parts, f"neighbours: {self.neighbours}"])
 
@@ -143,11 +145,6 @@ class Histogram:
         """How many items have each count."""
         return Profile.of(self.counts)
 
-    def drop_unvoted(self) -> Histogram:
-        """The items that have votes. Without a public list, no others are known."""
-        voted = int(np.count_nonzero(self.counts))
-        return replace(self, counts=self.counts[:voted])
-
     def name(self, position: int) -> str:
         """The name of an item, given its position in falling order of count."""
         return f"item {position + 1:,}" if self.names is None else str(self.names[position])
@@ -170,6 +167,37 @@ def read_histogram(counts: Any, *, source: str = "the given counts") -> Histogra
     order = np.argsort(-array, kind="stable")
     names = None if labels is None else [labels[index] for index in order.tolist()]
     return Histogram(counts=array[order], names=names, source=source, invented=False)
+
+
+@strip_context
+def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
+    """Read a Parquet, CSV or JSON lines file with a column of items and a column of counts."""
+    from shortlist.votes.duckdb import Workspace
+    from shortlist.votes.files import open_files
+
+    workspace = Workspace(memory_limit=None)
+    opened = open_files(workspace, files, choose=lambda header: header.take([item, count], where=_TABLE), name=_TABLE)
+    with opened.explain_failures("is the file complete, and are all its rows alike?"):
+        relation = opened.make(False)
+        names, numbers = (name.replace('"', '""') for name in relation.columns)
+        text = f'trim(CAST("{numbers}" AS VARCHAR))'
+        whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
+        table = relation.project(f'CAST("{names}" AS VARCHAR) AS item, {whole} AS votes').fetchnumpy()
+    unnamed, uncounted = (np.any(np.ma.getmaskarray(table[name])) for name in ("item", "votes"))
+    if unnamed or uncounted:
+        raise DataError(
+            f"{_TABLE} must have an item and a whole number in each row",
+            "some rows have no item" if unnamed else "some counts are missing or no whole numbers",
+            hint="is it the right column? Write 1000, not 1,000 or 1000.0",
+        )
+    counts = dict(zip(map(str, table["item"].tolist()), table["votes"].tolist(), strict=True))
+    if len(counts) < len(table["item"]):
+        raise DataError(
+            f"{_TABLE} must name each item once",
+            "some items have several rows, as in a table of votes",
+            hint="count the votes of each item first; `like='zipf'` plans without any data",
+        )
+    return read_histogram(counts, source=f"the counts in column {count!r}")
 
 
 def invent_histogram(
@@ -197,13 +225,10 @@ def invent_histogram(
     size, population = _read_number(items, name="items", most=_MOST_ITEMS), _read_number(people, name="people")
     steep = float(read_positive(1 if exponent is None else exponent, name="exponent"))
     shares = np.arange(1, size + 1, dtype=np.float64) ** -steep
-    votes = population * (1 if votes_per_person is None else read_whole(votes_per_person, name="votes_per_person"))
+    votes = population * (votes_per_person or 1)
     counts = np.minimum(np.floor(votes * shares / shares.sum()), population).astype(np.int64)
-    each = votes_per_person or 1
-    source = (
-        f"invented counts of {size:,} items: {population:,} people with {each:,} {'vote' if each == 1 else 'votes'} "
-        f"each, Zipf with exponent {steep:g}"
-    )
+    people_and_votes = f"{population:,} people with {write_votes(votes_per_person or 1)} each"
+    source = f"invented counts of {size:,} items: {people_and_votes}, Zipf with exponent {steep:g}"
     return Histogram(counts=counts, names=None, source=source, invented=True)
 
 
@@ -253,7 +278,8 @@ def take_histogram(
             raise ParameterError(f"`{name}` must go with `like`", "counts were given")
         histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
     if constraints.without_domain:
-        histogram = histogram.drop_unvoted()
+        # Without a public list, only items that have votes are known.
+        histogram = replace(histogram, counts=histogram.counts[: np.count_nonzero(histogram.counts)])
     if k > histogram.d:
         raise DataError(
             "`k` must be at most the number of items" + (" with votes" if constraints.without_domain else ""),

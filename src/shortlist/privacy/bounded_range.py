@@ -62,9 +62,10 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
     [0.0473..., 0.0441415634, 0.0373833168]
     """
     pure = epsilon / k
-    if calibration is Calibration.PUBLISHED:
-        return max(pure, _invert_published(k, epsilon, delta))
     with use_precision(_PRECISION):
+        if calibration is Calibration.PUBLISHED:
+            unlikely = -8 * ball(delta).log()
+            return max(pure, round_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt()))
         least = max(pure, round_down((8 * ball(find_rho(epsilon, delta)) / k).sqrt()))
     if calibration is Calibration.TIGHT or k > _MOST_ROUNDS:
         return least
@@ -74,12 +75,6 @@ def calibrate(k: int, epsilon: Fraction, delta: Fraction, calibration: Calibrati
 def count_cells(k: int, delta: Fraction) -> int:
     """Choose how fine the grid is: its cost is about the same for all k, and 24 cells are within 0.1 % of ε′."""
     return min(256, max(24, int(32 * (200 / k) ** 0.75 * (28 / (14 - compute_log(delta))) ** 0.25)))
-
-
-def _invert_published(k: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-    with use_precision(_PRECISION):
-        unlikely = -8 * ball(delta).log()
-        return round_down(((unlikely + 8 * ball(epsilon)) / k).sqrt() - (unlikely / k).sqrt())
 
 
 def _search(k: int, epsilon: Fraction, delta: Fraction, least: Fraction) -> Fraction:
@@ -141,8 +136,9 @@ def bound_delta(k: int, epsilon: Fraction, round_epsilon: Fraction, *, cells: in
     """
     step = round_epsilon / cells
     below, above = _choose_extent(k, epsilon, round_epsilon, cells, unlikely)
+    points = [epsilon + i * step for i in range(-below, above + 1)]
     with use_precision(_PRECISION):
-        values = _bound_first_values(epsilon, step, below, above)
+        values = np.array([_round_up(-ball(point).expm1()) if point < 0 else 0.0 for point in points])  # V_0
         chords = [_weigh_chord(step, cells, offset) for offset in range(cells + 1)]
         controls = [_weigh_control(step, cells, offset) for offset in range(cells)]
         # Left of the grid, the chord from V(0) = 1 to the first point is a bound.
@@ -167,12 +163,6 @@ def _choose_extent(k: int, epsilon: Fraction, round_epsilon: Fraction, cells: in
     left, right = (spread + start) / 2, max(0.0, (spread - start) / 2)
     most = k * cells + 1
     return min(int(left), most) + cells, min(int(right), most) + cells
-
-
-def _bound_first_values(epsilon: Fraction, step: Fraction, below: int, above: int) -> FloatArray:
-    """Bound V_0 from above at the points ln y = ε + i · step, for i from −below to above."""
-    points = (epsilon + i * step for i in range(-below, above + 1))
-    return np.array([_round_up(-ball(point).expm1()) if point < 0 else 0.0 for point in points])
 
 
 def _weigh_chord(step: Fraction, cells: int, offset: int) -> tuple[float, float]:

@@ -6,13 +6,11 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from flint import arb
-
 from shortlist.errors import MissingExtraError, ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.guarantee import Guarantee, Neighbours
-from shortlist.privacy.zcdp import find_rho_of_pure
+from shortlist.privacy.zcdp import find_rho_of_pure, to_fraction
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -46,24 +44,10 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
         and not guarantee.delta
         and rho == find_rho_of_pure(guarantee.epsilon)
     ):
-        noise = _float_below(_response_noise(guarantee.epsilon))
-        return dp_accounting.RandomizedResponseDpEvent(noise_parameter=noise, num_buckets=2)
-    return dp_accounting.ZCDpEvent(rho=_float_above(rho))
-
-
-def _response_noise(epsilon: Fraction) -> Fraction:
-    """Bound 2/(1 + e^ε) from below: how often randomised response answers at random."""
-    with use_precision(_PRECISION):
-        return _exact((2 / (1 + ball(epsilon).exp())).lower())
-
-
-def _exact(point: arb) -> Fraction:
-    mantissa, exponent = (int(part) for part in point.man_exp())
-    return Fraction(mantissa) * Fraction(2) ** exponent
-
-
-def _float_above(number: Fraction) -> float:
-    return -_float_below(-number)
+        with use_precision(_PRECISION):  # how often randomised response answers at random, rounded down
+            noise = to_fraction((2 / (1 + ball(guarantee.epsilon).exp())).lower())
+        return dp_accounting.RandomizedResponseDpEvent(noise_parameter=_float_below(noise), num_buckets=2)
+    return dp_accounting.ZCDpEvent(rho=-_float_below(-rho))
 
 
 def _float_below(number: Fraction) -> float:

@@ -86,9 +86,14 @@ def round_down(number: arb) -> Fraction:
     return max(Fraction(0), _round_to_nine_digits(number.lower(), ROUND_FLOOR))
 
 
-def _round_to_nine_digits(point: arb, rounding: str) -> Fraction:
+def to_fraction(point: arb) -> Fraction:
+    """Return the exact value of a ball without a radius, such as an end of another ball."""
     mantissa, exponent = (int(part) for part in point.man_exp())
-    exact = Fraction(mantissa) * Fraction(2) ** exponent
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def _round_to_nine_digits(point: arb, rounding: str) -> Fraction:
+    exact = to_fraction(point)
     context = Context(prec=_DIGITS, rounding=rounding)
     return Fraction(context.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
 

@@ -17,11 +17,10 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.mechanisms import MECHANISMS, Mechanism
-from shortlist.planning.advice import explain_answers, write_share
+from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit, write_share
 from shortlist.planning.forecast import Forecast, Spread
 from shortlist.planning.inputs import Histogram
 from shortlist.planning.plan import Plan, Planner
-from shortlist.planning.writing import INVENTED, NOT_PRIVATE, explain_limit, write_command
 from shortlist.privacy.numbers import write_exact
 from shortlist.version import __version__
 
@@ -68,10 +67,8 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         for epsilon in epsilons:
             report(f"Planning for k = {size:,} and ε = {write_exact(epsilon)}")
             row.append(planner.plan(size, epsilon))
-        collapses = {
-            name: _find_crossing(epsilons, [_pick(each, name).mechanism for each in row], made.histogram)
-            for name in names
-        }
+        allowed = [made.constraints.allow(size, epsilon) for epsilon in epsilons]
+        collapses = {name: _find_crossing(epsilons, [each[name] for each in allowed], made.histogram) for name in names}
         cells.append([{**_describe(each), "collapse": collapses} for each in row])
     positions = 2 * sizes[-1]
     return {
@@ -119,19 +116,23 @@ def _answer_wish(
 
 def _describe(made: Plan) -> dict[str, Any]:
     """The numbers and words of one plan."""
-    cap, item = made.constraints.votes_per_person, made.planner.item
     inside = _count_inside(made.histogram, made.best.k)
     return {
         "choice": made.advice.choice,
         "rule": made.advice.rule,
         "changes": made.advice.changes,
         "collapses": made.collapse.happens,
-        "rows": {each.label: _describe_row(each, inside, cap, item) for each in made.forecasts},
+        "rows": {
+            each.label: {**_describe_row(each, inside), "command": made.planner.write_command(each.mechanism)}
+            for each in made.forecasts
+        },
     }
 
 
-def _describe_row(each: Forecast, inside: int, cap: int | None, item: str | None) -> dict[str, Any]:
-    rho = each.mechanism.guarantee.rho
+def _describe_row(each: Forecast, inside: int) -> dict[str, Any]:
+    rho, unordered = each.mechanism.guarantee.rho, each.mechanism.unordered
+    # Lists without an order begin with the items that have fewest votes.
+    samples = -np.sort(-each.samples, axis=1) if unordered else each.samples
     return {
         "length": round(each.length.mean, 1),
         "words": [write_share(each.recall.mean), write_share(each.exact)],
@@ -144,10 +145,9 @@ def _describe_row(each: Forecast, inside: int, cap: int | None, item: str | None
         "guarantee": each.promise,
         "rho": None if rho is None else float(f"{float(rho):.2g}"),
         "affordable": each.affordable,
-        "command": write_command(each.mechanism, votes_per_person=cap, item=item),
-        "ordered": not each.mechanism.unordered,
-        "right": ((each.samples >= 0) & (each.samples < inside)).sum(axis=1).tolist(),
-        "samples": [_shorten(each, inside) for each in _sort_unordered(each)],
+        "ordered": not unordered,
+        "right": ((samples >= 0) & (samples < inside)).sum(axis=1).tolist(),
+        "samples": [_shorten(positions, inside) for positions in samples],
     }
 
 
@@ -163,17 +163,8 @@ def _count_inside(histogram: Histogram, k: int) -> int:
     return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))
 
 
-def _sort_unordered(each: Forecast) -> IntArray:
-    """The sample lists. Those without an order begin with the items that have fewest votes."""
-    return -np.sort(-each.samples, axis=1) if each.mechanism.unordered else each.samples
-
-
 def _list(spread: Spread, digits: int) -> list[float]:
     return [round(value, digits) for value in (spread.mean, spread.low, spread.middle, spread.high)]
-
-
-def _pick(made: Plan, name: str) -> Forecast:
-    return next(each for each in made.forecasts if each.label == name)
 
 
 def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism], histogram: Histogram) -> float | None:
