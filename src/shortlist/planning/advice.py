@@ -247,7 +247,7 @@ def write_command(mechanism: Mechanism, *, votes_per_person: int | None = None, 
     words += ["--domain", CATALOGUE] if mechanism.needs_domain else []
     for name, value in _list_terms(mechanism, votes_per_person).items():
         if name == "ordered":
-            words.append("--any-order")
+            words.append("--unordered")
         elif value != DEFAULT_MECHANISM:
             words += ["-k" if name == "k" else f"--{name.replace('_', '-')}", str(value)]
     return shlex.join([*words, "--output", f"top{mechanism.k}.json"])
