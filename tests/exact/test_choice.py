@@ -12,7 +12,7 @@ from flint import arb, ctx
 from laws import p_value
 
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
-from shortlist.exact.choice import Table, quantile
+from shortlist.exact.choice import Table, enclose_sum, quantile
 from shortlist.exact.scaled import power, powers, product
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.testing import SeededBits
@@ -185,3 +185,36 @@ def test_a_table_of_weights_that_are_off_never_names_another_cell(signs):
     true = np.searchsorted(borders, words * 2.0**-64, side="right")
     assert (named[named >= 0] == true[named >= 0]).all()
     assert 0.3 < (named >= 0).mean() < 1
+
+
+class Stretch:
+    """The weights e^(−n/10) for n from `first` to `last`, bounded until it is split. It counts its weighings."""
+
+    def __init__(self, first, last, weighed):
+        self.first, self.last, self.weighed = first, last, weighed
+
+    def weight(self):
+        self.weighed[self.first, self.last] += 1
+        ends = [enclose_exp_minus(Fraction(n, 10)) for n in (self.first, self.last)]
+        return (self.last - self.first + 1) * ends[0].union(ends[1])
+
+    def split(self):
+        if self.first == self.last:
+            return None
+        middle = (self.first + self.last) // 2
+        return [Stretch(self.first, middle, self.weighed), Stretch(middle + 1, self.last, self.weighed)]
+
+
+def test_splitting_a_cell_weighs_no_other_again():
+    """With each split of 2,000 cells, the weights of all others would be computed again, for minutes."""
+    weighed = Counter()
+    with ctx.workprec(200):
+        total = enclose_sum([Stretch(0, 1999, weighed)], 4)
+        exact = enclose_shortfall(Fraction(200)) / enclose_shortfall(Fraction(1, 10))
+        assert total.overlaps(exact)
+    assert len(weighed) > 1000
+    assert set(weighed.values()) == {1}
+    weighed.clear()
+    number = Uniform(SeededBits(1))
+    assert quantile(number, [Stretch(0, 1999, weighed)]).first < 2000
+    assert max(weighed.values()) <= number.known // 64 + 1

@@ -72,18 +72,22 @@ class Splittable(Protocol):
 AnySplittable = TypeVar("AnySplittable", bound=Splittable)
 
 
-def split_wide(wholes: Sequence[AnySplittable], balls: Sequence[arb], tolerance: arb) -> Sequence[AnySplittable]:
+def split_wide(
+    wholes: Sequence[AnySplittable], balls: Sequence[arb], tolerance: arb, enclose: Callable[[AnySplittable], arb]
+) -> tuple[Sequence[AnySplittable], list[arb]] | None:
     """Split everything whose ball has a radius of at least `tolerance`, if it can be split. The order stays.
 
-    If nothing was split, the result is `wholes` itself. The length does not say so: a part may stand for a whole.
+    Return all parts with their balls, or None if nothing can be split. Only new parts are enclosed.
     """
     finer: list[AnySplittable] = []
+    narrower: list[arb] = []
     changed = False
     for whole, enclosed in zip(wholes, balls, strict=True):
         parts = None if enclosed.rad() < tolerance else whole.split()
         changed |= parts is not None
         finer.extend([whole] if parts is None else parts)
-    return finer if changed else wholes
+        narrower.extend([enclosed] if parts is None else map(enclose, parts))
+    return (finer, narrower) if changed else None
 
 
 def round_to_float(enclose: Callable[[], arb]) -> tuple[float, int]:

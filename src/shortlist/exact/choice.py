@@ -153,15 +153,15 @@ def enclose_sum(cells: Sequence[AnyCell], effort: int) -> arb:
 
     Rounds  Every round but the last splits a cell, and there are finitely many.
     """
+    weights = [cell.weight() for cell in cells]
     while True:
-        weights = [cell.weight() for cell in cells]
         total = sum(weights, arb(0))
         if total.rad() < total.lower() * arb(2) ** (-_BITS_PER_EFFORT * effort):
             return total
-        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)))
-        if finer is cells:
+        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)), lambda cell: cell.weight())
+        if finer is None:
             return total
-        cells = finer
+        cells, weights = finer
 
 
 def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell], list[arb]]:
@@ -169,13 +169,13 @@ def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell]
 
     Rounds  Every round but the last splits a cell, and there are finitely many.
     """
+    weights = [cell.weight() for cell in cells]
     while True:
-        weights = [cell.weight() for cell in cells]
         tolerance = sum(weights, arb(0)).lower() * arb(2) ** -precision
-        finer = split_wide(cells, weights, tolerance)
-        if finer is cells:
+        finer = split_wide(cells, weights, tolerance, lambda cell: cell.weight())
+        if finer is None:
             return cells, weights
-        cells = finer
+        cells, weights = finer
 
 
 def _find_possible_hits(number: Uniform, weights: Sequence[arb]) -> list[int]:

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -134,19 +135,22 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
             threshold = (1 - chance) / (1 - enclose_exp_minus(x) * chance)
             target = -height.ball().log()
             terms = [_enclose_term(crowd, threshold) for crowd in crowds]
-            total = sum(terms, arb(0))
-            if total > target:
-                return True
-            if total < target:
-                return False
-            finer = crowds
-            if total.is_finite():  # otherwise x* is not yet known to be below 1, and only more bits help
+            while True:
+                total = sum(terms, arb(0))
+                if total > target:
+                    return True
+                if total < target:
+                    return False
+                if not total.is_finite():  # x* is not yet known to be below 1, and only more bits help
+                    break
                 # Split the crowds that add most to the radius of the sum: more than half of the average.
-                finer = split_wide(crowds, terms, total.rad() / (2 * len(crowds)))
-        if finer is crowds:
-            height.extend()
-            coin.extend()
-        crowds = finer
+                tolerance = total.rad() / (2 * len(crowds))
+                finer = split_wide(crowds, terms, tolerance, partial(_enclose_term, threshold=threshold))
+                if finer is None:
+                    break
+                crowds, terms = finer
+        height.extend()
+        coin.extend()
 
 
 def _enclose_term(crowd: Crowd, threshold: arb) -> arb:

@@ -168,7 +168,7 @@ class BlockMixture(RowDraws):
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times: draw rows until each has a candidate, a batch of them at once.
 
-        Rounds  A candidate is kept with a probability of at least 1/16 for each loss.
+        Rounds  A candidate is kept with a probability of at least 1/16 for each loss, or 1/128 in very long lists.
         """
         found: list[Picks] = [_NOTHING] * n
         most, missing = max(1, _BATCH // self._k), np.arange(n)

@@ -255,7 +255,10 @@ class ListScore:
 
 
 _MANY_PLACES = 20_000
-"""From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items."""
+"""From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items.
+
+Inside a block N_r grows by less than 2^7 then, so a list is kept with a probability of at least 1/128.
+"""
 _COARSE = 48
 """How many blocks a first pass looks at, to find the losses that carry the weight. Without it, 100 items take up to 2.6
 times as long."""
