@@ -29,7 +29,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import are_below
+from shortlist.exact.choice import LossRange, are_below
 from shortlist.exact.scaled import Scaled, concatenate, powers, product
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
@@ -193,7 +193,7 @@ class MarginJoint(Joint):
         return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate))
 
 
-class PNFJoint(Mechanism):
+class PNFJoint(Joint):
     """Choose the list s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
     Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
@@ -222,17 +222,6 @@ class PNFJoint(Mechanism):
 
         rate = self.epsilon / (2 * self.neighbours.sensitivity)
         return state_lists(histogram, self.k, permute_and_flip(losses(histogram, self.k), rate))
-
-    def make_score(self, levels: Levels, rate: Fraction) -> Score:
-        """Make the score: how spread the law of joint is at a rate."""
-        return ListScore(levels, k=self.k, rate=rate)
-
-    def find_tail(self) -> tuple[Fraction, int]:
-        """Find the tail, which is that of joint."""
-        return self.rate, 1
-
-    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
-        return bound_loss(math.perm(d, self.k), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> Prepared:
         return FlipDraws(levels, k=self.k, rate=self.rate)
@@ -468,43 +457,10 @@ class FlipDraws(RowDraws):
             return round_outwards(enclose_exp_minus(self._joint.rate * loss))
 
     @cached_property
-    def crowds(self) -> list[LossCrowd]:
+    def crowds(self) -> list[LossRange]:
         """All lists, in one crowd. Splitting it where a decision needs it gives fewer crowds than a fixed grid."""
         lists = self._joint.all_lists
-        return _make_crowds(self._joint.rate, lists, [(0, lists.horizon)])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossCrowd:
-    """The lists whose loss lies between `first` and `last`, both included."""
-
-    rate: Fraction
-    lists: Lists
-    first: int
-    last: int
-    members: int
-
-    def decay(self) -> arb:
-        """Enclose e^(−rate · loss) for all of them."""
-        highest = enclose_exp_minus(self.rate * self.first)
-        return highest if self.first == self.last else highest.union(enclose_exp_minus(self.rate * self.last))
-
-    def split(self) -> list[LossCrowd] | None:
-        """Return two halves, or the one half that has members, or None for a single loss."""
-        if self.first == self.last:
-            return None
-        middle = (self.first + self.last) // 2
-        return _make_crowds(self.rate, self.lists, [(self.first, middle), (middle + 1, self.last)])
-
-
-def _make_crowds(rate: Fraction, lists: Lists, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
-    """Make a crowd for each range of losses that some list has."""
-    crowds = []
-    for first, last in ranges:
-        members = lists.number(last) - lists.number(first - 1)
-        if members:
-            crowds.append(LossCrowd(rate=rate, lists=lists, first=first, last=last, members=members))
-    return crowds
+        return [LossRange(rate=self._joint.rate, count=lists.number, first=0, last=lists.horizon)]
 
 
 _LONGEST_TABLE = 1 << 22

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +22,7 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import Table, quantile
+from shortlist.exact.choice import LossRange, Table, quantile
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
 from shortlist.exact.scaled import powers
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
@@ -286,6 +286,11 @@ class PeelRun:
         values = self._peeling.profile.values
         return int(values[self.top]) - int(values[level])
 
+    def find_level(self, loss: int) -> int:
+        """Return the level that is this many votes below the best one left."""
+        values = self._peeling.profile.values
+        return len(values) - 1 - int(values[::-1].searchsorted(values[self.top] - loss))
+
     def bound_decay(self, level: int) -> Bounds:
         """Bound c = e^(−rate · loss) of an item."""
         decays, place = self._find_decays(), level - self.top
@@ -315,14 +320,21 @@ class PeelRun:
         error = count_error((m + 1) * (self._peeling.roundings + 1) + len(decays) + taken) + self._peeling.doubt
         return max(1.0, total - error * whole), total + error * whole + _OMITTED  # the best item left counts 1
 
-    def left(self) -> LevelRange:
+    def left(self) -> LossRange:
         """Return all items that are left, with exact weights."""
         if self._peeling is not self._peeling.complete:
             seen, self._peeling = self._left, self._peeling.complete
             self._left = self._peeling.profile.sizes.copy()
             self._left[: len(seen)] = seen
             self._decays = self._sum = None
-        return cover_all_left(self._peeling.profile.values, self._left, self._peeling.rate)
+        present = np.flatnonzero(self._left)
+        losses = self._peeling.profile.values[self.top] - self._peeling.profile.values[present]
+        ends = np.append(0, np.cumsum(self._left[present]))
+
+        def count(loss: int) -> int:
+            return int(ends[losses.searchsorted(loss, side="right")])
+
+        return LossRange(rate=self._peeling.rate, count=count, first=0, last=int(losses[-1]))
 
     def _draw_batch(self) -> Iterator[tuple[int, int]]:
         """Draw a batch of independent items among those left: only one, if it is likely to be on the best level.
@@ -352,7 +364,7 @@ class PeelRun:
         undecided = np.flatnonzero(levels < 0)
         levels += self.top
         for index in undecided.tolist():
-            levels[index] = quantile(Uniform(self._bits, int(words[index])), [self.left()]).level()
+            levels[index] = self.find_level(quantile(Uniform(self._bits, int(words[index])), [self.left()]).first)
         return levels
 
     def _find_decays(self) -> FloatArray:
@@ -452,58 +464,6 @@ class PeelLevels:
 def count_error(roundings: int) -> float:
     """Return the largest relative error of a number after some roundings."""
     return 1.02 * roundings * 2.0**-53
-
-
-def cover_all_left(values: IntArray, left: IntArray, rate: Fraction) -> LevelRange:
-    """Make one range of all levels that have items left."""
-    indices = np.flatnonzero(left)
-    ends = np.concatenate([[0], np.cumsum(left[indices])])
-    return LevelRange(rate=rate, indices=indices, values=values[indices], ends=ends, first=0, last=len(indices) - 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LevelRange:
-    """The items left on the levels from the `first` to the `last` of those that have any.
-
-    The weight of an item is e^(−rate · loss). Its loss is how many votes it is below the best item left. A range is
-    both a `Cell`, with the sum of the weights of its items, and a `Crowd`, with its items as members. A decision splits
-    a range only if it needs to.
-    """
-
-    rate: Fraction
-    indices: IntArray
-    values: IntArray
-    ends: IntArray
-    first: int
-    last: int
-
-    def level(self) -> int:
-        """Return the index of the first level among all levels."""
-        return int(self.indices[self.first])
-
-    @property
-    def members(self) -> int:
-        """The number of items."""
-        return int(self.ends[self.last + 1] - self.ends[self.first])
-
-    def decay(self) -> arb:
-        """Enclose e^(−rate · loss) of every item."""
-        best = self._decay(self.first)
-        return best if self.first == self.last else best.union(self._decay(self.last))
-
-    def weight(self) -> arb:
-        """Enclose the sum of the weights."""
-        return self.members * self.decay()
-
-    def split(self) -> tuple[LevelRange, LevelRange] | None:
-        """Return two halves, or None if there is only one level."""
-        if self.first == self.last:
-            return None
-        middle = (self.first + self.last) // 2
-        return replace(self, last=middle), replace(self, first=middle + 1)
-
-    def _decay(self, index: int) -> arb:
-        return enclose_exp_minus(self.rate * (int(self.values[0]) - int(self.values[index])))
 
 
 class RoundScore:
