@@ -39,13 +39,14 @@ from shortlist.mechanisms.block_mixture import (
     BlockMixture,
     Blocks,
     Family,
+    MixtureScore,
     count_bits,
     divide,
     find_core,
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log, cut_off
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_rational
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -86,8 +87,9 @@ class Joint(Mechanism):
         return state_lists(histogram, self.k, exponential(losses(histogram, self.k), rate))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
-        """Make the score: how spread the law of joint is at a rate."""
-        return ListScore(levels, k=self.k, rate=rate)
+        """Make the score: how spread the law of joint is at a rate, Σ_s e^(−rate · L(s))."""
+        draws = JointDraws(levels, k=self.k, rate=rate)
+        return MixtureScore(draws, draws.lists.top)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find the tail: P(L(s) ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
@@ -227,23 +229,6 @@ class PNFJoint(Joint):
         return FlipDraws(levels, k=self.k, rate=self.rate)
 
 
-class ListScore:
-    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Σ_s e^(−rate · L(s)): how spread the law of Joint is."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._rate = rate
-        self.mixture = JointDraws(levels, k=k, rate=rate)
-        """The law of Joint."""
-
-    def enclose(self, effort: int) -> arb:
-        """Enclose the score."""
-        return cut_off(self.enclose_spread(effort), self.mixture.lists.top)
-
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose z."""
-        return self.mixture.total(effort).log() / ball(self._rate)
-
-
 _MANY_PLACES = 20_000
 """From this k on, a block costs so much that rejecting more lists is cheaper: 2 times for k = 10^5 of 10^6 items."""
 _COARSE = 48
@@ -267,7 +252,6 @@ class JointDraws(BlockMixture):
         """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
         self._levels = levels
         self.k = k
-        self.rate = rate
         self._tau = tau
         all_lists = k * math.log2(levels.d)
         self.reach = find_reach(all_lists, rate)
