@@ -10,8 +10,9 @@ from flint import arb, ctx
 from shortlist import SeededBits
 from shortlist.exact.balls import enclose_shortfall
 from shortlist.exact.choice import quantile
+from shortlist.exact.scaled import compute_shortfalls
 from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.block_mixture import compute_lengths, draw_reaches, enclose_span, weigh_spans
+from shortlist.mechanisms.block_mixture import draw_reaches, enclose_span, weigh_spans
 
 
 def check_numbers(numbers, exact):
@@ -29,12 +30,12 @@ def test_lengths_are_off_by_their_roundings_at_most(rate):
     widths = np.concatenate([np.arange(1, 70), rng.integers(1, 2**31, size=60), 2 ** np.arange(10, 50), [2**50 - 1]])
     for each in (widths, np.ones(3, dtype=np.int64), np.array([7])):
         exact = [lambda width=width: enclose_shortfall(rate * width) for width in each.tolist()]
-        check_numbers(compute_lengths(rate, each), exact)
+        check_numbers(compute_shortfalls(rate, each), exact)
 
 
 def test_lengths_may_be_below_the_range_of_floats():
     """A rate far below the range of floats gives lengths with exponents of their own."""
-    lengths = compute_lengths(Fraction(1, 2**2000), np.arange(1, 50))
+    lengths = compute_shortfalls(Fraction(1, 2**2000), np.arange(1, 50))
     assert (lengths.exponent < -1990).all()
 
 

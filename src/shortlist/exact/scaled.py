@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import enclose_exp_minus, round_to_float
+from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 
 _TABLE_BITS, _LARGE = 10, 40
 _LARGEST_POWER = 1 << 61
@@ -34,6 +34,14 @@ class Scaled:
         return Scaled(
             mantissa=self.mantissa * other.mantissa,
             exponent=self.exponent + other.exponent,
+            roundings=self.roundings + other.roundings + 1,
+        )
+
+    def __truediv__(self, other: Scaled) -> Scaled:
+        mantissa, shift = np.frexp(self.mantissa / other.mantissa)
+        return Scaled(
+            mantissa=mantissa,
+            exponent=self.exponent - other.exponent + shift,
             roundings=self.roundings + other.roundings + 1,
         )
 
@@ -109,6 +117,23 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
 def power(rate: Fraction, n: int) -> tuple[float, int]:
     """Compute e^(−rate · n) as mantissa and exponent, at most two roundings off."""
     return round_to_float(lambda: enclose_exp_minus(rate * n))
+
+
+def compute_shortfalls(rate: Fraction, widths: IntArray) -> Scaled:
+    """Compute 1 − e^(−rate · n) for every n, or 1 for −1. Each different n is computed once by balls.
+
+    >>> compute_shortfalls(Fraction(1, 2), np.array([2, -1])).align(0).round(6)
+    array([0.632121, 1.      ])
+    """
+    distinct, index = np.unique(widths, return_inverse=True)
+    numbers = [(1.0, 0) if width < 0 else _compute_shortfall(rate, width) for width in distinct.tolist()]
+    mantissas, exponents = np.array(numbers).reshape(-1, 2).T
+    return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
+
+
+@lru_cache(maxsize=4096)
+def _compute_shortfall(rate: Fraction, n: int) -> tuple[float, int]:
+    return round_to_float(lambda: enclose_shortfall(rate * n))
 
 
 @lru_cache(maxsize=256)

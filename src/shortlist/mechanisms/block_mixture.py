@@ -21,7 +21,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -29,10 +29,10 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_to_float
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
-from shortlist.exact.scaled import Scaled, concatenate, powers
+from shortlist.exact.scaled import Scaled, compute_shortfalls, concatenate, powers
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.mechanism import RowDraws, cut_off
@@ -286,21 +286,7 @@ def enclose_span(rate: Fraction, start: int, end: int | None) -> arb:
 
 def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
     """Compute q^start − q^end for rising starts, at least one. An end of −1 stands for no end."""
-    return powers(rate, starts) * compute_lengths(rate, np.where(ends < 0, -1, ends - starts))
-
-
-def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
-    """Compute 1 − q^width for every width, or 1 for −1. Few widths are different, and each is computed once."""
-    distinct, index = np.unique(widths, return_inverse=True)
-    numbers = [(1.0, 0) if width < 0 else compute_length(rate, width) for width in distinct.tolist()]
-    mantissas, exponents = np.array(numbers).T
-    return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
-
-
-@lru_cache(maxsize=4096)
-def compute_length(rate: Fraction, width: int) -> tuple[float, int]:
-    """Compute 1 − q^width as mantissa and exponent, at most two roundings off."""
-    return round_to_float(lambda: enclose_shortfall(rate * width))
+    return powers(rate, starts) * compute_shortfalls(rate, np.where(ends < 0, -1, ends - starts))
 
 
 def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
@@ -326,8 +312,7 @@ def draw_reaches(rate: Fraction, starts: IntArray, ends: IntArray, losses: IntAr
         return reached
     before = losses[asked] - starts[asked]
     whole = np.where(ends[asked] < 0, -1, ends[asked] - starts[asked])
-    part, total = compute_lengths(rate, before), compute_lengths(rate, whole)
-    quotient = Scaled(mantissa=part.mantissa / total.mantissa, exponent=part.exponent - total.exponent, roundings=5)
+    quotient = compute_shortfalls(rate, before) / compute_shortfalls(rate, whole)
     shares = quotient.align(0)
 
     def enclose(i: int, _: int) -> arb:
