@@ -72,7 +72,7 @@ MUTATIONS = (
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
     ),
-    Mutation("Lists._compute_factors", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other"),
+    Mutation("Lists.compute_numbers", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
     Mutation(
         "MarginDraws._find_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=3
     ),

@@ -8,7 +8,7 @@ that rounds multiplies the value by 1 + δ with |δ| ≤ 2^-53. After n of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -59,22 +59,18 @@ class Scaled:
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
-def product(parts: Iterable[FloatArray], *, safe: int = 1000) -> Scaled:
-    """Multiply the rows of matrices of positive integers, at least one row. All have the same columns, or one column.
+def multiply(numbers: Scaled, factors: FloatArray, *, safe: int) -> Scaled:
+    """Multiply numbers by all rows of a matrix of positive integers. Any `safe` rows multiply to less than 2^1000.
 
-    Any `safe` rows must multiply to less than 2^1000. The product of all rows has no bound.
-
-    >>> numbers = product([np.array([[3.0, 10.0], [5.0, 10.0]]), np.array([[2.0, 1.0]])])
-    >>> numbers.align(0)
+    >>> numbers = Scaled(mantissa=np.ones(2), exponent=np.zeros(2, dtype=np.int64), roundings=0)
+    >>> multiply(numbers, np.array([[3.0, 10.0], [5.0, 10.0], [2.0, 1.0]]), safe=2).align(0)
     array([ 30., 100.])
     """
-    mantissa, exponent, roundings = np.ones(1), np.zeros(1, dtype=np.int64), 0
-    for factors in parts:
-        for start in range(0, len(factors), safe):
-            mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[start : start + safe], axis=0))
-            exponent = exponent + carry
-        roundings += len(factors)
-    return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
+    mantissa, exponent = numbers.mantissa, numbers.exponent
+    for start in range(0, len(factors), safe):
+        mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[start : start + safe], axis=0))
+        exponent = exponent + carry
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=numbers.roundings + len(factors))
 
 
 def concatenate(parts: Sequence[Scaled]) -> Scaled:
@@ -101,7 +97,8 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
     assert rate.numerator * (first + spread) < _LARGEST_POWER * rate.denominator
     depths = exponents - first
-    mantissa, exponent = (np.array([each]) for each in power(rate, first))
+    one, shift_of_one = power(rate, first)
+    mantissa, exponent = np.array([one]), np.array([shift_of_one])
     roundings, width = 2, max(1, spread.bit_length())
     # The depth of a number below the first one has digits of ten bits.
     for shift in range(0, width, _TABLE_BITS):

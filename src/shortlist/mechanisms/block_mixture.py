@@ -61,6 +61,10 @@ class Family(Protocol):
     def offset(self) -> int:
         """A number that is added to the losses of all candidates."""
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many steps each loss has."""
+
     def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
         """Find where losses from one step to another begin and end. The end is −1 if the last step never ends."""
 
@@ -133,8 +137,8 @@ class Blocks:
     lasts: Sequence[IntArray]
     """For each loss, the last step of each block."""
     weights: Scaled
-    least: Scaled | None = None
-    """The weights, if all losses counted only as many candidates as the first ones allow; None for the same weights."""
+    find_least: Callable[[], Scaled] | None = None
+    """Computes the weights as if all losses counted as many candidates as the first ones allow; None for equal ones."""
 
 
 class BlockMixture(RowDraws):
@@ -158,12 +162,11 @@ class BlockMixture(RowDraws):
         self._ends = np.cumsum([len(each.firsts[0]) for each in blocks])
 
     @abstractmethod
-    def find_complete(self, family: Family) -> Family:
-        """Find the same family with all levels, for the rare draws that floats cannot decide."""
+    def list_families(self) -> Sequence[tuple[Family, Blocks | None]]:
+        """List all families with all levels, for the rare draws that floats cannot decide, in the order of the table.
 
-    @abstractmethod
-    def list_rest(self) -> list[BlockCell]:
-        """Cover all losses that have no place in the table."""
+        Each comes with its blocks in the table, or None if it has no block there.
+        """
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times: draw rows until each has a candidate, a batch of them at once.
@@ -207,23 +210,29 @@ class BlockMixture(RowDraws):
 
     def cells(self) -> list[BlockCell]:
         """Cover all losses with exact weights: the blocks of the table in its order, and then the rest."""
-        listed = []
-        for part in self._blocks:
-            family = self.find_complete(part.family)
-            axes = zip(part.firsts, part.lasts, strict=True)
+        listed, rest = [], []
+        for family, part in self.list_families():
+            whole = tuple((0, length - 1) for length in family.lengths)
+            if part is None:
+                rest.append(BlockCell(rate=self.rate, family=family, ranges=whole))
+                continue
+            axes = list(zip(part.firsts, part.lasts, strict=True))
             steps = [zip(firsts.tolist(), lasts.tolist(), strict=True) for firsts, lasts in axes]
             for ranges in zip(*steps, strict=True):
                 listed.append(BlockCell(rate=self.rate, family=family, ranges=ranges, padded=True))
-        return listed + self.list_rest()
+            inner = tuple((int(firsts[0]), int(lasts[-1])) for firsts, lasts in axes)
+            for ranges in _list_around(whole, inner):
+                rest.append(BlockCell(rate=self.rate, family=family, ranges=ranges))
+        return listed + rest
 
     def total(self, effort: int = 0) -> arb:
         """Enclose the sum of q^loss over all candidates: from floats with a proven error, or exactly with effort."""
         if effort:
             return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
         highest = self._enclose_total([each.weights for each in self._blocks])
-        if all(each.least is None for each in self._blocks):
+        if all(each.find_least is None for each in self._blocks):
             return highest
-        least = [each.weights if each.least is None else each.least for each in self._blocks]
+        least = [each.find_least() if each.find_least else each.weights for each in self._blocks]
         return highest.union(self._enclose_total(least))
 
     @property
@@ -260,6 +269,17 @@ class BlockMixture(RowDraws):
         with np.errstate(over="ignore"):
             omitted = float(np.exp2(np.maximum(self._left_out - unit, -1000.0)).sum())
         return weights.align(unit), omitted + len(weights.mantissa) * 2.0**-1000, unit
+
+
+def _list_around(
+    whole: tuple[tuple[int, int], ...], inner: tuple[tuple[int, int], ...]
+) -> list[tuple[tuple[int, int], ...]]:
+    """Cover a rectangle of steps, without an inner one, by rectangles. A whole and an inner line are given alike."""
+    if not whole:
+        return []
+    (first, last), (begin, end) = whole[0], inner[0]
+    around = [((start, stop), *whole[1:]) for start, stop in ((first, begin - 1), (end + 1, last)) if start <= stop]
+    return around + [((begin, end), *rest) for rest in _list_around(whole[1:], inner[1:])]
 
 
 class MixtureScore:
@@ -390,10 +410,10 @@ def divide(
 ) -> tuple[IntArray, Scaled]:
     """Cut steps into at most about `most` blocks, and into more where the number of candidates grows fast in a block.
 
-    `count` gives this number for rising steps. Return where the blocks begin with the end of the last one, and the
-    number for the last step of each block.
+    The last step, which may have no end, is a block of its own. `count` gives this number for rising steps. Return
+    where the blocks begin with the end of the last one, and the number for the last step of each block.
     """
-    lasts = _cut(first, after, most)[1:] - 1
+    lasts = np.unique(np.append(_cut(first, max(first + 1, after - 1), most)[1:], after) - 1)
     numbers = count(lasts)
     if len(lasts) == after - first:
         return np.append(lasts, after), numbers

@@ -22,11 +22,9 @@ from shortlist.exact.balls import use_precision
 from shortlist.exact.scaled import Scaled, powers
 from shortlist.mechanisms.block_mixture import (
     LEFT_OUT_BITS,
-    BlockCell,
     BlockMixture,
     Blocks,
     Core,
-    Family,
     MixtureScore,
     count_bits,
     divide,
@@ -185,29 +183,16 @@ class SetDraws(BlockMixture):
         with use_precision():
             return float((arb(best) / self.total()).mid())
 
-    def find_complete(self, family: Family) -> Family:
-        """Find the same family with all levels."""
-        assert isinstance(family, Leading | Sets)
-        return self._complete[type(family), family.n]
-
-    def list_rest(self) -> list[BlockCell]:
-        """Cover the pairs of losses around those in the table, and the families that are not in it."""
-        tabulated = {id(self.find_complete(each.family)): each for each in self._blocks}
-        rest = []
-        for family in self._complete.values():
-            whole = tuple((0, length - 1) for length in family.lengths)
-            covers = [whole]
-            if part := tabulated.get(id(family)):
-                axes = zip(part.firsts, part.lasts, strict=True)
-                covers = _list_around(whole, tuple((int(firsts[0]), int(lasts[-1])) for firsts, lasts in axes))
-            rest += [BlockCell(rate=self.rate, family=family, ranges=ranges) for ranges in covers]
-        return rest
+    def list_families(self) -> list[tuple[Leading | Sets, Blocks | None]]:
+        """List the families of all levels."""
+        tabulated = {id(each.family): each for each in self._blocks}
+        shown = [*self.leading, *self.others]
+        return [(whole, tabulated.get(id(each))) for whole, each in zip(self._complete, shown, strict=True)]
 
     @cached_property
-    def _complete(self) -> dict[tuple[type, int], Leading | Sets]:
+    def _complete(self) -> list[Leading | Sets]:
         leading, others = self._make_families(self._read_profile(EVERY_LEVEL))
-        families: list[Leading | Sets] = [*leading, *others]
-        return {(type(each), each.n): each for each in families}
+        return [*leading, *others]
 
     def _make_families(self, profile: Profile) -> tuple[list[Leading], list[Sets]]:
         """Make the families of all sizes. Losses are counted from the smallest one of any set, or from 0."""
@@ -380,17 +365,6 @@ class Steps:
         return replace(self, counts=counts, items=items)
 
 
-def _list_around(
-    whole: tuple[tuple[int, int], ...], inner: tuple[tuple[int, int], ...]
-) -> list[tuple[tuple[int, int], ...]]:
-    """Cover a rectangle of steps, without an inner one, by rectangles. A whole and an inner line are given alike."""
-    if not whole:
-        return []
-    (first, last), (begin, end) = whole[0], inner[0]
-    around = [((start, stop), *whole[1:]) for start, stop in ((first, begin - 1), (end + 1, last)) if start <= stop]
-    return around + [((begin, end), *rest) for rest in _list_around(whole[1:], inner[1:])]
-
-
 def _find_core(family: Sets, rate: Fraction, reach: int) -> Core:
     """Find the pairs of steps that carry the weight of the sets of one size, and bound it."""
     upper, lower = family.steps
@@ -428,16 +402,18 @@ def _divide(family: Sets, rate: Fraction, core: list[tuple[int, int]], most_pair
         for axis, edges in enumerate((rows, columns))
     ]
     areas = _reshape(spans[0], (-1, 1)) * spans[1] * powers(rate, np.array([family.offset]))
-    highest = count_sets(upper.find_sizes(rows[1:] - 1), lower.find_sizes(columns[1:] - 1)) * areas
-    single = len(rows) - 1 == bottom - top and len(columns) - 1 == right - left
-    lowest = None if single else count_sets(upper.find_sizes(rows[:-1]), lower.find_sizes(columns[:-1])) * areas
+    weights = count_sets(upper.find_sizes(rows[1:] - 1), lower.find_sizes(columns[1:] - 1)) * areas
     high, wide = len(rows) - 1, len(columns) - 1
+
+    def find_least() -> Scaled:
+        return _reshape(count_sets(upper.find_sizes(rows[:-1]), lower.find_sizes(columns[:-1])) * areas, (-1,))
+
     return Blocks(
         family=family,
         firsts=[rows[:-1].repeat(wide), np.tile(columns[:-1], high)],
         lasts=[rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)],
-        weights=_reshape(highest, (-1,)),
-        least=None if lowest is None else _reshape(lowest, (-1,)),
+        weights=_reshape(weights, (-1,)),
+        find_least=None if high == bottom - top and wide == right - left else find_least,
     )
 
 
