@@ -48,7 +48,7 @@ class Scaled:
     @property
     def error(self) -> float:
         """The largest relative error of any of the numbers."""
-        return 1.01 * self.roundings * 2.0**-53
+        return count_error(self.roundings)
 
     def take(self, index: IntArray | slice) -> Scaled:
         """Return some of the numbers."""
@@ -57,6 +57,11 @@ class Scaled:
     def align(self, ceiling: int) -> FloatArray:
         """Divide the numbers by 2^ceiling and return floats. Those below 2^-1022 may lose digits or become 0."""
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
+
+
+def count_error(roundings: int) -> float:
+    """Return the largest relative error of a number after some roundings."""
+    return 1.01 * roundings * 2.0**-53
 
 
 def multiply(numbers: Scaled, factors: FloatArray, *, safe: int) -> Scaled:

@@ -24,7 +24,7 @@ from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, Table, quantile
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
-from shortlist.exact.scaled import powers
+from shortlist.exact.scaled import count_error, powers
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, bound_loss
@@ -256,7 +256,7 @@ class PeelRun:
         """
         while True:
             for level, number in self._batch:
-                if number < self._left[level]:
+                if number < self._left.item(level):
                     return level, number
             self._batch = self._draw_batch()
 
@@ -266,13 +266,13 @@ class PeelRun:
         The items of a level are numbered as in a Fisher–Yates shuffle: the last one left takes the number of the one
         that is taken.
         """
-        last = int(self._left[level]) - 1
+        last = self._left.item(level) - 1
         self.taken.append((level, self._moved.get((level, number), number)))
         self._moved[level, number] = self._moved.pop((level, last), last)
         self._left[level] = last
         if self._sum is not None and level - self.top < len(decays := self._find_decays()):
             self._sum -= decays.item(level - self.top)
-        while self.top < len(self._left) - 1 and not self._left[self.top]:
+        while not last and self.top < len(self._left) - 1 and not self._left.item(self.top):
             self.top += 1
             self._decays = self._sum = None
 
@@ -342,7 +342,7 @@ class PeelRun:
         The levels divide [0, 1) in order, the best first. The total also counts items that have been
         taken. So the best level covers at least [0, left / total), and a number in that range is on it.
         """
-        top, left, first = self.top, int(self._left[self.top]), None
+        top, left, first = self.top, self._left.item(self.top), None
         share = left / self._peeling.totals[top]
         if share > _LIKELY:
             first = Uniform(self._bits)
@@ -459,11 +459,6 @@ class PeelLevels:
         sizes = self.profile.sizes[: self.lowest_top + 1]
         levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
         return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
-
-
-def count_error(roundings: int) -> float:
-    """Return the largest relative error of a number after some roundings."""
-    return 1.02 * roundings * 2.0**-53
 
 
 class RoundScore:
