@@ -83,7 +83,7 @@ MUTATIONS = (
     Mutation("cut_candidates", "drop right", "TestLimitedDomain::test_sampling_follows_the_law_and_no_other", at=1),
     Mutation("find_threshold", "one less", "TestLaplaceThreshold::test_no_neighbour_is_told_apart[1-add-remove]", at=4),
     Mutation(
-        "ItemsAboveThreshold._release",
+        "ItemsAboveThreshold.draw_many",
         "move border",
         "TestLaplaceThreshold::test_sampling_follows_the_law_and_no_other",
         at=1,

@@ -181,12 +181,11 @@ class CDPPeel(Peel):
         return SuccessiveDraws(PeelLevels(levels, k=self.k, rate=self.round_rate))
 
 
+@dataclass(frozen=True)
 class SuccessiveDraws(Prepared):
     """CDP-Peel's law on given levels: each round takes the first item that it proposes."""
 
-    def __init__(self, peeling: PeelLevels) -> None:
-        self.peeling = peeling
-        """The levels with their weights."""
+    peeling: PeelLevels
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -202,12 +201,11 @@ class SuccessiveDraws(Prepared):
         return math.prod(map(float, (self.peeling.profile.sizes[levels] - taken) / ((below + above) / 2)))
 
 
+@dataclass(frozen=True)
 class FlipDraws(Prepared):
     """PNF-Peel's law on given levels: a round is rejection sampling from the exponential mechanism."""
 
-    def __init__(self, peeling: PeelLevels) -> None:
-        self.peeling = peeling
-        """The levels with their weights."""
+    peeling: PeelLevels
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -240,8 +238,6 @@ class PeelRun:
         self._bits = bits
         self._left = peeling.profile.sizes.copy()
         self._decays: FloatArray | None = None
-        self._sum: float | None = None
-        self._whole, self._start = 0.0, 0
         self._moved: dict[tuple[int, int], int] = {}
         self._batch: Iterator[tuple[int, int]] = iter(())
         self.taken: list[tuple[int, int]] = []
@@ -270,11 +266,9 @@ class PeelRun:
         self.taken.append((level, self._moved.get((level, number), number)))
         self._moved[level, number] = self._moved.pop((level, last), last)
         self._left[level] = last
-        if self._sum is not None and level - self.top < len(decays := self._find_decays()):
-            self._sum -= decays.item(level - self.top)
         while not last and self.top < len(self._left) - 1 and not self._left.item(self.top):
             self.top += 1
-            self._decays = self._sum = None
+            self._decays = None
 
     def picks(self) -> Picks:
         """Describe the items on the list, in the order in which they were taken."""
@@ -302,23 +296,16 @@ class PeelRun:
     def bound_sum(self, m: int) -> Bounds:
         """Bound Σ c^m over the items left, where c = e^(−rate · loss).
 
-        Let n be the roundings of a c. Its power is off by m (n + 1), and the sum over l levels by l + 1 more. The first
-        sum follows the run until the best level changes: the c of each item that is taken is subtracted. All of them
-        together are off by n roundings of the whole sum at most, and each difference by one. Items out of reach add
-        less than 2^-47.
+        Let n be the roundings of a c. Its power is off by m (n + 1), and the sum over l levels by l + 1 more. Items out
+        of reach add less than 2^-47.
         """
-        decays, taken = self._find_decays(), 0
-        if m == 1 and self._sum is not None:
-            total, whole, taken = self._sum, self._whole, len(self.taken) - self._start
-        else:
-            terms = self._left[self.top : self.top + len(decays)] * decays
-            for _ in range(m - 1):
-                terms *= decays
-            total = whole = float(terms.sum())
-            if m == 1:
-                self._sum, self._whole, self._start = total, whole, len(self.taken)
-        error = count_error((m + 1) * (self._peeling.roundings + 1) + len(decays) + taken) + self._peeling.doubt
-        return max(1.0, total - error * whole), total + error * whole + _OMITTED  # the best item left counts 1
+        decays = self._find_decays()
+        terms = self._left[self.top : self.top + len(decays)] * decays
+        for _ in range(m - 1):
+            terms *= decays
+        total = float(terms.sum())
+        error = count_error((m + 1) * (self._peeling.roundings + 1) + len(decays)) + self._peeling.doubt
+        return max(1.0, total * (1 - error)), total * (1 + error) + _OMITTED  # the best item left counts 1
 
     def left(self) -> LossRange:
         """Return all items that are left, with exact weights."""
@@ -326,7 +313,7 @@ class PeelRun:
             seen, self._peeling = self._left, self._peeling.complete
             self._left = self._peeling.profile.sizes.copy()
             self._left[: len(seen)] = seen
-            self._decays = self._sum = None
+            self._decays = None
         present = np.flatnonzero(self._left)
         losses = self._peeling.profile.values[self.top] - self._peeling.profile.values[present]
         ends = np.append(0, np.cumsum(self._left[present]))

@@ -473,11 +473,7 @@ def _count_factorial_bits(numbers: IntArray) -> FloatArray:
 
 
 def count_set_bits(d: int, sizes: range) -> float:
-    """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items.
-
-    C(d, n) = C(d, m) ≤ (e d / m)^m with m = min(n, d − n), which grows with m.
-    """
+    """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items."""
     nearest = min(max(d // 2, sizes[0]), sizes[-1])
-    m = min(nearest, d - nearest)
-    most = m * (math.log2(math.e) + math.log2(d / m)) if m else 0.0
+    most = float(count_bits_of_sets(np.array(nearest), np.array(d - nearest)))
     return most * (1 + 2.0**-40) + math.log2(len(sizes)) + 1

@@ -38,7 +38,6 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Stated
 
-_PRECISION = 128
 _AUDITED_DELTA = Fraction(1, 5)
 """Large, because a small delta makes no difference for the few items that can be enumerated."""
 
@@ -263,7 +262,7 @@ def place_stop(weight: Fraction, rate: Fraction, *, height: int) -> Stop | None:
         return None
     if not more:
         return Stop(height=height, copies=math.ceil(weight))
-    with use_precision(_PRECISION):
+    with use_precision():
         copies = (ball(weight) * enclose_exp_minus(rate * more)).upper().ceil().unique_fmpz()
     assert copies is not None
     return Stop(height=height + more, copies=int(copies))
@@ -446,7 +445,7 @@ class Threshold(UnknownDomain):
         A person who brings an item moves one count fewer. So delta need not be divided between noise and items.
         """
         excess = find_excess_order(self.epsilon, self.delta)
-        with use_precision(_PRECISION):
+        with use_precision():
             return round_down(
                 ball(self.delta) * enclose_shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity)
             )
@@ -464,12 +463,12 @@ class ItemsAboveThreshold(RowDraws):
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose the items n times, with their noisy counts."""
-        return [self._release(picks) for picks in self._largest.draw_many(n, bits)]
-
-    def _release(self, picks: Picks) -> Picks:
-        assert picks.counts is not None
-        released = picks.counts >= self._threshold
-        return Picks(levels=picks.levels[released], ranks=picks.ranks[released], counts=picks.counts[released])
+        drawn = []
+        for picks in self._largest.draw_many(n, bits):
+            assert picks.counts is not None
+            kept = picks.counts >= self._threshold
+            drawn.append(Picks(levels=picks.levels[kept], ranks=picks.ranks[kept], counts=picks.counts[kept]))
+        return drawn
 
 
 @lru_cache(maxsize=256)
@@ -482,7 +481,7 @@ def find_threshold(law: DiscreteGaussian | DiscreteLaplace, most: int, hidden: F
     15
     """
     x = 1 / law.b if isinstance(law, DiscreteLaplace) else 1 / (2 * law.variance)
-    with use_precision(_PRECISION):
+    with use_precision():
         rare = round_down(enclose_shortfall(x))
     # `bound_noise` finds the smallest B with 2 · count · P(noise ≥ B + 1) ≤ failure.
     return 2 + max(bound_noise(law, most, 2 * hidden), bound_noise(law, 1, 2 * rare))
