@@ -254,7 +254,10 @@ class JointDraws(BlockMixture):
         all_lists = k * math.log2(levels.d)
         self.reach = min(find_reach(all_lists, rate), EVERY_LEVEL - 1)
         """The levels that are read go down to `reach` below h_(k), or farther."""
-        self.lists = lists = Lists(levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all)
+        # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
+        lists = Lists(
+            levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all, longest_table=k << 7
+        )
         core = find_core(
             [min(lists.horizon, self.reach) + 1],
             [lambda losses: count_bits(rate, losses)],
@@ -265,6 +268,9 @@ class JointDraws(BlockMixture):
         (first, after), left_out = core.ranges[0], core.left_out
         if lists.horizon > self.reach:
             left_out = np.append(left_out, all_lists + 1 - count_bits(rate, self.reach))
+        if not lists.has_table:  # for fewer losses, a table may be short enough
+            lists = Lists(lists.profile, k, reach=after, tau=tau, complete=self._read_all)
+        self.lists = lists
         steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
         edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks, steep=steep)
         firsts, lasts = edges[:-1], edges[1:] - 1
@@ -425,7 +431,7 @@ class FlipDraws(RowDraws):
         return [LossRange(rate=self._joint.rate, count=lists.number, first=0, last=lists.horizon)]
 
 
-_LONGEST_TABLE = 1 << 18
+_LONGEST_TABLE = 1 << 22
 """How long a table of C_{r,j} may be. With search alone, 1,000 items take up to 2.8 times as long."""
 _CACHED = 1 << 16
 """A matrix with this many entries fits into the processor's cache. With larger ones, 1,000 items take up to 3.9 times
@@ -453,7 +459,14 @@ class Lists:
     offset: ClassVar[int] = 0
 
     def __init__(
-        self, profile: Profile, k: int, *, reach: int, tau: int | None = None, complete: Callable[[], Profile]
+        self,
+        profile: Profile,
+        k: int,
+        *,
+        reach: int,
+        tau: int | None = None,
+        complete: Callable[[], Profile],
+        longest_table: int = _LONGEST_TABLE,
     ) -> None:
         self.profile = profile
         self.k = k
@@ -478,8 +491,13 @@ class Lists:
         self._starts = depths[places]
         length = int(self._starts[-1]) + reach + 1
         self._table: FloatArray | None = None
-        if length <= _LONGEST_TABLE:
+        if length <= min(longest_table, _LONGEST_TABLE):
             self._table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
+
+    @property
+    def has_table(self) -> bool:
+        """Whether C_{r,j} is in a table. Otherwise it is searched for."""
+        return self._table is not None
 
     @property
     def lengths(self) -> tuple[int, ...]:
