@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shortlist import Auto, CDPPeel, MarginJoint, PNFPeel, SeededBits, Subset
-from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms import Auto, CDPPeel, MarginJoint, Mechanism, PNFPeel, Subset
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 DELTA = "1e-6"
 SIZES = (5, 10, 20, 50, 100, 200)

@@ -14,9 +14,9 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from shortlist import Auto, CDPPeel, Joint, MarginJoint, NoisyCounts, PNFPeel, SeededBits, Subset
-from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms import Auto, CDPPeel, Joint, MarginJoint, Mechanism, NoisyCounts, PNFPeel, Subset
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 D, EPSILON, DELTA, CAP = 5155, 1, "1e-6", 10
 SIZES = (1, 2, 5, 10, 15, 20, 30, 40, 50, 70, 100, 140, 200)

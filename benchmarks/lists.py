@@ -18,8 +18,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from histograms import MECHANISMS, Counts, make_counts, real_and_zipf
-from shortlist import SystemBits, top_k
+from shortlist import top_k
 from shortlist.mechanisms import build_mechanism
+from shortlist.testing import SystemBits
 from shortlist.votes.array_counts import ArrayTally
 from turns import print_table, take_turns, write_ms, write_ratio
 

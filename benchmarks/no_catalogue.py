@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shortlist import CDPPeel, LimitedDomain, NoisyCounts, SeededBits, Stable, Subset, Threshold
-from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms import CDPPeel, LimitedDomain, Mechanism, NoisyCounts, Stable, Subset, Threshold
 from shortlist.profile import EVERY_LEVEL, Picks
+from shortlist.testing import SeededBits
 from shortlist.votes import observe
 from shortlist.votes.tallies import ObservedTally
 

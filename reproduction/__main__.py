@@ -21,7 +21,7 @@ from reproduction.report.claims import Finding
 from reproduction.report.figures import use_matplotlib
 from reproduction.report.page import publish
 from shortlist.errors import MissingExtraError, ParameterError
-from shortlist.ledger.variable import lift_variable
+from shortlist.ledger import lift_variable
 
 try:
     import typer
@@ -31,9 +31,8 @@ try:
     from rich.text import Text
     from typer.core import TyperCommand
 
-    from shortlist.cli.failures import report_errors
     from shortlist.cli.options import format_example
-    from shortlist.cli.streams import guard_streams
+    from shortlist.cli.process import guard_streams, report_errors
 except ModuleNotFoundError:
     sys.exit(f"error: {MissingExtraError('reproduction', purpose='the reproduction')}")
 
@@ -103,7 +102,7 @@ def reproduce(
         coarse=quick,
     )
     if report_only and remeasure:
-        raise ParameterError("{remeasure} must not be given with {report_only}", "nothing is measured then")
+        raise ParameterError("`remeasure` must not be given with `report_only`", "nothing is measured then")
     with _show_progress(output) as watch, lift_variable():
         use_matplotlib()  # A missing optional part is reported now, not after hours.
         if report_only:

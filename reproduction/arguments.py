@@ -20,18 +20,17 @@ def read_arguments(counts: ArrayLike, k: int, epsilon: float) -> tuple[IntArray,
     """
     array: np.ndarray[Any, np.dtype[Any]] = np.asarray(counts)
     if array.ndim != 1 or len(array) == 0:
-        raise DataError("{counts} must be one row of at least one number", "not of shape {shape}", shape=array.shape)
+        raise DataError("`counts` must be one row of at least one number", f"not of shape {array.shape}")
     if array.dtype.kind not in "iu":
         raise DataError(
-            "{counts} must be integers",
-            "not {type}",
+            "`counts` must be integers",
+            f"not {array.dtype}",
             hint="round them before they are protected: the guarantee is for counts of whole votes",
-            type=array.dtype,
         )
     histogram = array.astype(np.int64)
     if histogram.min() < 0:
-        raise DataError("{counts} must be at least 0 and below 2**63, and some are not.")
+        raise DataError("`counts` must be at least 0 and below 2**63, and some are not.")
     size = read_whole(k, name="k")
     if size > len(histogram):
-        raise ParameterError("{k} must be at most the number of items", "not {value}", value=quote(k))
+        raise ParameterError("`k` must be at most the number of items", f"not {quote(k)}")
     return histogram, size, float(read_positive(epsilon, name="epsilon"))

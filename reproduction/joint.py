@@ -79,7 +79,7 @@ def merge_differences(decreasing: IntArray, k: int) -> IntArray:
     """
     d = len(decreasing)
     if (int(decreasing[0] - decreasing[-1]) + 1) * d * k >= 2**62:
-        raise DataError("{counts} must differ by less than 2**62 / (k * d) for Joint, and some do not.")
+        raise DataError("`counts` must differ by less than 2**62 / (k * d) for Joint, and some do not.")
     # The published term (d(k − i) + j)/(2dk), times 2dk: integers stay distinct where floats collide.
     ties = np.arange(k)[::-1, None] * d + np.arange(d)
     keys = (decreasing[:k, None] - decreasing[None, :]) * (d * k) + ties

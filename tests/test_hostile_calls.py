@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 from attack import WEIGHTS, Attack
 
-from shortlist import Guarantee, Ledger, Query, Release, Subset, audit, check, plan, prepare, select, top_k
+from shortlist import Guarantee, Ledger, Query, Release, audit, check, plan, prepare, select, top_k
 from shortlist.errors import DataError, OutputError, ParameterError
 from shortlist.exact.bits import SeededBits
+from shortlist.mechanisms import Subset
 
 
 @pytest.mark.slow

@@ -1,5 +1,8 @@
 """A parameter that does not exist is answered with the one that was probably meant."""
 
+import inspect
+import re
+
 import pytest
 
 import shortlist
@@ -15,36 +18,38 @@ COUNTS = {"apple": 310, "pear": 190, "plum": 12}
         (lambda: shortlist.prepare(COUNTS, k=1, epsilon=1, max_votes=3), "votes_per_person"),
         (lambda: shortlist.prepare(COUNTS, k=1, epsilon=1, sensitivty=3), "sensitivity"),
         (lambda: shortlist.select(COUNTS, item="i", domain=["a"], user="u"), "person"),
-        (lambda: shortlist.check(COUNTS, items="i"), "item"),
-        (lambda: shortlist.plan(COUNTS, k=1, epsilon=1, wish="recall 0.9"), "want"),
-        (lambda: shortlist.audit(mechanisms="joint"), "mechanism"),
-        (lambda: shortlist.compose([], dleta=1), "delta"),
-        (lambda: shortlist.Guarantee(eps=1), "epsilon"),
-        (lambda: shortlist.Ledger.create("new.db", eps=1), "epsilon"),
-        (lambda: shortlist.Ledger.open("new.db", time_out=1), "timeout"),
-        (lambda: shortlist.SeededBits(sede=1), "seed"),
-        (lambda: shortlist.Joint(k=1, epsilon=1, neighbors="replace"), "neighbours"),
-        (lambda: shortlist.Files("plays.csv", delimeter=";"), "delimiter"),
-        (lambda: shortlist.Query(db="plays.db", sql="SELECT 1"), "database"),
+        (lambda: shortlist.mechanisms.Joint(k=1, epsilon=1, neighbors="replace"), "neighbours"),
     ],
 )
 def test_near_names_are_suggested(call, meant):
-    """Every public function and class does so, before anything is read or written."""
+    """`select`, `top_k`, `prepare` and mechanisms do so, before anything is read or written."""
     with pytest.raises(ParameterError, match=f"no parameter '\\w+'.\nHint: did you mean {meant}\\?"):
         call()
 
 
-@pytest.mark.parametrize("method", ["draw", "release"])
-def test_selectors_suggest_names(method):
-    """Methods do so, too."""
-    selector = shortlist.prepare(COUNTS, k=1, epsilon=1)
-    with pytest.raises(ParameterError, match="did you mean bits"):
-        getattr(selector, method)(rng=1)
-    with pytest.raises(ParameterError, match="did you mean force"):
-        selector.release().to_json("top.json", overwrite=True)
+def test_a_call_by_place_is_answered_with_the_right_call():
+    """Columns are given by name."""
+    for wrong in (("user_id", "track"), ("user_id", "track", 10, 1)):
+        with pytest.raises(ParameterError, match="select takes one table, and all else by name") as caught:
+            shortlist.select({"user_id": [1], "track": ["a"]}, *wrong)
+        assert "select(votes, person='user_id', item='track', domain='catalogue.csv', k=10, epsilon=1)" in str(
+            caught.value
+        )
+    with pytest.raises(ParameterError, match=r"item must be given.\nHint: write select\("):
+        shortlist.select({"user_id": [1], "track": ["a"]}, person="user_id")
+    with pytest.raises(ParameterError, match="votes must be given"):
+        shortlist.select(person="user_id", item="track", domain=["a"], k=1, epsilon=1)
+
+
+def test_help_shows_every_parameter_by_name():
+    """No catch-all, and no address of a function."""
+    for verb in (shortlist.select, shortlist.top_k, shortlist.prepare):
+        shown = inspect.signature(verb)
+        assert {"delta", "ordered", "votes_per_person", "k", "epsilon"} <= set(shown.parameters)
+        assert not re.search(r"\*\w|0x|lambda", str(shown))
 
 
 def test_names_that_a_mechanism_cannot_take_are_not_suggested():
     """A mechanism has no randomness of its own."""
     with pytest.raises(ParameterError, match=r"joint takes k, epsilon, neighbours; it has no parameter 'rng'\.$"):
-        shortlist.Joint(k=1, epsilon=1, rng=1)
+        shortlist.mechanisms.Joint(k=1, epsilon=1, rng=1)

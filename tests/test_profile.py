@@ -5,9 +5,10 @@ from dataclasses import MISSING, fields
 import numpy as np
 import pytest
 
-from shortlist import DataError, Joint, SeededBits
-from shortlist.mechanisms import MECHANISMS
+from shortlist import DataError
+from shortlist.mechanisms import MECHANISMS, Joint
 from shortlist.profile import EVERY_LEVEL, Profile
+from shortlist.testing import SeededBits
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

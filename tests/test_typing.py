@@ -35,14 +35,20 @@ assert_type(shortlist.top_k([3, 2], k=1, epsilon=1.5), NDArray[np.int64])
 assert_type(shortlist.top_k(np.array([3, 2]), k=1, epsilon="1/3"), NDArray[np.int64])
 selector = shortlist.prepare(counts, k=1, epsilon=1)
 assert_type(selector, shortlist.Selector[list[str]])
-assert_type(selector.draw(shortlist.SeededBits(3)), list[str])
-assert_type(selector.mechanism, shortlist.Mechanism)
+assert_type(selector.draw(shortlist.testing.SeededBits(3)), list[str])
+assert_type(selector.mechanism, shortlist.mechanisms.Mechanism)
 assert_type(selector.guarantee, shortlist.Guarantee)
 release: shortlist.Release = selector.release()
 assert_type(release.to_json(), str)
 assert_type(release[:1], tuple[Any, ...])
 assert_type(shortlist.compose([release, selector, selector.guarantee], delta="1e-6"), shortlist.Guarantee)
 assert_type(shortlist.compose(release).epsilon, Fraction)
+votes = {"user": [1, 2], "track": ["a", "b"]}
+domain = ["a", "b", "c"]
+shortlist.select(votes, item="track", person="user", domain=domain, k=2, epsilon="1/3", ordered=False, delta=1e-6)
+shortlist.select(votes, item="track", count="user", domain=domain, k=2, epsilon=1, sensitivity=3, label="title")
+joint = shortlist.mechanisms.Joint(k=2, epsilon=1)
+shortlist.select(votes, item="track", person="user", domain=domain, mechanism=joint)
 
 
 class Zeros:
@@ -50,7 +56,7 @@ class Zeros:
         return bytes(count)
 
 
-bits: shortlist.Bits = Zeros()
+bits: shortlist.testing.Bits = Zeros()
 try:
     shortlist.top_k(counts, k=1, epsilon=1, bits=bits)
 except (shortlist.ParameterError, shortlist.DataError, shortlist.ShortlistError) as error:
@@ -61,8 +67,15 @@ WRONG = """
 import shortlist
 
 shortlist.top_k([3, 2], k="3", epsilon=1)
-shortlist.Joint(k=3)
-shortlist.Joint(k=3, epsilon=[1])
+shortlist.top_k([3, 2], k=3)
+shortlist.top_k([3, 2], k=1, epsilon=1, detla=1)
+shortlist.select([], item="a", person="b", k=1, epsilon=1, detla=1)
+shortlist.select([], item="a", person="b", k=1, epsilon={})
+shortlist.select([], item="a", k=1, epsilon=1)
+shortlist.select([], item="a", person="b", count="c", k=1, epsilon=1)
+shortlist.prepare([3, 2], k=1, epsilon=1, ordred=False)
+shortlist.mechanisms.Joint(k=3)
+shortlist.mechanisms.Joint(k=3, epsilon=[1])
 shortlist.Guarantee(epsilon=1).epsilon.spend()
 """
 
@@ -116,4 +129,4 @@ def test_a_user_s_mypy_accepts_every_example(complaints):
 
 def test_a_user_s_mypy_finds_mistakes(complaints):
     """Types are not so wide that they say nothing."""
-    assert {line.split(":")[1] for line in complaints["wrong.py"]} == {"4", "5", "6", "7"}
+    assert {line.split(":")[1] for line in complaints["wrong.py"]} == {str(line) for line in range(4, 15)}

@@ -27,9 +27,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from shortlist import Auto, SeededBits
-from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms import Auto, Mechanism
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 SHARES = ("1/40", "1/20", "1/10")
 HANDICAPS = (-1.0, 0.0, 1.0)

@@ -87,15 +87,13 @@ def find_folder(given: Path | None, *, filled: bool = True) -> Path | None:
     folder = given or (Path(named) if named else None)
     option = "{data}" if given else VARIABLE
     if folder is not None and not folder.is_dir():
-        raise DataError(f"{option} must name a folder", "{folder} is not one", folder=folder)
+        raise DataError(f"{option} must name a folder", f"{folder} is not one")
     if folder is not None and filled and not any(locate(each, folder) for each in DATASETS.values()):
         raise DataError(
             f"{option} must name a folder with a data set",
-            "{folder} has none",
-            hint="a data set is NAME.counts.npy or a file like {example}; "
-            "`python -m reproduction --list-data` says where to get them",
-            folder=folder,
-            example=Path(DATASETS["games"].file).name,
+            f"{folder} has none",
+            hint=f"a data set is NAME.counts.npy or a file like {Path(DATASETS['games'].file).name}; `python -m "
+            "reproduction --list-data` says where to get them",
         )
     return folder
 
@@ -117,14 +115,9 @@ def load(dataset: DataSet, folder: Path | None) -> Histogram:
     counts = read_vector(path) if path.suffix == ".npy" else read_file(dataset, path)
     if len(counts) != dataset.d:
         raise DataError(
-            "{file} must hold the {size:,} items of the paper's {name}",
-            "it holds {held:,}",
-            hint="get it from {source}, or move it away to use a stand-in",
-            file=path.name,
-            size=dataset.d,
-            name=dataset.name,
-            held=len(counts),
-            source=dataset.source,
+            f"{path.name} must hold the {dataset.d:,} items of the paper's {dataset.name}",
+            f"it holds {len(counts):,}",
+            hint=f"get it from {dataset.source}, or move it away to use a stand-in",
         )
     counts.sort()
     return Histogram(dataset=dataset, counts=counts[::-1].copy(), origin=path)
@@ -198,15 +191,9 @@ def read_vector(path: Path) -> IntArray:
     try:
         counts = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
-        raise DataError("{file} must be a NumPy array file, and cannot be read as one", file=path.name) from None
+        raise DataError(f"{path.name} must be a NumPy array file, and cannot be read as one") from None
     if counts.ndim != 1 or counts.dtype.kind not in "iu":
-        raise DataError(
-            "{file} must hold one row of integers",
-            "it holds {shape}-d {type}",
-            file=path.name,
-            shape=counts.ndim,
-            type=counts.dtype,
-        )
+        raise DataError(f"{path.name} must hold one row of integers", f"it holds {counts.ndim}-d {counts.dtype}")
     return _check(path, counts.astype(np.int64))
 
 
@@ -215,18 +202,12 @@ def _read_numbers(path: Path, name: str) -> IntArray:
     rows = _read_rows(path, columns=1)
     header = [column.strip() for column in next(rows, [])]
     if name not in header:
-        raise DataError(
-            "{file} must have the column {column}, and its first line does not name it",
-            file=path.name,
-            column=quote(name),
-        )
+        raise DataError(f"{path.name} must have the column {quote(name)}, and its first line does not name it")
     position = header.index(name)
     try:
         counts = np.fromiter((int(float(row[position])) for row in rows), dtype=np.int64)
     except (ValueError, IndexError, OverflowError):
-        raise DataError(
-            "{file} must hold a number in the column {column} of every row", file=path.name, column=quote(name)
-        ) from None
+        raise DataError(f"{path.name} must hold a number in the column {quote(name)} of every row") from None
     return _check(path, counts)
 
 
@@ -235,20 +216,14 @@ def _read_rows(path: Path, *, columns: int) -> Iterator[list[str]]:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
             for row in csv.reader(lines):
                 if 0 < len(row) < columns:
-                    raise DataError(
-                        "{file} must have at least {columns} columns, and some line has fewer",
-                        file=path.name,
-                        columns=columns,
-                    )
+                    raise DataError(f"{path.name} must have at least {columns} columns, and some line has fewer")
                 if row:
                     yield row
     except (OSError, csv.Error) as error:
-        raise DataError(
-            "{file} cannot be read as CSV ({reason})", file=path.name, reason=type(error).__name__
-        ) from None
+        raise DataError(f"{path.name} cannot be read as CSV ({type(error).__name__})") from None
 
 
 def _check(path: Path, counts: IntArray) -> IntArray:
     if not len(counts) or counts.min() < 0:
-        raise DataError("{file} must hold at least one count, and no count below 0", file=path.name)
+        raise DataError(f"{path.name} must hold at least one count, and no count below 0")
     return counts

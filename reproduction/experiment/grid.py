@@ -223,13 +223,11 @@ class Grid:
         limits = (("trials", self.trials, _MOST), ("rounds", self.rounds, _MOST), ("seed", self.seed, _LARGEST_SEED))
         for name, number, most in limits:
             if not 0 <= number <= most:
-                raise ParameterError(
-                    f"{{{name}}} must be between 0 and {{most:,}}", "not {number:,}", most=most, number=number
-                )
+                raise ParameterError(f"`{name}` must be between 0 and {most:,}", f"not {number:,}")
         if not self.trials and not self.rounds:
-            raise ParameterError("{trials} or {rounds} must be at least 1", "both are 0, so nothing would be measured")
+            raise ParameterError("`trials` or `rounds` must be at least 1", "both are 0, so nothing would be measured")
         if not self.seconds >= 0:  # This is also true of NaN.
-            raise ParameterError("{seconds} must be a number of at least 0", "not {number}", number=self.seconds)
+            raise ParameterError("`seconds` must be a number of at least 0", f"not {self.seconds}")
 
     def error_cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
         """The cells whose errors are drawn, those of one k beside each other, so that Joint's sizes are found once."""
@@ -285,7 +283,7 @@ def _check_names(option: str, names: Collection[str], known: Collection[str]) ->
     wrong = [quote(name) for name in names if name not in known]
     if wrong or not names:
         found = f"{wrong[0]} is not one of them" if wrong else "none was given"
-        raise ParameterError(f"{{{option}}} must be some of {{known}}", found, known=", ".join(known))
+        raise ParameterError(f"`{option}` must be some of {', '.join(known)}", found)
 
 
 def _has_memory(contender: Contender, setting: Setting, d: int) -> bool:

@@ -97,10 +97,10 @@ class Released:
             line = ""
         if not line:
             self._stop()
-            raise DataError("the released programs must answer", "their process ended ({python})", python=self._python)
+            raise DataError("the released programs must answer", f"their process ended ({self._python})")
         answer: dict[str, Any] = json.loads(line)
         if "failure" in answer:
-            raise DataError("the released program failed", "{failure}", failure=answer["failure"])
+            raise DataError("the released program failed", f"{answer['failure']}")
         return answer
 
     def _ask_list(self, op: str, program: str, data: str, at: Setting, seed: int) -> dict[str, Any]:
@@ -144,9 +144,7 @@ class Released:
         except OSError as error:
             raise DataError(
                 "the released programs need a Python interpreter",
-                "{python} cannot be started ({reason})",
-                python=self._python,
-                reason=type(error).__name__,
+                f"{self._python} cannot be started ({type(error).__name__})",
             ) from None
 
     def _stop(self) -> None:
@@ -174,7 +172,7 @@ class Programs:
 def find_programs(folder: Path) -> Programs:
     """Find both programs in a folder or up to three folders below it, and check their hashes."""
     if not folder.is_dir():
-        raise DataError("{released} must name a folder", "{folder} is not one", folder=folder)
+        raise DataError("`released` must name a folder", f"{folder} is not one")
     fastjoint = _find(folder, "FastTopk.py")
     dp_topk = _find(folder, "baseline_mechanisms.py")
     wanted = {fastjoint / name: expected for name, expected in _AUTHORS_FILES.items()}
@@ -187,13 +185,9 @@ def find_programs(folder: Path) -> Programs:
         hashes[path.name] = hash_program(path)[: len(expected)]
         if hashes[path.name] != expected:
             raise DataError(
-                "{released} must hold the programs as released",
-                "{path} has another content (hash {actual}, not {known})",
-                hint="clone it again: {address}",
-                path=path,
-                actual=hashes[path.name],
-                known=expected,
-                address=_find_address(path.name),
+                "`released` must hold the programs as released",
+                f"{path} has another content (hash {hashes[path.name]}, not {expected})",
+                hint=f"clone it again: {_find_address(path.name)}",
             )
     return Programs(fastjoint=fastjoint, dp_topk=dp_topk, hashes=hashes)
 
@@ -219,12 +213,9 @@ def _find(folder: Path, name: str) -> Path:
 
 def _describe_missing_program(folder: Path, name: str) -> DataError:
     return DataError(
-        "{released} must name a folder with the released programs",
-        "{folder} has no {name}",
-        hint="clone {address} into it",
-        folder=folder,
-        name=name,
-        address=_find_address(name),
+        "`released` must name a folder with the released programs",
+        f"{folder} has no {name}",
+        hint=f"clone {_find_address(name)} into it",
     )
 
 
@@ -264,12 +255,8 @@ def _make_environment(folder: Path, python: Path) -> None:
             reason = type(error).__name__
         if reason is not None:
             raise OutputError(
-                "the released programs need an environment with NumPy {version}",
-                "{folder} could not be made ({reason})",
-                hint="make one yourself and name its interpreter in {variable}",
-                version=choose_numpy(),
-                folder=folder,
-                reason=reason,
-                variable=VARIABLE,
+                f"the released programs need an environment with NumPy {choose_numpy()}",
+                f"{folder} could not be made ({reason})",
+                hint=f"make one yourself and name its interpreter in {VARIABLE}",
             )
     (folder / "ready").touch()

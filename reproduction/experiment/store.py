@@ -197,11 +197,10 @@ class Store:
             found = self._execute("SELECT * FROM data WHERE dataset = ?", row[:1]).fetchone()
             if found is not None and tuple(found) != row:
                 raise OutputError(
-                    "{output} must be empty or hold results of the same data and seed",
-                    "{path} holds those of {what}",
-                    hint="pass another folder by {output}",
-                    path=self.path,
-                    what="another seed" if tuple(found)[:4] == row[:4] else f"another {each.dataset.name}",
+                    "`output` must be empty or hold results of the same data and seed",
+                    f"{self.path} holds those of "
+                    f"{('another seed' if tuple(found)[:4] == row[:4] else f'another {each.dataset.name}')}",
+                    hint="pass another folder by `output`",
                 )
             self._execute("INSERT OR IGNORE INTO data VALUES (?, ?, ?, ?, ?)", row)
         started = self._execute("INSERT INTO runs VALUES (NULL, ?, ?, ?, ?, ?, ?)", astuple(info))
@@ -292,10 +291,7 @@ def open_store(folder: Path, *, new: bool = True) -> Iterator[Store]:
     """Open the results of a folder. Without `new`, the folder must have results."""
     if not new and not (folder / FILE).is_file():
         raise OutputError(
-            "{output} must be a folder with results",
-            "{folder} has no results",
-            hint="run without {report_only}",
-            folder=folder,
+            "`output` must be a folder with results", f"{folder} has no results", hint="run without `report_only`"
         )
     _make_folder(folder)
     store = Store(folder)
@@ -317,7 +313,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise OutputError("{output} must not be in use", "another run uses {folder}", folder=folder) from None
+            raise OutputError("`output` must not be in use", f"another run uses {folder}") from None
         yield
 
 
@@ -357,17 +353,11 @@ def _make_folder(folder: Path) -> None:
 
 def _describe_missing_folder(folder: Path, error: OSError) -> OutputError:
     return OutputError(
-        "{output} must name a folder that can be written to",
-        "{folder} is not one ({reason})",
-        folder=folder,
-        reason=type(error).__name__,
+        "`output` must name a folder that can be written to", f"{folder} is not one ({type(error).__name__})"
     )
 
 
 def _describe_foreign_file(path: Path, reason: str) -> OutputError:
     return OutputError(
-        "{path} must be results of this command, and cannot be used ({reason})",
-        hint="pass another folder by {output}",
-        path=path,
-        reason=reason,
+        f"{path} must be results of this command, and cannot be used ({reason})", hint="pass another folder by `output`"
     )

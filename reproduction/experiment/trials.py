@@ -25,8 +25,9 @@ from reproduction.arguments import read_arguments
 from reproduction.experiment.datasets import Histogram
 from reproduction.experiment.grid import Contender, Maker, Setting
 from reproduction.experiment.released import Released
-from shortlist import SeededBits, prepare, top_k
+from shortlist import prepare, top_k
 from shortlist.array_types import FloatArray, IntArray
+from shortlist.testing import SeededBits
 
 _Draw = Callable[[np.random.Generator], IntArray]
 _BLOCK = 64

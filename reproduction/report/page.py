@@ -50,9 +50,7 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
     try:
         drawn.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(
-            "{folder} must be a folder, and cannot be one ({reason})", folder=drawn, reason=type(error).__name__
-        ) from None
+        raise OutputError(f"{drawn} must be a folder, and cannot be one ({type(error).__name__})") from None
     for picture in chain(list_pictures(results, histograms), picture_today(results)):
         figure = picture.draw()
         for kind in ("png", "svg"):

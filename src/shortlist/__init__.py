@@ -1,4 +1,7 @@
-"""Differentially private top-k selection, sampled exactly and with secure randomness."""
+"""Differentially private top-k selection, sampled exactly and with secure randomness.
+
+Mechanisms are in `shortlist.mechanisms`, and sources of random bits for tests in `shortlist.testing`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
+    from shortlist import mechanisms as mechanisms
+    from shortlist import privacy as privacy
+    from shortlist import release as release
+    from shortlist import testing as testing
     from shortlist.audits.report import AuditReport
     from shortlist.audits.run import audit
     from shortlist.errors import (
         BudgetError,
-        ChangedError,
         DataError,
         LedgerError,
         MissingExtraError,
@@ -20,28 +26,10 @@ if TYPE_CHECKING:
         ParameterError,
         ShortlistError,
     )
-    from shortlist.exact.bits import Bits, SeededBits, SystemBits
     from shortlist.ledger import Ledger
-    from shortlist.mechanisms import (
-        Auto,
-        CDPPeel,
-        FastJoint,
-        Joint,
-        LimitedDomain,
-        MarginJoint,
-        Mechanism,
-        NoisyCounts,
-        PNFJoint,
-        PNFPeel,
-        Stable,
-        Subset,
-        Threshold,
-    )
-    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
     from shortlist.planning.plan import Plan, plan
-    from shortlist.privacy import Guarantee, Neighbours, compose
-    from shortlist.release.release import Release
-    from shortlist.release.usefulness import UsefulnessWarning
+    from shortlist.privacy import Guarantee, compose
+    from shortlist.release import Release, UsefulnessWarning
     from shortlist.selection.from_counts import Selector, prepare, top_k
     from shortlist.selection.from_votes import select
     from shortlist.votes import Query
@@ -49,43 +37,22 @@ if TYPE_CHECKING:
     from shortlist.votes.files import Files
 
 __all__ = [
-    "Assessment",
     "AuditReport",
-    "Auto",
-    "Bits",
     "BudgetError",
-    "CDPPeel",
-    "ChangedError",
     "Check",
     "DataError",
-    "ErrorBound",
-    "FastJoint",
     "Files",
     "Guarantee",
-    "Joint",
     "Ledger",
     "LedgerError",
-    "LimitedDomain",
-    "MarginJoint",
-    "Mechanism",
     "MissingExtraError",
-    "Neighbours",
-    "NoisyCounts",
     "OutputError",
-    "PNFJoint",
-    "PNFPeel",
     "ParameterError",
     "Plan",
     "Query",
     "Release",
-    "ReleasedCounts",
-    "SeededBits",
     "Selector",
     "ShortlistError",
-    "Stable",
-    "Subset",
-    "SystemBits",
-    "Threshold",
     "UsefulnessWarning",
     "__version__",
     "audit",
@@ -98,39 +65,29 @@ __all__ = [
 ]
 
 # Names are imported on first use, so that the command line can print help before NumPy is loaded. All other names of
-# `__all__` are mechanisms.
+# `__all__` are errors.
 _HOMES = {
     "audits.report": ["AuditReport"],
     "audits.run": ["audit"],
-    "mechanisms.accuracy": ["Assessment", "ErrorBound", "ReleasedCounts"],
-    "errors": [
-        "BudgetError",
-        "ChangedError",
-        "DataError",
-        "LedgerError",
-        "MissingExtraError",
-        "OutputError",
-        "ParameterError",
-        "ShortlistError",
-    ],
-    "exact.bits": ["Bits", "SeededBits", "SystemBits"],
     "ledger": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
-    "privacy": ["Guarantee", "Neighbours", "compose"],
-    "release.release": ["Release"],
-    "release.usefulness": ["UsefulnessWarning"],
+    "privacy": ["Guarantee", "compose"],
+    "release": ["Release", "UsefulnessWarning"],
     "selection.from_votes": ["select"],
     "selection.from_counts": ["Selector", "prepare", "top_k"],
     "votes": ["Query"],
     "votes.check": ["Check", "check"],
     "votes.files": ["Files"],
 }
+_MODULES = {"mechanisms", "privacy", "release", "testing"}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"shortlist.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = next((home for home, names in _HOMES.items() if name in names), "mechanisms")
+    home = next((home for home, names in _HOMES.items() if name in names), "errors")
     return globals().setdefault(name, getattr(import_module(f"shortlist.{home}"), name))
 
 

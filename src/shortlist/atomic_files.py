@@ -20,18 +20,16 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     shortlist.errors.OutputError: the output must be in a folder that exists; 'no/such/folder' does not exist.
     """
     if not isinstance(path, str | os.PathLike):
-        raise OutputError("the output must be a path, as text or a Path", "not {type}", type=type(path).__name__)
+        raise OutputError("the output must be a path, as text or a Path", f"not {type(path).__name__}")
     target = Path(path)
     folder, written = repr(str(target.parent)), repr(str(target))
     # Unlike methods of Path, these functions answer for a name that is too long.
     if not os.path.isdir(target.parent):
-        raise OutputError("the output must be in a folder that exists", "{folder} does not exist", folder=folder)
+        raise OutputError("the output must be in a folder that exists", f"{folder} does not exist")
     if os.path.isdir(target):
-        raise OutputError("the output must be a file", "{path} is a folder", path=written)
+        raise OutputError("the output must be a file", f"{written} is a folder")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise OutputError(
-            "the output must be in a folder that can be written", "{folder} cannot be written", folder=folder
-        )
+        raise OutputError("the output must be in a folder that can be written", f"{folder} cannot be written")
     try:
         os.lstat(target)
     except FileNotFoundError:
@@ -99,18 +97,10 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _describe_failure(target: Path, error: OSError) -> OutputError:
-    return OutputError(
-        "the output {path} must be writable",
-        "{reason}",
-        path=repr(str(target)),
-        reason=error.strerror or type(error).__name__,
-    )
+    return OutputError(f"the output {str(target)!r} must be writable", f"{error.strerror or type(error).__name__}")
 
 
 def _describe_existing_file(target: Path) -> OutputError:
     return OutputError(
-        "the output must be a new file",
-        "{path} exists",
-        hint="pass {force=True} to overwrite it",
-        path=repr(str(target)),
+        "the output must be a new file", f"{str(target)!r} exists", hint="pass `force=True` to overwrite it"
     )

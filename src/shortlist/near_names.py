@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 from shortlist.errors import ParameterError
-
-Public = TypeVar("Public", bound=Callable[..., Any])
 
 _OTHER_NAMES = {
     "bits": ("generator", "random", "random_state", "randomness", "rng", "seed"),
@@ -57,34 +54,35 @@ def find_meant(name: str, known: Iterable[str]) -> list[str]:
     return [each for each in known if name in _OTHER_NAMES.get(each, ())]
 
 
-def suggest_names(public: Public) -> Public:
-    """Let a public function or class answer an unknown parameter with the one that was probably meant.
+def show_options(function: Callable[..., Any], options: type, **defaults: object) -> None:
+    """Show a function with options that are named and typed by a TypedDict, in place of `**options`.
 
-    >>> @suggest_names
-    ... def find(*, epsilon): ...
-    >>> find(eps=1)
-    Traceback (most recent call last):
-    shortlist.errors.ParameterError: find takes epsilon; it has no parameter 'eps'.
-    Hint: did you mean epsilon?
+    `*wrong`, which only answers mistakes, is left out. An option without another default is None, and a
+    default that is `inspect.Parameter.empty` makes a parameter mandatory.
+
+    >>> from typing import TypedDict
+    >>> class Options(TypedDict, total=False):
+    ...     delta: float
+    >>> def find(*wrong, epsilon, **options): ...
+    >>> show_options(find, Options)
+    >>> list(inspect.signature(find).parameters)
+    ['epsilon', 'delta']
     """
-    if isinstance(public, type):
-        public.__init__ = _check_names(public.__init__, public.__name__)  # type: ignore[misc]
-        return public
-    return _check_names(public, public.__name__)  # type: ignore[return-value]
-
-
-def _check_names(function: Callable[..., Any], title: str) -> Callable[..., Any]:
-    parameters = inspect.signature(function).parameters.values()
-    known = [each.name for each in parameters if each.name not in ("self", "cls")]
-
-    @functools.wraps(function)
-    def run(*given: Any, **named: Any) -> Any:
-        for name in named:
-            if name not in known:
-                raise describe_unknown(name, title, known)
-        return function(*given, **named)
-
-    return run
+    shown, named = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
+    catch_alls = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    kept = [
+        each.replace(default=defaults.get(each.name, each.default))
+        for each in shown.parameters.values()
+        if each.kind not in catch_alls
+    ]
+    taken = {each.name for each in kept}
+    further = [
+        # Annotations that are texts have become references.
+        inspect.Parameter(name, named, default=defaults.get(name), annotation=getattr(each, "__forward_arg__", each))
+        for name, each in options.__annotations__.items()
+        if name not in taken
+    ]
+    function.__signature__ = shown.replace(parameters=[*kept, *further])  # type: ignore[attr-defined]
 
 
 def describe_unknown(
@@ -106,11 +104,9 @@ def describe_unknown(
     """
     near = find_near_name(name, (*known, *further))
     if hint is None and near is not None:
-        hint = f"did you mean {{{near}}}?"
+        hint = f"did you mean `{near}`?"
     return ParameterError(
-        "{title} takes " + ", ".join(f"{{{each}}}" for each in known),
-        f"it does not take {{{name}}}" if elsewhere else "it has no parameter {unknown!r}",
+        f"{title} takes " + ", ".join(f"`{each}`" for each in known),
+        f"it does not take `{name}`" if elsewhere else f"it has no parameter {name!r}",
         hint=hint,
-        title=title,
-        unknown=name,
     )

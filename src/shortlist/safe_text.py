@@ -18,6 +18,15 @@ def escape(value: object) -> str:
     return "".join(each if is_visible(each) else each.encode("unicode_escape").decode() for each in str(value))
 
 
+def escape_surrogates(text: str) -> str:
+    r"""Write lone surrogates, which UTF-8 cannot hold, as escapes. Other text is returned as it is.
+
+    >>> print(escape_surrogates("a\ud800b"), escape_surrogates("é"))
+    a\ud800b é
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def is_visible(character: str) -> bool:
     """Whether a character shows as itself, or as a space."""
     return character.isprintable() or unicodedata.category(character) == _SHOWN_SPACES

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 import shortlist
-from shortlist import SeededBits
 from shortlist.audits import frequencies, tables
 from shortlist.audits.cases import Case, list_cases
 from shortlist.audits.privacy_loss import Pair, bound_epsilon, enumerate_losses, find_far_pair
@@ -24,6 +23,7 @@ from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.mechanisms.stated import collect_law
 from shortlist.mechanisms.unknown_domain import ItemsAboveThreshold, StableSets, Stop, StoppedPeel
 from shortlist.profile import EVERY_LEVEL, Profile
+from shortlist.testing import SeededBits
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shortlist import SeededBits
 from shortlist.audits import run
 from shortlist.audits.cases import Case
 from shortlist.audits.frequencies import check_frequencies, check_independence
@@ -14,6 +13,7 @@ from shortlist.audits.privacy_loss import Pair, bound_epsilon, enumerate_losses
 from shortlist.audits.report import Result
 from shortlist.mechanisms import CDPPeel, Joint, PNFPeel, Subset
 from shortlist.mechanisms.mechanism import Prepared
+from shortlist.testing import SeededBits
 
 pytestmark = pytest.mark.slow
 

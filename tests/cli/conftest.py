@@ -18,6 +18,17 @@ Call = Callable[..., Result]
 Select = Callable[..., Result]
 
 
+def complete(usual: dict[str, str], arguments: tuple[str, ...]) -> list[str]:
+    """Add the usual options that the arguments do not have. An option must not be given twice."""
+    return [word for pair in usual.items() if pair[0] not in arguments for word in pair] + [*arguments]
+
+
+@pytest.fixture(autouse=True)
+def no_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no account of an earlier test look interrupted."""
+    monkeypatch.setattr("shortlist.ledger.charging.latest", None)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Votes and a domain as the examples name them: item i of 20 has 40 * (20 - i) voters, and one row is repeated."""
@@ -67,8 +78,9 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 def select(call: Call) -> Select:
     """Call `shortlist select` on the folder's votes with further arguments, in this process."""
 
+    usual = {"--person": "user_id", "--item": "track", "--domain": "catalogue.csv", "-k": "3", "--epsilon": "1"}
+
     def select(*arguments: str) -> Result:
-        votes = ["plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
-        return call("select", *votes, "-k", "3", "--epsilon", "1", *arguments)
+        return call("select", "plays", *complete(usual, arguments))
 
     return select

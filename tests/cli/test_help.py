@@ -1,6 +1,7 @@
 """Help answers at once, and ends with an example that works."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,16 @@ def test_help_ends_with_an_example_that_works(
     for arguments in words.split("\n\n")[:-1]:
         done = call(*arguments.split("\n"))
         assert (done.exit_code, done.stderr.count("error")) == (0, 0), done.stderr
+
+
+def test_options_stand_under_headings(call: Call) -> None:
+    """What, privacy, accuracy, budget, files and output, in this order, and every option once."""
+    text = call("select", "--help").output
+    found = [line.rstrip(":") for line in text.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)]
+    assert found == ["Arguments", "What", "Privacy", "Accuracy", "Budget", "Files", "Output", "Options"]
+    options = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
+    assert len(options) == len(set(options)) > 40
+    assert text.index("--epsilon") < text.index("--mechanism") < text.index("--ledger") < text.index("--output")
 
 
 def test_no_arguments_show_help() -> None:

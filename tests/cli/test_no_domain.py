@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from shortlist.release.release import Release
+from shortlist.release import Release
 
 from .conftest import Call
 
@@ -30,7 +30,7 @@ def select(call: Call) -> Callable[..., Result]:
         (("--k-bar", "50"), "limited-domain", "k_bar", 50),
         ((*THRESHOLD, "--noise", "laplace"), "threshold", "noise", "laplace"),
         ((*THRESHOLD, "--noise", "gaussian"), "threshold", "noise", "gaussian"),
-        (("--mechanism", "stable", "--any-order", "-k", "2-4"), "stable", "at_least", 2),
+        (("--mechanism", "stable", "--unordered", "-k", "2-4"), "stable", "at_least", 2),
     ],
     ids=["k-bar", "laplace", "gaussian", "stable"],
 )
@@ -67,7 +67,7 @@ def test_options_reach_the_record(
         ),
         ((*THRESHOLD, "--k-bar", "50"), "Hint: --k-bar is for --mechanism limited-domain\n"),
         (("--domain", "catalogue.csv", "--k-bar", "50"), "Hint: --k-bar is for --mechanism limited-domain\n"),
-        (("--mechanism", "limited-domain", "--any-order"), "error: limited-domain has no --any-order: the order of"),
+        (("--mechanism", "limited-domain", "--unordered"), "error: limited-domain has no --unordered: the order of"),
         (("-k", "2-4"), "error: -k must be one number where there is no --domain, not a range of sizes.\n"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

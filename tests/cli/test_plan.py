@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from shortlist.cli.app import app
 
+from .conftest import complete
+
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
@@ -22,8 +24,8 @@ def plan(tmp_path, monkeypatch):
     (tmp_path / "counts.csv").write_text("\n".join(["track,plays", *rows]) + "\n")
 
     def call(*arguments, files=("counts.csv", "--item", "track", "--count", "plays")):
-        given = ["plan", *files, "-k", "5", "--epsilon", "1", "--draws", "50", *arguments]
-        return CliRunner().invoke(app, given)
+        usual = {"-k": "5", "--epsilon": "1", "--draws": "50"}
+        return CliRunner().invoke(app, ["plan", *files, *complete(usual, arguments)])
 
     return call
 
@@ -40,7 +42,7 @@ def test_a_plan_is_printed(plan):
 
 def test_no_number_is_cut_off(plan):
     """A table that is wider than 60 columns keeps its width. Between the quantiles of ℓ∞ is an ellipsis anyway."""
-    done = plan("--delta", "1e-6", "--no-domain", "--votes-per-person", "3", "--any-order")
+    done = plan("--delta", "1e-6", "--no-domain", "--votes-per-person", "3", "--unordered")
     head, _, *rows = done.stdout.partition(" mechanism ")[2].split("\n\n")[0].splitlines()
     assert head.split() == ["items", "recall", "exact", "ℓ∞", "releases"]
     assert {row.split()[0] for row in rows} == {"limited-domain", "threshold", "stable"}
@@ -49,7 +51,7 @@ def test_no_number_is_cut_off(plan):
 
 def test_the_command_runs_as_it_is(plan, tmp_path):
     """Pasted into a shell, in a folder with votes.csv and catalogue.csv, it makes the release."""
-    command = plan("--delta", "1e-6", "--any-order", "--votes-per-person", "3").stdout.splitlines()[-1].strip()
+    command = plan("--delta", "1e-6", "--unordered", "--votes-per-person", "3").stdout.splitlines()[-1].strip()
     votes = [f"u{person},track {item}" for item in range(9) for person in range(300 // (item + 1))]
     (tmp_path / "votes.csv").write_text("\n".join(["person,track", *votes]) + "\n")
     (tmp_path / "catalogue.csv").write_text("\n".join(["track", *(f"track {i}" for i in range(60))]) + "\n")

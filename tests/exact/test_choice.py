@@ -11,11 +11,11 @@ import pytest
 from flint import arb, ctx
 from laws import p_value
 
-from shortlist import SeededBits
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.choice import Table, quantile
 from shortlist.exact.scaled import Scaled, multiply, power, powers
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.testing import SeededBits
 
 
 @dataclass(frozen=True)

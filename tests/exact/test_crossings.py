@@ -10,10 +10,10 @@ import pytest
 from flint import arb
 from laws import p_value
 
-from shortlist import SeededBits
 from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.crossings import Crossings
 from shortlist.exact.scaled import powers
+from shortlist.testing import SeededBits
 
 SIZES = np.array([2, 1, 3])
 DEPTHS = np.array([1, 2, 4])

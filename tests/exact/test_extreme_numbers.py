@@ -11,12 +11,13 @@ from chi_square import p_value
 from flint import arb, ctx, fmpq
 from laws import exponential, losses, sequences
 
-from shortlist import SeededBits, top_k
+from shortlist import top_k
 from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.choice import quantile
 from shortlist.exact.uniform import Uniform
 from shortlist.mechanisms import MECHANISMS, Joint, build_mechanism
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 LARGEST = 2**63 - 1
 NEEDED = {

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from flint import arb, ctx
 
-from shortlist import SeededBits
 from shortlist.exact.logarithms import LOG_ERROR, compute_hazards, compute_negative_logs, draw_exponentials
 from shortlist.exact.uniform import draw_words
+from shortlist.testing import SeededBits
 
 
 def test_logarithms_are_within_their_error():

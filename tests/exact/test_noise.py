@@ -8,12 +8,12 @@ import pytest
 from flint import arb, ctx
 from laws import p_value
 
-from shortlist import SeededBits
 from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.choice import is_below
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise, draw_geometric, flip_exp
 from shortlist.exact.noise import _invert as invert
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.testing import SeededBits
 
 ALARM = 1e-9
 SCALES = ["0.5", "1", "7/3", "20"]

@@ -10,10 +10,11 @@ from contract import ALARM
 from flint import arb, ctx
 from laws import p_value
 
-from shortlist import SeededBits, prepare
+from shortlist import prepare
 from shortlist.exact.balls import enclose_exp_minus
 from shortlist.exact.thinning import accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.testing import SeededBits
 
 
 class Rationed:

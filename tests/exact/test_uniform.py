@@ -8,10 +8,11 @@ import pytest
 from flint import arb, ctx
 from laws import p_value, sequences
 
-from shortlist import SeededBits, ShortlistError, SystemBits
+from shortlist import ShortlistError
 from shortlist.exact.bits import is_secure
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each
+from shortlist.testing import SeededBits, SystemBits
 
 
 class Words:

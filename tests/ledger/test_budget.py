@@ -8,10 +8,11 @@ import pytest
 from flint import ctx
 from laws import exponential, losses, neighbours
 
-from shortlist import CDPPeel, Guarantee, Joint, ShortlistError
+from shortlist import Guarantee, ShortlistError
 from shortlist.errors import ParameterError
 from shortlist.ledger import Amount, Budget
 from shortlist.ledger.budget import add_up
+from shortlist.mechanisms import CDPPeel, Joint
 from shortlist.privacy.zcdp import find_epsilon
 
 SLACK = 1e-12

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from shortlist import Joint, Release
+from shortlist import Release
 from shortlist.errors import BudgetError, LedgerError
 from shortlist.ledger import Ledger
+from shortlist.mechanisms import Joint
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ THIRD = Joint(k=10, epsilon="1/3")
 
 SPEND = """
 import os, sys
-from shortlist import Joint
+from shortlist.mechanisms import Joint
 from shortlist.errors import BudgetError
 from shortlist.ledger import Ledger
 for _ in range(3):
@@ -143,7 +144,7 @@ def test_a_kill_loses_no_charge(tmp_path):
 
 FILL = """
 import resource, sys
-from shortlist import Joint
+from shortlist.mechanisms import Joint
 from shortlist.errors import LedgerError
 from shortlist.ledger import Ledger
 ledger, made = Ledger.open(sys.argv[1]), 0
@@ -172,7 +173,7 @@ def test_a_full_disk_loses_nothing(tmp_path, room):
 
 READ_ONLY = """
 import os, sys
-from shortlist import Joint
+from shortlist.mechanisms import Joint
 from shortlist.errors import LedgerError
 from shortlist.ledger import Ledger
 Ledger.open(sys.argv[1]).afford(Joint(k=10, epsilon="1/3"))

@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import Query, Release, SeededBits, prepare, select, top_k
+from shortlist import Query, Release, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
 from shortlist.ledger import Ledger
-from shortlist.ledger.ledger import hash_record
+from shortlist.ledger.charging import hash_record
+from shortlist.testing import SeededBits
 
 VOTES = {"user": list(range(300)), "track": ["a"] * 200 + ["b"] * 100}
 ASKED = {"person": "user", "item": "track", "domain": ["a", "b", "c"], "k": 2, "epsilon": "1/2"}
@@ -153,10 +154,15 @@ def test_the_environment_makes_a_ledger_mandatory(ledger, monkeypatch, tmp_path)
         select(VOTES, **ASKED)
 
 
-def test_a_note_without_a_ledger_is_refused():
-    """It would be lost."""
-    with pytest.raises(ParameterError, match="note must go with ledger"):
-        select(VOTES, **ASKED, note="weekly")
+def test_the_record_names_its_charge(ledger):
+    """The ledger, the number and the time of the charge, with the note and the period."""
+    release = select(VOTES, **ASKED, ledger=ledger, note="weekly", period="2026-W03")
+    (charge,) = ledger.charges
+    assert (release.ledger, release.charge, release.made) == (ledger.id, charge.number, charge.made)
+    assert (release.note, release.period, charge.note) == ("weekly", "2026-W03", "weekly")
+    assert ledger.verify(release) == charge
+    assert f"charge 1 of ledger {ledger.id[:12]} for customers EU" in str(release)
+    assert select(VOTES, **ASKED, note="weekly").note == "weekly"
 
 
 def test_a_release_that_was_paid_for_is_not_lost(ledger):
@@ -211,8 +217,6 @@ def test_a_selector_charges_each_release(tmp_path):
         selector.release(ledger=ledger.path)
     with pytest.raises(ParameterError, match="secure randomness"):
         selector.release(SeededBits(1), ledger=ledger)
-    with pytest.raises(ParameterError, match="note must go with ledger"):
-        selector.release(note="week 3")
     assert len(ledger.charges) == 2
     assert selector.release().population is None
 

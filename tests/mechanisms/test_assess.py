@@ -12,22 +12,12 @@ from laws import losses, neighbours, p_value, set_losses, small_histograms
 from noisy import laplace_law
 from scipy.stats import binom
 
-from shortlist import (
-    Auto,
-    CDPPeel,
-    FastJoint,
-    Joint,
-    MarginJoint,
-    NoisyCounts,
-    PNFJoint,
-    PNFPeel,
-    SeededBits,
-    Subset,
-)
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import Auto, CDPPeel, FastJoint, Joint, MarginJoint, NoisyCounts, PNFJoint, PNFPeel, Subset
 from shortlist.mechanisms.assess import Assess, check_assessed, find_spread
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 RELATIONS = {"add-remove": 1, "replace": 2}
 KINDS = {

@@ -14,14 +14,16 @@ from laws import neighbour_pairs, p_value, random_histograms, small_histograms
 from levels import UpperLevels
 from noisy import capped_neighbours
 
-from shortlist import Auto, CDPPeel, Release, SeededBits, prepare, top_k
+from shortlist import Release, prepare, top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import Auto, CDPPeel
 from shortlist.mechanisms.auto import state_chances, state_score
 from shortlist.mechanisms.stated import flip_round
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class HalfAuto(Auto):
@@ -329,9 +331,9 @@ def test_the_release_names_the_choice_and_both_parts(options):
         assert release.parameters["choice_epsilon"] == Fraction(1, 10)
         assert release.parameters["chosen_epsilon"] == Fraction(19, 10)
         assert release.guarantee.epsilon == 2
-        assert release.unordered == (options == {"ordered": False})
-        assert not release.unordered or list(release.items) == sorted(release.items)
-        words = "sorted by their true counts, the listed items have" if release.unordered else "each listed item has"
+        assert release.ordered != (options == {"ordered": False})
+        assert release.ordered or list(release.items) == sorted(release.items)
+        words = "each listed item has" if release.ordered else "sorted by their true counts, the listed items have"
         words = "an item left out" if release.parameters["chosen"] == "subset" else words
         assert release.error_bound.statement.startswith(words)
         assert Release.from_json(release.to_json()) == release

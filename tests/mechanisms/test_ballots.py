@@ -15,7 +15,8 @@ import pytest
 from contract import ALARM, RELATIONS
 from laws import p_value
 
-from shortlist import LimitedDomain, SeededBits, Stable, Threshold
+from shortlist.mechanisms import LimitedDomain, Stable, Threshold
+from shortlist.testing import SeededBits
 from shortlist.votes import observe
 
 ITEMS = "abc"

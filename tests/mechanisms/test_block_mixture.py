@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from shortlist import SeededBits
 from shortlist.exact.balls import enclose_shortfall
 from shortlist.exact.choice import quantile
 from shortlist.exact.scaled import compute_shortfalls
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.block_mixture import draw_reaches, enclose_span, weigh_spans
+from shortlist.testing import SeededBits
 
 
 def check_numbers(numbers, exact):

@@ -7,20 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shortlist import (
-    CDPPeel,
-    FastJoint,
-    Joint,
-    MarginJoint,
-    NoisyCounts,
-    PNFJoint,
-    PNFPeel,
-    SeededBits,
-    Subset,
-)
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import CDPPeel, FastJoint, Joint, MarginJoint, NoisyCounts, PNFJoint, PNFPeel, Subset
 from shortlist.mechanisms.mechanism import bound_loss, ceil_log
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 ALARM = 1e-9
 DRAWS = 2000

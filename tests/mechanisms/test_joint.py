@@ -22,14 +22,16 @@ from mixtures import (
 )
 from scipy.special import logsumexp
 
-from shortlist import FastJoint, Joint, MarginJoint, PNFJoint, SeededBits, prepare, top_k
+from shortlist import prepare, top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.thinning import accept_by_balls
 from shortlist.exact.uniform import Uniform
+from shortlist.mechanisms import FastJoint, Joint, MarginJoint, PNFJoint
 from shortlist.mechanisms.block_mixture import STEEP_BITS
 from shortlist.mechanisms.joint import FlipDraws, JointDraws, Lists, MarginDraws
 from shortlist.mechanisms.stated import decay, flip_round
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class JointInWideBlocks(Joint):

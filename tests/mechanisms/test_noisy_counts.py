@@ -15,12 +15,14 @@ from laws import neighbour_pairs, p_value, sequences, small_histograms
 from levels import UpperLevels
 from noisy import capped_neighbours, gaussian_law, laplace_law, output_chance, outputs
 
-from shortlist import NoisyCounts, SeededBits, top_k
+from shortlist import top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace
+from shortlist.mechanisms import NoisyCounts
 from shortlist.mechanisms.noisy_counts import ListCounts, NoisyDraws
 from shortlist.privacy.zcdp import find_rho, find_rho_of_pure
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 SMALL = [h for h in small_histograms() if len(h) <= 3]
 

@@ -13,10 +13,12 @@ from laws import neighbours, p_value, random_histograms, same, sequences, small_
 from levels import UpperLevels
 from peels import PeelLaw, decay, exponential_round, flip_round, peel_law, single_levels
 
-from shortlist import CDPPeel, PNFPeel, SeededBits, top_k
+from shortlist import top_k
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import CDPPeel, PNFPeel
 from shortlist.mechanisms.peel import FlipDraws, PeelLevels, PeelRun, RoundScore, SuccessiveDraws
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 HISTOGRAMS = {
     "dense": np.arange(300) % 41,

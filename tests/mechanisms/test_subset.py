@@ -13,10 +13,12 @@ from laws import neighbours, p_value, random_histograms, set_losses, small_histo
 from levels import UpperLevels
 from mixtures import check_borders, draw_lists, every_doubt, every_shape, falling_positions, implied_law
 
-from shortlist import SeededBits, Subset, prepare, top_k
+from shortlist import prepare, top_k
 from shortlist.errors import DataError, ParameterError
+from shortlist.mechanisms import Subset
 from shortlist.mechanisms.subset import SetDraws, Sets, count_bits_of_sets, count_set_bits, count_sets
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class SubsetInBlocks(Subset):

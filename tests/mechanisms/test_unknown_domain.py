@@ -13,13 +13,14 @@ from noisy import capped_neighbours
 from peels import ask_run, decay, exponential_round
 from unlisted import FAR, UnlistedContract, find_worst, hockey_stick, observe
 
-from shortlist import LimitedDomain, SeededBits, Stable, Threshold
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
+from shortlist.mechanisms import LimitedDomain, Stable, Threshold
 from shortlist.mechanisms.stated import rank_items
 from shortlist.mechanisms.unknown_domain import Stop, place_stop
 from shortlist.privacy.zcdp import find_excess_order
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 
 class TestLimitedDomain(UnlistedContract):
@@ -324,7 +325,7 @@ def test_epsilon_is_split_where_there_is_a_choice():
 
 def test_stable_refuses_wrong_parameters():
     """Sizes must be a range."""
-    with pytest.raises(ParameterError, match="at_least must be at most k, not 4 and 3"):
+    with pytest.raises(ParameterError, match="`at_least` must be at most `k`, not 4 and 3"):
         Stable(k=3, at_least=4, epsilon=1, delta="1e-6")
     with pytest.raises(ParameterError, match="two numbers"):
         Stable(k=(1, 2, 3), epsilon=1, delta="1e-6")

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from shortlist import CDPPeel
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import CDPPeel
 from shortlist.privacy.bounded_range import Calibration, bound_delta, calibrate, count_cells
 
 MILLIONTH = Fraction(1, 10**6)

@@ -10,8 +10,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from shortlist import CDPPeel, Guarantee, Joint, PNFJoint
+from shortlist import Guarantee
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import CDPPeel, Joint, PNFJoint
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.events import to_dp_event
 from shortlist.privacy.zcdp import find_epsilon
@@ -121,4 +122,4 @@ def test_the_missing_extra_is_named():
         "to_dp_event(Guarantee(epsilon=1))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "pip install 'shortlist[accounting]'" in done.stderr
+    assert "pip install '.[accounting]'" in done.stderr

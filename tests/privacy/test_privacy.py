@@ -10,9 +10,10 @@ from flint import arb
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
-from shortlist import CDPPeel, Guarantee, Joint, compose, prepare
+from shortlist import Guarantee, compose, prepare
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
+from shortlist.mechanisms import CDPPeel, Joint
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 
 PURE = Guarantee(epsilon=Fraction(1, 10), rho=Fraction(1, 800))

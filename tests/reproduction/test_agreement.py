@@ -14,7 +14,9 @@ import pytest
 from scipy.stats import chi2_contingency, mannwhitneyu
 
 from reproduction import PUBLISHED
-from shortlist import CDPPeel, FastJoint, Joint, PNFPeel, SeededBits, prepare
+from shortlist import prepare
+from shortlist.mechanisms import CDPPeel, FastJoint, Joint, PNFPeel
+from shortlist.testing import SeededBits
 
 pytestmark = pytest.mark.slow
 

@@ -185,7 +185,7 @@ def test_without_matplotlib_it_is_told_at_once(answer, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = answer(*SMALL, "--output", tmp_path / "results")
     assert code == 1
-    assert "shortlist[reproduction]" in err
+    assert "pip install '.[reproduction]'" in err
     assert not (tmp_path / "results").exists()
 
 

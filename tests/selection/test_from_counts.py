@@ -1,11 +1,14 @@
 """What a caller declares about counts in memory, and the order of a set that is released from them."""
 
 import pickle
+import warnings
 from decimal import Decimal
 
+import pandas as pd
 import pytest
 
-from shortlist import ParameterError, SeededBits, prepare
+from shortlist import ParameterError, UsefulnessWarning, prepare, top_k
+from shortlist.testing import SeededBits
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "subset"])
@@ -48,3 +51,16 @@ def test_a_selector_may_be_sent_to_another_process(mechanism):
     selector = prepare({"b": 900, "a": 100, "c": 0}, k=2, epsilon=1, mechanism=mechanism)
     sent = pickle.loads(pickle.dumps(selector))
     assert sent.draw(SeededBits(7)) == selector.draw(SeededBits(7))
+
+
+def test_counts_of_observed_items_are_remarked_on():
+    """`value_counts` of pandas lists only items with a vote, so the list of items depends on single persons."""
+    votes = pd.Series(["a", "a", "b"])
+    for verb in (top_k, prepare):
+        with pytest.warns(UsefulnessWarning, match=r"value_counts\(\), which lists only items with a vote") as caught:
+            verb(votes.value_counts(), k=1, epsilon=1)
+        assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            verb(votes.value_counts().reindex(["a", "b", "c"], fill_value=0).rename(None), k=1, epsilon=1)
+            verb(votes.value_counts(), k=1, epsilon=1, delta="1e-6", mechanism="limited-domain")

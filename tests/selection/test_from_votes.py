@@ -15,7 +15,7 @@ import pytest
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.mechanisms import Joint, NoisyCounts
-from shortlist.release.release import Release
+from shortlist.release import Release
 from shortlist.selection.from_votes import select
 from shortlist.votes import Query
 
@@ -40,8 +40,9 @@ def test_records_what_was_promised():
     assert str(made.guarantee) == "0.1-DP (rho 0.00125) for one account, replace"
     assert (made.d, made.secure) == (4, True)
     assert [*Release.__dataclass_fields__] == [
-        "items", "mechanism", "parameters", "guarantee", "d", "secure", "version",
-        "unordered", "up_to", "counts", "error_bound", "population", "assessment",
+        "items", "mechanism", "parameters", "guarantee", "domain_size", "secure", "persons_counted", "version",
+        "ordered", "up_to", "counts", "error_bound", "assessment", "labels",
+        "note", "period", "population", "ledger", "charge", "id", "made",
     ]  # fmt: skip
 
 
@@ -219,4 +220,4 @@ def test_says_which_part_is_missing():
         "except MissingExtraError as error: print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "shortlist[tables]" in said
+    assert "pip install '.[tables]'" in said

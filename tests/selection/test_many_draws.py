@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist import ParameterError, SeededBits, Subset, prepare
+from shortlist import ParameterError, prepare
+from shortlist.mechanisms import Subset
+from shortlist.testing import SeededBits
 
 COUNTS = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
 

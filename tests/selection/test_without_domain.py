@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Ledger
 from shortlist.mechanisms import Auto, LimitedDomain, Threshold
-from shortlist.release.release import Release
+from shortlist.release import Release
 from shortlist.selection.from_counts import prepare, top_k
 from shortlist.selection.from_votes import select
 
@@ -58,7 +59,7 @@ def test_an_empty_release_is_a_release(tmp_path):
     """It is printed plainly, and every file of it can be written and read."""
     release = select(pa.table({"user": [1, 2], "query": ["a", "b"]}), **COMMON)
     assert release.items == ()
-    assert str(release).strip().startswith("No items (up to 3 were asked for) by limited-domain, (1, 1e-6)-DP")
+    assert str(release).strip().startswith("No items (up to 3 were asked for), by limited-domain. The votes are")
     assert Release.from_json(release.to_json()) == release
     for suffix in ("json", "csv", "parquet"):
         getattr(release, f"to_{suffix}")(tmp_path / f"none.{suffix}")
@@ -77,12 +78,10 @@ def test_columns_have_the_same_types_without_items(options):
 
 
 def test_the_record_says_that_fewer_items_are_possible():
-    """A record without the field, as earlier versions wrote it, can be read; a wrong number is refused."""
+    """A record with a wrong number, or without one, is refused."""
     stored = search().to_dict()
     assert stored["up_to"] == search().up_to == 3
-    earlier = {name: value for name, value in stored.items() if name != "up_to"}
-    assert Release.from_json(json.dumps(earlier)).up_to is None
-    for wrong in (2, 4, "3", True, 0):
+    for wrong in (2, 4, "3", True, 0, None):
         with pytest.raises(DataError):
             Release.from_json(json.dumps({**stored, "up_to": wrong}))
     assert search(domain=["weather", "news", "opera"]).up_to is None
@@ -99,7 +98,7 @@ def test_no_votes_look_like_few_votes(options):
     )
     assert nobody.items == few.items == ()
     assert nobody == few
-    assert nobody.to_json() == few.to_json()
+    assert replace(nobody, id=few.id, made=few.made).to_json() == few.to_json()
     assert nobody.to_arrow().equals(few.to_arrow())
 
 
@@ -126,7 +125,7 @@ def test_stable_lists_items_in_the_order_of_their_bytes():
     """The order of a set says nothing."""
     release = search(mechanism="stable", k=(3, 3), ordered=False)
     assert release.items == ("football", "news", "weather")
-    assert release.unordered
+    assert not release.ordered
 
 
 @pytest.mark.parametrize(

@@ -384,7 +384,7 @@ class Attack:
         for name in self.random.sample([*given, *more], self.random.choice([0, 1, 2])):
             given[name] = self.random.choice([*texts, *self.paths])
         flags = self.random.sample(
-            ["--quiet", "--any-order", "--no-header", "--nonsense"], self.random.choice([0, 0, 1])
+            ["--quiet", "--unordered", "--no-header", "--nonsense"], self.random.choice([0, 0, 1])
         )
         words = ["select", self.pick(self.paths, str(self.folder / "votes.csv"))]
         if self.random.random() < 0.3:

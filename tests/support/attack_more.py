@@ -10,7 +10,7 @@ from hostile_values import COUNTS, NUMBERS, SECRET, SIZES, TEXTS, write
 
 import shortlist
 from shortlist import Release
-from shortlist.mechanisms import MECHANISMS, Joint
+from shortlist.mechanisms import MECHANISMS, Joint, Mechanism
 
 if TYPE_CHECKING:
     from attack import Attack
@@ -101,6 +101,7 @@ class Unstated(Joint):
     """A mechanism of a user, whose law the audit does not know."""
 
     name = "unstated"
+    state_law = Mechanism.state_law
 
 
 def audit(attack: Attack, described: list[str]) -> None:

@@ -15,13 +15,14 @@ from divergences import Law, keeps
 from flint import arb, ctx
 from laws import Histogram, neighbour_pairs, p_value, random_histograms, same, sequences, small_histograms
 
-from shortlist import SeededBits, prepare, select, top_k
+from shortlist import prepare, select, top_k
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.choice import Table
 from shortlist.mechanisms import Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.profile import Levels, Picks, Profile
+from shortlist.testing import SeededBits
 
 ALARM = 1e-9
 RELATIONS = ("add-remove", "replace")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from shortlist import SeededBits
 from shortlist.array_types import IntArray
 from shortlist.mechanisms.block_mixture import BlockCell, BlockMixture, enclose_span
 from shortlist.mechanisms.mechanism import Prepared
+from shortlist.testing import SeededBits
 
 DENSE = np.arange(400) % 41
 ZIPF = (3000 / np.arange(1, 300)).astype(int)

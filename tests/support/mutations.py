@@ -62,7 +62,7 @@ MUTATIONS = (
     Mutation("Guarantee.scale", "drop right", "test_sensitivity_scales_the_guarantee", at=1),
     Mutation("compose", "drop right", "test_mixed_composition_holds_for_randomised_response", at=0),
     Mutation("_enclose_saving", "change sign", "test_conversion_is_safe_and_near_the_best", at=3),
-    Mutation("Extras.add_to", "drop last", "test_the_guarantee_is_the_sum", at=0),
+    Mutation("Terms.state_guarantee", "drop last", "test_the_guarantee_is_the_sum", at=0),
     # The budget of a ledger.
     Mutation("add_up", "skip", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     Mutation("add_up", "skip", "test_the_worst_releases_use_delta_up[1-True]", at=1),
@@ -111,7 +111,7 @@ MUTATIONS = (
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
     Mutation("_write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(
-        "observed:_find_items",
+        "duckdb:_find_items",
         "write ORDER BY item DESC for ORDER BY item",
         "test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),

@@ -12,12 +12,12 @@ from divergences import ball
 from flint import arb
 from laws import Histogram, sequences
 
-from shortlist import SeededBits
 from shortlist.exact.choice import LossRange
 from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.peel import FlipDraws, PeelLevels, PeelRun, SuccessiveDraws
 from shortlist.mechanisms.stated import RoundLaw, decay, exponential_round, flip_round, peel_law
 from shortlist.profile import Profile
+from shortlist.testing import SeededBits
 
 __all__ = ["PeelLaw", "ask_run", "ball", "decay", "exponential_round", "flip_round", "peel_law", "single_levels"]
 

@@ -20,11 +20,12 @@ from flint import arb, ctx
 from laws import Histogram, p_value
 from noisy import capped_neighbours
 
-from shortlist import SeededBits, top_k
+from shortlist import top_k
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
 from shortlist.mechanisms import Mechanism
 from shortlist.profile import Picks, Profile
+from shortlist.testing import SeededBits
 
 Law = Mapping[Any, arb]
 """The probability of every output."""

@@ -11,8 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from shortlist import DataError, Joint, ParameterError, SeededBits, ShortlistError, SystemBits, prepare, top_k
+from shortlist import DataError, ParameterError, ShortlistError, prepare, top_k
+from shortlist.mechanisms import Joint
 from shortlist.profile import EVERY_LEVEL, Profile
+from shortlist.testing import SeededBits, SystemBits
 from shortlist.votes import array_counts
 from shortlist.votes.array_counts import ArrayTally, read_counts
 

@@ -74,12 +74,9 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
         exact = mechanism.epsilon
     if not _SMALLEST <= exact <= _LARGEST:
         raise ParameterError(
-            "{epsilon} must be from {smallest} to {largest} for an audit",
-            "not {value}",
+            f"`epsilon` must be from {write_exact(_SMALLEST)} to {write_exact(_LARGEST)} for an audit",
+            f"not {quote(epsilon)}",
             hint="other values use the same code; samples cannot show it",
-            smallest=write_exact(_SMALLEST),
-            largest=write_exact(_LARGEST),
-            value=quote(epsilon),
         )
     if isinstance(mechanism, Mechanism):
         names = [each.name for each in fields(mechanism) if each.name not in ("k", "epsilon", "neighbours")]

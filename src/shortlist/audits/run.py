@@ -14,7 +14,6 @@ from shortlist.audits.tables import check_tables
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.mechanisms import Mechanism
-from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import Real, quote
 
 DEFAULT_TRIALS = 5000
@@ -29,7 +28,6 @@ _SAMPLES: dict[str, dict[str, Any]] = {
 """What is sampled, by the name of the check. Together they have both relations and several k."""
 
 
-@suggest_names
 def audit(
     mechanism: str | Mechanism | Sequence[str] | None = None,
     *,
@@ -108,11 +106,5 @@ def _try_case(case: Case, trials: int, bits: Bits | None, progress: Callable[[st
 
 def _read_trials(trials: Any) -> int:
     if isinstance(trials, bool) or not isinstance(trials, int) or not _FEWEST <= trials <= _MOST:
-        raise ParameterError(
-            "{trials} must be a whole number from {fewest} to {most}",
-            "not {value}",
-            fewest=_FEWEST,
-            most=_MOST,
-            value=quote(trials),
-        )
+        raise ParameterError(f"`trials` must be a whole number from {_FEWEST} to {_MOST}", f"not {quote(trials)}")
     return trials

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from shortlist.cli.streams import guard_streams
+from shortlist.cli.process import guard_streams
 from shortlist.errors import MissingExtraError
 
 if TYPE_CHECKING:

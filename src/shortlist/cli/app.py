@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shortlist.cli import ledger
-from shortlist.cli.failures import report_errors
-from shortlist.cli.options import format_example
+from shortlist.cli import audit, check, demo, ledger, mechanisms, plan, records, select
+from shortlist.cli.options import Command, format_example
+from shortlist.cli.process import report_errors
 from shortlist.version import __version__
 
 __all__ = ["COMMANDS", "app"]
 
-COMMANDS = {
-    "select": "Release the k most-voted items.",
-    "check": "Check how the votes fit the domain.",
-    "plan": "Forecast how good a list will be.",
-    "mechanisms": "Say what each mechanism promises.",
-    "audit": "Check that mechanisms keep their promise.",
-    "demo": "Release the top 10 of an invented log.",
+_COMMANDS: dict[str, tuple[Callable[..., None], str, str]] = {
+    "select": (select.select, select.EXAMPLE, "Release the k most-voted items."),
+    "check": (check.check, check.EXAMPLE, "Check how the votes fit the domain."),
+    "plan": (plan.plan, plan.EXAMPLE, "Forecast how good a list will be."),
+    "show": (records.show, records.EXAMPLES["show"], "Print a release again."),
+    "explain": (records.explain, records.EXAMPLES["explain"], "Explain a release to its readers."),
+    "verify": (records.verify, records.EXAMPLES["verify"], "Find the charge of a release."),
+    "mechanisms": (mechanisms.mechanisms, mechanisms.EXAMPLE, "Say what each mechanism promises."),
+    "audit": (audit.audit, audit.EXAMPLE, "Check that mechanisms keep their promise."),
+    "demo": (demo.demo, demo.EXAMPLE, "Release the top 10 of an invented log."),
 }
+COMMANDS = {name: summary for name, (_, _, summary) in _COMMANDS.items()}
 """The commands in the order of the help, each in a line that a narrow terminal can show."""
 
 
@@ -43,10 +47,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     epilog=format_example("shortlist demo"),
 )
-for _name, _summary in COMMANDS.items():
-    # Each command is a module with a function of the same name and an EXAMPLE.
-    _module = importlib.import_module(f"shortlist.cli.{_name}")
-    app.command(_name, short_help=_summary, epilog=format_example(_module.EXAMPLE))(getattr(_module, _name))
+for _name, (_run, _example, _summary) in _COMMANDS.items():
+    app.command(_name, cls=Command, short_help=_summary, epilog=format_example(_example))(_run)
 app.add_typer(ledger.app, name="ledger", short_help="Keep a privacy budget for releases.")
 
 

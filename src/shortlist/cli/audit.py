@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from shortlist.cli import options
-from shortlist.cli.display import remark, show_progress
-from shortlist.errors import ParameterError
+from shortlist.cli.display import check_output, remark, show_progress
 from shortlist.safe_text import escape
 
 EXAMPLE = "shortlist audit --mechanism margin-joint --output audit.json"
@@ -19,15 +18,20 @@ _NOT_DECIDED = 3
 
 Only = Annotated[
     list[str] | None,
-    typer.Option(
+    options.option(
+        options.WHAT,
+        "Check this mechanism only; may be repeated. [default: all that may make secure releases, and tables]",
         metavar="NAME",
-        help="Check this mechanism only; may be repeated. [default: all that may make secure releases, and tables]",
         autocompletion=options.complete_mechanism,
     ),
 ]
-Epsilon = Annotated[str, typer.Option(metavar="NUMBER", help="The epsilon that mechanisms are checked with.")]
-Trials = Annotated[int, typer.Option(metavar="NUMBER", help="How many lists each sample draws, from 1000.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report as JSON.")]
+Epsilon = Annotated[
+    str, options.option(options.WHAT, "The epsilon that mechanisms are checked with.", metavar="NUMBER")
+]
+Trials = Annotated[int, options.option(options.WHAT, "How many lists each sample draws, from 1000.", metavar="NUMBER")]
+Output = Annotated[
+    Path | None, options.option(options.OUTPUT, "Write the report as JSON.", "--output", "-o", metavar="FILE")
+]
 
 
 def audit(
@@ -44,12 +48,8 @@ def audit(
     tables with one hostile person more on every engine that is installed. The exit code is 1 if a check fails, and 3
     if none fails but some are not decided: they could not have noticed an error, and need more trials.
     """
-    from shortlist.atomic_files import check_target
-
     if output is not None:
-        if output.suffix.lower() != ".json":
-            raise ParameterError("{output} must end in .json", "not {path}", path=repr(str(output)))
-        check_target(output, force=force)
+        check_output(output, (".json",), force=force)
     with show_progress(quiet=quiet) as step:
         from shortlist.audits.run import audit as run_audit
 
@@ -58,11 +58,6 @@ def audit(
         report.to_json(output, force=force)
         remark(f"wrote {output}", quiet=quiet)
     if not quiet:
-        print(escape_lines(str(report)))
+        print("\n".join(escape(line) for line in str(report).splitlines()))
     if not report.passed:
         raise typer.Exit(1 if report.result == "fail" else _NOT_DECIDED)
-
-
-def escape_lines(text: str) -> str:
-    """Escape what a terminal would obey, and keep the lines."""
-    return "\n".join(escape(line) for line in text.splitlines())

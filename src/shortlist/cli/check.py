@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from shortlist.cli import options
-from shortlist.cli.dialect import write_option
 from shortlist.cli.display import remark, show_progress
-from shortlist.cli.inputs import Source, take_source
+from shortlist.cli.process import write_option
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -20,15 +19,22 @@ EXAMPLE = r"""shortlist check plays/*.parquet --person user_id --item track \
     --domain catalogue.csv --output check.txt"""
 
 
-@take_source
+@options.take_groups
 def check(
     item: options.Item,
     person: options.Person = None,
     count: options.Count = None,
     *,
-    source: Source,
-    show_values: options.ShowValues = False,
-    output: options.Report = None,
+    source: options.Source,
+    show_values: Annotated[
+        bool, options.option(options.WHAT, "Show some items of the votes. They are private.", "--show-values")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        options.option(
+            options.OUTPUT, "Write the check to a file that only you may read.", "--output", "-o", metavar="FILE"
+        ),
+    ] = None,
     force: options.Force = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -66,16 +72,16 @@ def _check_destination(output: Path | None, *, force: bool, quiet: bool) -> None
 
         check_target(output, force=force)
         if output.exists() and not output.is_file():
-            raise ParameterError("{output} must be a file that can be protected", "it is a pipe or a device")
+            raise ParameterError("`output` must be a file that can be protected", "it is a pipe or a device")
     elif quiet:
         raise ParameterError(
-            "{quiet} must go with {output}", "the check would be lost", hint="name a file with {output='check.txt'}"
+            "`quiet` must go with `output`", "the check would be lost", hint="name a file with `output='check.txt'`"
         )
     elif not (sys.stdout and sys.stdout.isatty()):
         raise ParameterError(
             "a check must be shown on a terminal, because it is not private",
             "standard output is a pipe or a file",
-            hint="write it to a file that only you may read: {output='check.txt'}",
+            hint="write it to a file that only you may read: `output='check.txt'`",
         )
 
 

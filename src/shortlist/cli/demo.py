@@ -9,10 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shortlist.cli.display import make_console, make_ranking, print_lines, show_progress, to_text
-from shortlist.cli.options import Force, Quiet
+from shortlist.cli.options import OUTPUT, Force, Quiet, option
 from shortlist.errors import OutputError, ParameterError
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
     from shortlist.demo.comparison import Comparison
     from shortlist.demo.playlog import PlayLog
-    from shortlist.release.release import Release
+    from shortlist.release import Release
 
 EXAMPLE = "shortlist demo --folder demo"
 
@@ -34,7 +32,7 @@ _COLUMNS: dict[str, Any] = {"person": "user_id", "item": "track"}
 
 Folder = Annotated[
     Path | None,
-    typer.Option(metavar="FOLDER", help="Where to put the files. [default: a new temporary folder, which stays]"),
+    option(OUTPUT, "Where to put the files. [default: a new temporary folder, which stays]", metavar="FOLDER"),
 ]
 
 
@@ -42,13 +40,13 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     """Invent a log of plays, release its top 10, and show what is protected."""
     if quiet and folder is None:
         raise ParameterError(
-            "{quiet} must go with {folder}",
+            "`quiet` must go with `folder`",
             "nobody would know where the files are",
-            hint="name a folder with {folder=demo}",
+            hint="name a folder with `folder=demo`",
         )
     from shortlist.demo.comparison import compare
     from shortlist.demo.playlog import PlayLog
-    from shortlist.ledger.variable import lift_variable
+    from shortlist.ledger import lift_variable
     from shortlist.selection.from_votes import select
 
     plays, catalogue, output = _choose_paths(folder, force)
@@ -81,19 +79,14 @@ def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(
-                "{folder} must be a folder that exists or can be made",
-                "{place} could not be made ({reason})",
-                place=repr(str(folder)),
-                reason=error.strerror or type(error).__name__,
+                "`folder` must be a folder that exists or can be made",
+                f"{str(folder)!r} could not be made ({error.strerror or type(error).__name__})",
             ) from None
     places = folder / "plays.parquet", folder / "catalogue.csv", folder / "top10.json"
     for place in places:
         if place.exists() and not force:
             raise OutputError(
-                "the files of the demo must be new",
-                "{place} exists",
-                hint="pass {force=True} to overwrite it",
-                place=repr(str(place)),
+                "the files of the demo must be new", f"{str(place)!r} exists", hint="pass `force=True` to overwrite it"
             )
     return places
 
@@ -102,7 +95,7 @@ def _show_list(console: Console, log: PlayLog, release: Release) -> None:
     best = log.counts.argsort(kind="stable")[::-1][:_K]
     true = [log.names[each] for each in best]
     console.print("The released list, beside the true one", style="bold")
-    print_lines(console, make_ranking(release.items, true_item=true, people=log.counts[best]))
+    print_lines(console, make_ranking(release.items, others={"true item": true, "people": log.counts[best]}))
     print(_WARNING)
 
 

@@ -1,14 +1,18 @@
-"""What a person sees: a ranking as a table, remarks, and progress while a step takes long."""
+"""What a person sees: a release as a table, remarks, and progress while a step takes long; and which files are made."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shortlist.cli.options import Format
+from shortlist.cli.process import make_stdout_exact, stdout_is_closed
+from shortlist.errors import OutputError, ParameterError
 from shortlist.safe_text import escape
 
 if TYPE_CHECKING:
@@ -16,7 +20,11 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from shortlist.release import Release
+
 Step = Callable[[str], None]
+
+_SUFFIXES = (".json", ".csv", ".parquet")
 
 _PIPED_WIDTH = 60
 """The width of text without a terminal: narrow enough for a mail or a comment."""
@@ -60,7 +68,7 @@ def print_lines(console: Console, what: RenderableType) -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def make_ranking(items: Iterable[Any], *, ranked: bool = True, **others: Iterable[Any]) -> Table:
+def make_ranking(items: Iterable[Any], *, ranked: bool = True, others: Mapping[str, Iterable[Any]]) -> Table:
     """Lay out items in rows, best first, with further columns beside them."""
     from rich import box
     from rich.table import Table
@@ -69,10 +77,10 @@ def make_ranking(items: Iterable[Any], *, ranked: bool = True, **others: Iterabl
     if ranked:
         table.add_column("rank", justify="right")
     table.add_column("item", overflow="fold")
-    columns = {name.replace("_", " "): list(values) for name, values in others.items()}
+    columns = {name: list(values) for name, values in others.items()}
     for name, values in columns.items():
         numbers = all(isinstance(each, Integral) for each in values)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold", style="dim")
+        table.add_column(to_text(name), justify="right" if numbers else "left", overflow="fold", style="dim")
     for rank, row in enumerate(zip(items, *columns.values(), strict=True), start=1):
         first, *rest = row
         table.add_row(*([str(rank)] if ranked else []), to_text(first), *map(_to_cell, rest))
@@ -92,4 +100,74 @@ def to_text(value: Any) -> Text:
 
 def _to_cell(value: Any) -> Text:
     """Write a number with separators, and anything else as it is."""
+    if value is None:
+        return to_text("")
     return to_text(f"{value:,}" if isinstance(value, Integral) else value)
+
+
+def check_outputs(paths: list[Path], *, force: bool, quiet: bool) -> None:
+    """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
+    if not paths and quiet:
+        raise ParameterError(
+            "`quiet` must go with `output`", "the release would be lost", hint="name a file with `output`"
+        )
+    if not paths and stdout_is_closed():
+        raise OutputError("stdout must be open", "it is closed", hint="name a file with `output`")
+    for path in paths:
+        if paths.count(path) > 1:
+            raise ParameterError("each `output` must be another file", f"{str(path)!r} is named twice")
+        if not force and os.path.lexists(path) and not path.is_dir():
+            raise OutputError(
+                "the output must be a new file",
+                f"{str(path)!r} exists",
+                hint="if a list was released to it before, another run is a second release and spends epsilon again. "
+                "Choose another name, or pass `force=True` if you want that",
+            )
+        check_output(path, _SUFFIXES, force=force)
+
+
+def check_output(path: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
+    """Refuse a file with another suffix, or one that cannot be written."""
+    from shortlist.atomic_files import check_target
+
+    if path.suffix.lower() not in suffixes:
+        named = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
+        raise ParameterError(f"`output` must end in {named}", f"not {str(path)!r}")
+    check_target(path, force=force)
+
+
+def write_release(release: Release, path: Path, *, force: bool) -> None:
+    """Write a release in the format that the suffix names, whole or not at all."""
+    write = {".json": release.to_json, ".csv": release.to_csv, ".parquet": release.to_parquet}[path.suffix.lower()]
+    write(path, force=force)
+
+
+def print_release(release: Release, form: Format) -> None:
+    """Print a release on stdout. JSON and CSV are what the files hold."""
+    if stdout_is_closed():
+        return
+    if form is Format.TABLE:
+        _print_table(release)
+        return
+    from shortlist.release import write_csv
+
+    text = release.to_json() if form is Format.JSON else write_csv(release)
+    if sys.stdout.isatty():
+        # CSV has no escapes of its own. On a terminal, safety comes before exactness.
+        text = "".join(f"{escape(line)}\n" for line in text.splitlines())
+    make_stdout_exact()
+    sys.stdout.write(text)
+
+
+def _print_table(release: Release) -> None:
+    from shortlist.release import NOT_SECURE, make_columns
+
+    columns, console = make_columns(release), make_console()
+    others = {name: column for name, column in columns.items() if name not in ("rank", "item", "secure")}
+    if release.items:
+        print_lines(console, make_ranking(release.items, ranked=release.ordered, others=others))
+    for line in release.caption():
+        shown = to_text(line)
+        if line == NOT_SECURE:
+            shown.stylize("bold")
+        print_lines(console, shown)

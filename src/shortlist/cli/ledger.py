@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shortlist.cli import options
-from shortlist.cli.display import make_console, print_lines, remark, to_text
-from shortlist.errors import ParameterError
+from shortlist.cli.display import check_output, make_console, print_lines, remark, to_text
 
 EXAMPLES = {
     "create": 'shortlist ledger create budget.db --epsilon 10 --delta 1e-6 --population "customers EU"',
@@ -27,24 +26,33 @@ app = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(metavar="LEDGER", help="The file of the ledger.", show_default=False)]
-Budget = Annotated[str, typer.Option(metavar="NUMBER", help="The epsilon that all releases may have together.")]
-BudgetDelta = Annotated[str, typer.Option(metavar="NUMBER", help="The delta that all releases may have together.")]
+Budget = Annotated[
+    str, options.option(options.BUDGET, "The epsilon that all releases may have together.", metavar="NUMBER")
+]
+BudgetDelta = Annotated[
+    str, options.option(options.BUDGET, "The delta that all releases may have together.", metavar="NUMBER")
+]
 Accounting = Annotated[
     str | None,
-    typer.Option(
+    options.option(
+        options.BUDGET,
+        "How releases are added up; fixed once created. [default: both, or basic without --delta]",
         metavar="<basic|zcdp|both>",
-        help="How releases are added up; fixed once created. [default: both, or basic without --delta]",
     ),
 ]
 BasicShare = Annotated[
     str | None,
-    typer.Option(metavar="NUMBER", help="With both: the share of --delta for basic. [default: 1/2]"),
+    options.option(options.BUDGET, "With both: the share of --delta for basic. [default: 1/2]", metavar="NUMBER"),
 ]
-Population = Annotated[str | None, typer.Option(metavar="TEXT", help="Whose data it is, say 'customers EU'.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write everything as JSON.")]
+Population = Annotated[
+    str | None, options.option(options.BUDGET, "Whose data it is, say 'customers EU'.", metavar="TEXT")
+]
+Output = Annotated[
+    Path | None, options.option(options.OUTPUT, "Write everything as JSON.", "--output", "-o", metavar="FILE")
+]
 
 
-@app.command(epilog=options.format_example(EXAMPLES["create"]))
+@app.command(cls=options.Command, epilog=options.format_example(EXAMPLES["create"]))
 def create(
     path: File,
     epsilon: Budget,
@@ -75,17 +83,15 @@ def create(
         remark(f"limits: {limits}; only basic accounting covers a release with a delta and without a rho", quiet=quiet)
 
 
-@app.command(epilog=options.format_example(EXAMPLES["show"]))
+@app.command(cls=options.Command, epilog=options.format_example(EXAMPLES["show"]))
 def show(path: File, output: Output = None, force: options.Force = False, quiet: options.Quiet = False) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
-    from shortlist.atomic_files import check_target, write_whole
+    from shortlist.atomic_files import write_whole
     from shortlist.ledger import Ledger
     from shortlist.ledger.statement import Statement
 
     if output is not None:
-        if output.suffix.lower() != ".json":
-            raise ParameterError("{output} must end in .json", "not {path}", path=repr(str(output)))
-        check_target(output, force=force)
+        check_output(output, (".json",), force=force)
     statement = Statement.read(Ledger.open(path))
     if output is not None:
         text = json.dumps(statement.to_dict(), indent=2, ensure_ascii=False) + "\n"
@@ -95,55 +101,18 @@ def show(path: File, output: Output = None, force: options.Force = False, quiet:
         _print(statement)
 
 
-@app.command(epilog=options.format_example(EXAMPLES["afford"]))
-def afford(
-    path: File,
-    k: options.Sizes,
-    epsilon: options.Epsilon,
-    votes_per_person: options.VotesPerPerson = None,
-    mechanism: options.Mechanism = None,
-    any_order: options.AnyOrder = False,
-    beta: options.Beta = None,
-    delta: options.Delta = None,
-    no_domain: options.NoDomain = False,
-    k_bar: options.KBar = None,
-    noise: options.Noise = None,
-    assess: options.Assess = None,
-    counts_epsilon: options.CountsEpsilon = None,
-    counts_rho: options.CountsRho = None,
-    counts_delta: options.CountsDelta = None,
-    sensitivity: options.Sensitivity = 1,
-    neighbours: options.Neighbours = "add-remove",
-    unit: options.Unit = "person",
-) -> None:
+@app.command(cls=options.Command, epilog=options.format_example(EXAMPLES["afford"]))
+@options.take_groups
+def afford(path: File, *, request: options.Request, no_domain: options.NoDomain = False) -> None:
     """Print how many more releases like this one the budget covers.
 
     The options are those of select. --no-domain stands for a select without --domain.
     """
     from shortlist.ledger import Ledger
-    from shortlist.mechanisms import DEFAULT_MECHANISM
-    from shortlist.selection.terms import Terms
+    from shortlist.terms import Terms
 
     opened = Ledger.open(path)
-    terms = Terms.read(
-        mechanism or DEFAULT_MECHANISM,
-        options.read_sizes(k),
-        epsilon,
-        neighbours,
-        sensitivity=sensitivity,
-        votes_per_person=votes_per_person,
-        unit=unit,
-        without_domain=no_domain,
-        ordered=False if any_order else None,
-        beta=beta,
-        delta=delta,
-        k_bar=k_bar,
-        noise=noise,
-        assess=assess,
-        counts_epsilon=counts_epsilon,
-        counts_rho=counts_rho,
-        counts_delta=counts_delta,
-    )
+    terms = Terms.read(**request.read(), without_domain=no_domain)
     number = opened.afford(terms.state_guarantee())
     # A number alone is for scripts, and a script reads from a pipe.
     print(f"{number:,} more {'release' if number == 1 else 'releases'} like this" if sys.stdout.isatty() else number)

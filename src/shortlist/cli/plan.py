@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shortlist.cli import options
-from shortlist.cli.display import remark, show_progress
-from shortlist.cli.inputs import describe_files
-from shortlist.cli.options import Format
-from shortlist.cli.plan_display import print_plan
+from shortlist.cli.display import check_output, make_console, print_lines, remark, show_progress, to_text
+from shortlist.cli.options import ACCURACY, BUDGET, OUTPUT, PRIVACY, WHAT, Format, option
 from shortlist.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from shortlist.planning.forecast import Forecast
+    from shortlist.planning.plan import Plan
 
 EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1e5 \\
     -k 20 --epsilon 1"""
 
-_SUFFIXES = (".html", ".json")
+_WIDE = 110
+"""From this width on, all columns are shown."""
+_WIDEST = 1000
+_MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the guarantee and ρ. So does --format csv."
 
 Files = Annotated[
     list[str] | None,
@@ -28,45 +37,53 @@ Files = Annotated[
         show_default=False,
     ),
 ]
-Size = Annotated[str, typer.Option("-k", "--k", metavar="N", help="How many items the list shall have.")]
-Item = Annotated[str | None, typer.Option(metavar="COLUMN", help="With FILES: the column of items.")]
-Count = Annotated[str | None, typer.Option(metavar="COLUMN", help="With FILES: the column of counts.")]
+Size = Annotated[str, option(WHAT, "How many items the list is to have.", "-k", "--k", metavar="N")]
+Item = Annotated[str | None, option(WHAT, "With FILES: the column of items.", metavar="COLUMN")]
+Count = Annotated[str | None, option(WHAT, "With FILES: the column of counts.", metavar="COLUMN")]
 Person = Annotated[
     str | None,
     typer.Option(hidden=True, is_eager=True, callback=lambda person: _refuse_votes(person)),
 ]
-Like = Annotated[str | None, typer.Option(metavar="<zipf>", help="In place of FILES: invent counts of this shape.")]
+Like = Annotated[str | None, option(WHAT, "In place of FILES: invent counts of this shape.", metavar="<zipf>")]
 Exponent = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="With --like: how fast counts fall with the rank. [default: 1]")
+    str | None, option(WHAT, "With --like: how fast counts fall with the rank. [default: 1]", metavar="NUMBER")
 ]
-Items = Annotated[str | None, typer.Option(metavar="N", help="With --like: how many items there are.")]
-People = Annotated[str | None, typer.Option(metavar="N", help="With --like: how many people vote.")]
+Items = Annotated[str | None, option(WHAT, "With --like: how many items there are.", metavar="N")]
+People = Annotated[str | None, option(WHAT, "With --like: how many people vote.", metavar="N")]
 VotesPerPerson = Annotated[
     str | None,
-    typer.Option(
-        metavar="N", help="At most N votes of each person count, also in the counts given. With --like: N each, or 1."
+    option(
+        PRIVACY,
+        "At most N votes of each person count, also in the counts given. With --like: N each, or 1.",
+        metavar="N",
     ),
 ]
 Sort = Annotated[
     str,
-    typer.Option(
-        metavar="<recall|exact|error|total|bound|releases|name>", help="What the mechanisms are sorted by, best first."
+    option(
+        OUTPUT,
+        "What the mechanisms are sorted by, best first.",
+        metavar="<recall|exact|error|total|bound|releases|name>",
     ),
 ]
 Want = Annotated[
     str | None,
-    typer.Option(metavar="WISH", help='Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".'),
+    option(
+        ACCURACY,
+        'Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".',
+        metavar="WISH",
+    ),
 ]
-BudgetEpsilon = Annotated[str, typer.Option(metavar="NUMBER", help="A budget: how many such releases does it cover?")]
-BudgetDelta = Annotated[str, typer.Option(metavar="NUMBER", help="The delta of that budget.")]
-Draws = Annotated[str, typer.Option(metavar="N", help="How many lists are drawn for each mechanism.")]
+BudgetEpsilon = Annotated[str, option(BUDGET, "A budget: how many such releases does it cover?", metavar="NUMBER")]
+BudgetDelta = Annotated[str, option(BUDGET, "The delta of that budget.", metavar="NUMBER")]
+Draws = Annotated[str, option(ACCURACY, "How many lists are drawn for each mechanism.", metavar="N")]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write a page to explore (.html), or the numbers (.json)."),
+    option(OUTPUT, "Write a page to explore (.html), or the numbers (.json).", "--output", "-o", metavar="FILE"),
 ]
-Printed = Annotated[Format, typer.Option("--format", help="What is printed.")]
 
 
+@options.take_groups
 def plan(
     k: Size,
     epsilon: options.Epsilon,
@@ -80,7 +97,7 @@ def plan(
     people: People = None,
     delta: options.Delta = None,
     votes_per_person: VotesPerPerson = None,
-    any_order: options.AnyOrder = False,
+    unordered: options.Unordered = False,
     no_domain: options.NoDomain = False,
     neighbours: options.Neighbours = "add-remove",
     sort: Sort = "recall",
@@ -90,11 +107,9 @@ def plan(
     draws: Draws = "1000",
     output: Output = None,
     force: options.Force = False,
-    printed: Printed = Format.TABLE,
-    input_format: options.InputFormat = None,
-    encoding: options.Encoding = "utf-8",
-    no_header: options.NoHeader = False,
-    delimiter: options.Delimiter = None,
+    printed: options.Printed = Format.TABLE,
+    *,
+    reading: options.Reading,
     quiet: options.Quiet = False,
 ) -> None:
     """Forecast how good the list will be, for each mechanism, before any privacy is spent.
@@ -113,15 +128,14 @@ def plan(
             from shortlist.planning.count_files import read_count_files
 
             step("Reading the counts")
-            described = describe_files(files, input_format, encoding, no_header, delimiter)
-            counts = read_count_files(described, item=str(item), count=str(count))
+            counts = read_count_files(reading.describe(files), item=str(item), count=str(count))
         made = make_plan(
             counts,
             k=size,
             epsilon=epsilon,
             delta=delta,
             votes_per_person=None if votes_per_person is None else _to_number(votes_per_person),
-            ordered=not any_order,
+            ordered=not unordered,
             neighbours=neighbours,
             without_domain=no_domain,
             like=like,
@@ -145,15 +159,15 @@ def plan(
     if output is not None:
         remark(f"wrote {output}", quiet=quiet)
     if not quiet:
-        print_plan(made, printed)
+        _print_plan(made, printed)
 
 
 def _refuse_votes(person: str | None) -> None:
     if person is not None:
         raise ParameterError(
-            "FILES must be counts, one row for each item, with {item} and {count}",
-            "plan reads no votes, so it has no {person}",
-            hint="count the votes of each item first, or plan without data: {like=zipf}",
+            "FILES must be counts, one row for each item, with `item` and `count`",
+            "plan reads no votes, so it has no `person`",
+            hint="count the votes of each item first, or plan without data: `like=zipf`",
         )
 
 
@@ -171,27 +185,143 @@ def _check_options(
     if bool(files) == (like is not None):
         found = "both were" if files else "neither was"
         raise ParameterError(
-            "FILES or {like} must be given, and only one of them", found, hint="{like=zipf} needs no data"
+            "FILES or `like` must be given, and only one of them", found, hint="`like=zipf` needs no data"
         )
     for name, column in (("item", item), ("count", count)):
         if files and column is None:
             raise ParameterError(
-                f"{{{name}}} must name a column of FILES",
+                f"`{name}` must name a column of FILES",
                 hint="FILES hold one row for each item, with its count; a table of votes must be counted first",
             )
     if like is not None and count is not None:
-        raise ParameterError("{count} must go with FILES", "{like} invents the counts")
+        raise ParameterError("`count` must go with FILES", "`like` invents the counts")
     if output is None:
         if quiet:
-            raise ParameterError("{quiet} must go with {output}", "the plan would be lost")
+            raise ParameterError("`quiet` must go with `output`", "the plan would be lost")
         return
-    if output.suffix.lower() not in _SUFFIXES:
-        raise ParameterError("{output} must end in .html or .json", "not {path}", path=repr(str(output)))
-    from shortlist.atomic_files import check_target
-
-    check_target(output, force=force)
+    check_output(output, (".html", ".json"), force=force)
 
 
 def _to_number(text: str) -> Any:
     """Read a whole number. Other text is passed on, and the library refuses it with the name of the parameter."""
     return int(text) if re.fullmatch(r"\s*-?\d{1,18}\s*", text) else text
+
+
+def _print_plan(made: Plan, printed: Format) -> None:
+    """Print a plan on stdout."""
+    if printed is Format.JSON:
+        sys.stdout.write(made.to_json())
+        return
+    if printed is Format.CSV:
+        sys.stdout.write(made.to_csv())
+        return
+    from shortlist.planning.writing import explain_limit
+
+    console, best = make_console(), made.best
+    head = f"The top {best.k:,} of {made.histogram.d:,} items at ε = {float(best.epsilon):g}"
+    title = to_text(f"{head}, from {made.histogram.source}")
+    title.stylize("bold")
+    print_lines(console, title)
+    print_lines(console, to_text(f"Allowed: {made.constraints.describe()}."))
+    _print_whole(console, _make_table(made.forecasts, console.width, short=made.constraints.without_domain))
+    _print_advice(console, made)
+    _print_answers(console, made)
+    _print_legend(console, made)
+    catalogue = " and a public catalogue" if best.needs_domain else ""
+    at = "" if made.wish is None else f" at ε = {float(best.epsilon):g}"
+    _print_heading(console, f"To make the release{at}, from your votes{catalogue}:")
+    limit = explain_limit(made.constraints.votes_per_person)
+    if limit is not None:
+        print_lines(console, to_text(limit))
+    print(f"  {made.command}")
+    if made.wish_command is not None:
+        _print_heading(console, "To make the release that you want:")
+        print(f"  {made.wish_command}")
+
+
+def _make_table(forecasts: tuple[Forecast, ...], width: int, *, short: bool) -> Table:
+    """Lay out the forecasts. With `short`, lists may have fewer than k items, and a column says how many."""
+    from rich import box
+    from rich.table import Table
+
+    from shortlist.planning.advice import write_share
+
+    names = [*(["items"] if short else []), "recall", "exact", "ℓ∞"]
+    names += ["ℓ1", "bound", "guarantee", "ρ"] if width >= _WIDE else []
+    names.append("releases")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("mechanism", no_wrap=True)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in forecasts:
+        rho = each.mechanism.guarantee.rho
+        cells = {
+            "items": f"{each.length.mean:,.0f}",
+            "recall": f"{each.recall.mean:.2f}",
+            "exact": f"{'' if each.exact_is_computed else '≈'}{write_share(each.exact).replace(' ', '')}",
+            "ℓ∞": f"{each.largest.low:,.0f}…{each.largest.middle:,.0f}…{each.largest.high:,.0f}",
+            "ℓ1": f"{each.total.low:,.0f}…{each.total.middle:,.0f}…{each.total.high:,.0f}",
+            "bound": "–" if each.bound is None else f"{each.bound:,}",
+            "guarantee": each.promise,
+            "ρ": "–" if rho is None else f"{float(rho):.2g}",
+            "releases": f"{each.affordable:,}",
+        }
+        table.add_row(to_text(each.label), *(cells[name] for name in names))
+    return table
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as it is: a number that is cut off would be read as another number."""
+    from rich.measure import Measurement
+
+    usual = console.width
+    console.width = max(usual, Measurement.get(console, console.options.update(max_width=_WIDEST), table).maximum)
+    print_lines(console, table)
+    console.width = usual
+
+
+def _print_heading(console: Console, text: str) -> None:
+    console.print()
+    console.print(text, style="bold")
+
+
+def _print_advice(console: Console, made: Plan) -> None:
+    from rich.table import Table
+
+    console.print("Advice", style="bold")
+    for text in (made.advice.choice, made.advice.rule):
+        print_lines(console, to_text(text))
+    if made.advice.changes:
+        print_lines(console, to_text("What would help:"))
+        changes = Table.grid(padding=(0, 1))
+        for change in made.advice.changes:
+            changes.add_row("  -", to_text(change))
+        print_lines(console, changes)
+
+
+def _print_answers(console: Console, made: Plan) -> None:
+    if made.wish is None:
+        return
+    from shortlist.planning.advice import explain_answers
+
+    _print_heading(console, "The smallest ε for your wish")
+    print_lines(console, to_text(explain_answers(made.wish, made.answers)))
+    for name, answer in made.answers.items():
+        print_lines(console, to_text(f"  {name}: {answer}"))
+    print_lines(console, to_text("It also holds at every larger ε that was tried."))
+
+
+def _print_legend(console: Console, made: Plan) -> None:
+    _print_heading(console, "How to read the table")
+    short = "items: how many items are listed on average; " if made.constraints.without_domain else ""
+    hint = "" if console.width >= _WIDE else f" {_MORE}"
+    wide = "ℓ1: the sum of these errors; bound: the public bound on the error; " if console.width >= _WIDE else ""
+    promise = str(made.budget.guarantee).partition(" for")[0]
+    print_lines(
+        console,
+        to_text(
+            f"{short}recall: the share of the true top k that is listed; exact: the probability of the true list "
+            f"(≈ from {made.forecasts[0].draws:,} draws, else from the law); ℓ∞: the largest error of a place in "
+            f"votes, as 5 %, 50 % and 95 % quantile; {wide}releases: how many a budget of {promise} covers.{hint}"
+        ),
+    )

@@ -10,7 +10,6 @@ import os
 from typing import Protocol
 
 from shortlist.errors import ParameterError
-from shortlist.near_names import suggest_names
 
 
 class Bits(Protocol):
@@ -26,10 +25,9 @@ def read_bits(bits: Bits | None) -> Bits:
         return SystemBits()
     if isinstance(bits, type) or not callable(getattr(bits, "draw", None)):
         raise ParameterError(
-            "{bits} must be a source of bits",
-            "not {type}",
-            hint="leave {bits} out for secure randomness, or pass SeededBits(7) to repeat an experiment",
-            type=type(bits).__name__,
+            "`bits` must be a source of bits",
+            f"not {type(bits).__name__}",
+            hint="leave `bits` out for secure randomness, or pass SeededBits(7) to repeat an experiment",
         )
     return bits
 
@@ -52,7 +50,6 @@ class SystemBits:
         return os.urandom(count)
 
 
-@suggest_names
 class SeededBits:
     """A repeatable stream for tests and experiments: blocks of SHAKE-256 of the seed and the block's number.
 
@@ -71,7 +68,7 @@ class SeededBits:
         except TypeError:  # an array of floats has the method, too
             number = -1
         if not 0 <= number < 2**256:
-            raise ParameterError("{seed} must be a whole number from 0 to 2^256 − 1")
+            raise ParameterError("`seed` must be a whole number from 0 to 2^256 − 1")
         self._seed = f"shortlist {number}".encode()
         self._block = 0
         self._buffer = b""

@@ -127,7 +127,9 @@ def compute_shortfalls(rate: Fraction, widths: IntArray) -> Scaled:
     >>> compute_shortfalls(Fraction(1, 2), np.array([2, -1])).align(0).round(6)
     array([0.632121, 1.      ])
     """
-    distinct, index = np.unique(widths, return_inverse=True)
+    ordered = np.sort(widths)  # np.unique would load numpy.ma
+    distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    index = distinct.searchsorted(widths)
     numbers = [(1.0, 0) if width < 0 else _compute_shortfall(rate, width) for width in distinct.tolist()]
     mantissas, exponents = np.array(numbers).reshape(-1, 2).T
     return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)

@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from shortlist.errors import LedgerError
+
 if TYPE_CHECKING:
-    from shortlist.ledger.account import open_account, require_ledger
     from shortlist.ledger.budget import Accounting, Amount, Budget
-    from shortlist.ledger.ledger import Ledger
-    from shortlist.ledger.rows import Charge
-    from shortlist.ledger.variable import refuse_uncharged
+    from shortlist.ledger.charging import Account, Ledger, open_account, require_ledger
+    from shortlist.ledger.file import Charge
 
-__all__ = ["Accounting", "Amount", "Budget", "Charge", "Ledger", "open_account", "refuse_uncharged", "require_ledger"]
+__all__ = [
+    "VARIABLE",
+    "Account",
+    "Accounting",
+    "Amount",
+    "Budget",
+    "Charge",
+    "Ledger",
+    "lift_variable",
+    "open_account",
+    "refuse_uncharged",
+    "require_ledger",
+]
 
-_HOMES = {
-    "Accounting": "budget",
-    "Amount": "budget",
-    "Budget": "budget",
-    "Charge": "rows",
-    "Ledger": "ledger",
-    "open_account": "account",
-    "refuse_uncharged": "variable",
-    "require_ledger": "account",
-}
+VARIABLE = "SHORTLIST_LEDGER"
+"""The environment variable that makes a ledger mandatory for every selection."""
+
+_HOMES = {"Accounting": "budget", "Amount": "budget", "Budget": "budget", "Charge": "file"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a name on first use: a list without a release needs no ledger."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, getattr(import_module(f"shortlist.ledger.{_HOMES[name]}"), name))
+    home = import_module(f"shortlist.ledger.{_HOMES.get(name, 'charging')}")
+    return globals().setdefault(name, getattr(home, name))
+
+
+def refuse_uncharged(verb: str) -> None:
+    """Refuse a draw that charges nothing, if SHORTLIST_LEDGER is set, whatever randomness it would use."""
+    if VARIABLE in os.environ:
+        raise LedgerError(
+            f"every release must be charged, because {VARIABLE} is set",
+            f"{verb} charges nothing",
+            hint=f"use prepare(...).release(), which is charged; unset {VARIABLE} if the counts are public or invented",
+        )
+
+
+@contextmanager
+def lift_variable() -> Iterator[None]:
+    """Ignore SHORTLIST_LEDGER in this process and its children, for commands that read invented or public data only."""
+    named = os.environ.pop(VARIABLE, None)
+    try:
+        yield
+    finally:
+        if named is not None:
+            os.environ[VARIABLE] = named

@@ -88,27 +88,23 @@ class Budget:
         ours = self.guarantee
         if guarantee.neighbours is not ours.neighbours:
             raise ParameterError(
-                "{neighbours} must be {ours}, as in the ledger",
-                "not {theirs}; guarantees for different neighbours do not add up",
-                hint="pass the {neighbours} of the ledger, or use another ledger",
-                ours=str(ours.neighbours),
-                theirs=str(guarantee.neighbours),
+                f"`neighbours` must be {ours.neighbours}, as in the ledger",
+                f"not {guarantee.neighbours}; guarantees for different neighbours do not add up",
+                hint="pass the `neighbours` of the ledger, or use another ledger",
             )
         if guarantee.unit != ours.unit:
             raise ParameterError(
-                "{unit} must be {ours}, as in the ledger",
-                "not {theirs}; guarantees for different units do not add up",
-                hint="pass the {unit} of the ledger, or use another ledger",
-                ours=quote(ours.unit),
-                theirs=quote(guarantee.unit),
+                f"`unit` must be {quote(ours.unit)}, as in the ledger",
+                f"not {quote(guarantee.unit)}; guarantees for different units do not add up",
+                hint="pass the `unit` of the ledger, or use another ledger",
             )
         if not guarantee.epsilon or guarantee.rho == 0:
-            raise ParameterError("{epsilon} must be above 0 to be charged")
+            raise ParameterError("`epsilon` must be above 0 to be charged")
         if self.accounting is Accounting.ZCDP and find_strongest_rho(guarantee) is None:
             raise ParameterError(
-                "{mechanism} must have a rho for a ledger with zcdp accounting",
+                "`mechanism` must have a rho for a ledger with zcdp accounting",
                 "this one has a delta and no rho",
-                hint="use another mechanism, or a ledger with {accounting='both'}",
+                hint="use another mechanism, or a ledger with `accounting='both'`",
             )
 
     def afford(self, spent: Amount, guarantee: Guarantee) -> int:
@@ -203,9 +199,7 @@ def write_rounded(number: Fraction, *, up: bool) -> str:
 def _read_delta(delta: Real) -> Fraction:
     allowed = read_rational(delta, name="delta")
     if not 0 <= allowed < 1:
-        raise ParameterError(
-            "{delta} must be at least 0 and below 1", "not {value}", hint="try {delta=1e-6}", value=quote(delta)
-        )
+        raise ParameterError("`delta` must be at least 0 and below 1", f"not {quote(delta)}", hint="try `delta=1e-6`")
     return allowed
 
 
@@ -215,15 +209,12 @@ def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:
     try:
         chosen = Accounting(accounting)
     except ValueError:
-        raise ParameterError(
-            "{accounting} must be 'basic', 'zcdp' or 'both'", "not {value}", value=quote(accounting)
-        ) from None
+        raise ParameterError("`accounting` must be 'basic', 'zcdp' or 'both'", f"not {quote(accounting)}") from None
     if chosen is not Accounting.BASIC and not delta:
         raise ParameterError(
-            "{accounting} must be 'basic' for a budget without delta",
-            "not {value}; rhos imply no epsilon without a delta",
-            hint="pass {delta=1e-6} or {accounting='basic'}",
-            value=quote(accounting),
+            "`accounting` must be 'basic' for a budget without delta",
+            f"not {quote(accounting)}; rhos imply no epsilon without a delta",
+            hint="pass `delta=1e-6` or `accounting='basic'`",
         )
     return chosen
 
@@ -232,11 +223,11 @@ def _read_share(share: Real | None, accounting: Accounting) -> Fraction:
     """Read the share of delta for the sum of epsilons and deltas."""
     if accounting is not Accounting.BOTH:
         if share is not None:
-            raise ParameterError("{basic_share} must go with {accounting='both'}")
+            raise ParameterError("`basic_share` must go with `accounting='both'`")
         return Fraction(accounting is Accounting.BASIC)
     read = Fraction(1, 2) if share is None else read_rational(share, name="basic_share")
     if not 0 <= read < 1:
         raise ParameterError(
-            "{basic_share} must be from 0 to below 1", "not {value}", hint="try {basic_share=1/2}", value=quote(share)
+            "`basic_share` must be from 0 to below 1", f"not {quote(share)}", hint="try `basic_share=1/2`"
         )
     return read

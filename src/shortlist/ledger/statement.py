@@ -7,19 +7,18 @@ from fractions import Fraction
 from typing import Any
 
 from shortlist.ledger.budget import Accounting, Amount, Budget, add_up, write_rounded
-from shortlist.ledger.ledger import Ledger
-from shortlist.ledger.rows import Charge
+from shortlist.ledger.charging import Ledger
+from shortlist.ledger.file import LARGEST_BITS, Charge
 from shortlist.privacy.numbers import write_exact
 
-SCHEMA = "shortlist.ledger/1"
-
-_LARGEST_BITS = 2048
+SCHEMA = "shortlist.ledger/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """What was charged to a ledger until one moment."""
 
+    ledger: str
     population: str | None
     budget: Budget
     charges: tuple[Charge, ...]
@@ -27,7 +26,7 @@ class Statement:
     @classmethod
     def read(cls, ledger: Ledger) -> Statement:
         """Read a ledger once, so that charges and sums belong together."""
-        return cls(population=ledger.population, budget=ledger.budget, charges=ledger.charges)
+        return cls(ledger=ledger.id, population=ledger.population, budget=ledger.budget, charges=ledger.charges)
 
     @property
     def spent(self) -> Amount:
@@ -42,8 +41,9 @@ class Statement:
     def summary(self) -> list[str]:
         """Write a few lines: the budget, what is spent and what is left."""
         budget, spent = self.budget, self.spent
-        lines = [f"Population: {self.population}"] if self.population else []
-        lines += [
+        lines = [
+            f"Ledger: {self.ledger[:12]}",
+            *([f"Population: {self.population}"] if self.population else []),
             f"Budget: {budget.guarantee}",
             f"Accounting: {budget.accounting.in_words}",
             f"Spent:  {budget.write(spent, up=True)}",
@@ -68,6 +68,7 @@ class Statement:
         ours, spent = self.budget.guarantee, self.spent
         return {
             "schema": SCHEMA,
+            "ledger": self.ledger,
             "population": self.population,
             "budget": {
                 "epsilon": write_exact(ours.epsilon),
@@ -89,6 +90,7 @@ def _charge(charge: Charge) -> dict[str, Any]:
     guarantee = charge.guarantee
     return {
         "number": charge.number,
+        "id": charge.id,
         "made": charge.made.isoformat(),
         "version": charge.version,
         "mechanism": charge.mechanism,
@@ -111,7 +113,7 @@ def _amount(amount: Amount, *, up: bool) -> dict[str, str | None]:
 
 def _is_short(number: Fraction) -> bool:
     """Whether a number has few digits. A sum of many fractions may have thousands."""
-    return number.denominator.bit_length() <= _LARGEST_BITS
+    return number.denominator.bit_length() <= LARGEST_BITS
 
 
 def _text(number: Fraction | None) -> str | None:

@@ -100,7 +100,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
         return kind(**given)
     if given and kind(**{**mechanism.parameters, **given}) != mechanism:
         raise ParameterError(
-            "the {mechanism} object and the parameters beside it must agree",
+            "the `mechanism` object and the parameters beside it must agree",
             "they disagree",
             hint="pass the object or the parameters",
         )
@@ -127,23 +127,18 @@ def find_kind(name: object) -> type[Mechanism]:
     objects = "" if isinstance(name, str) else ", or a mechanism object"
     nearest = difflib.get_close_matches(str(name), MECHANISMS, n=1) if isinstance(name, str) else []
     raise ParameterError(
-        "{mechanism} must be one of {names}" + objects,
-        "not {value}",
-        hint="did you mean {nearest!r}?" if nearest else None,
-        names=", ".join(MECHANISMS),
-        value=quote(name),
-        **({"nearest": nearest[0]} if nearest else {}),
+        f"`mechanism` must be one of {', '.join(MECHANISMS)}{objects}",
+        f"not {quote(name)}",
+        hint=f"did you mean {nearest[0]!r}?" if nearest else None,
     )
 
 
 def _refuse_order(ordered: object, name: str) -> None:
     if ordered is not False:
         raise ParameterError(
-            "{ordered} must be False for {name}: it gives no order",
-            "not {value}",
-            hint="leave {mechanism} out: auto gives an ordered list",
-            name=name,
-            value=quote(ordered),
+            f"`ordered` must be False for {name}: it gives no order",
+            f"not {quote(ordered)}",
+            hint="leave `mechanism` out: auto gives an ordered list",
         )
 
 

@@ -45,13 +45,13 @@ class ReleasedCounts:
         object.__setattr__(self, "values", tuple(int(each) for each in self.values))
         if self.low is None or self.high is None or self.confidence is None:
             if (self.low, self.high, self.confidence) != (None, None, None):
-                raise ParameterError("{low}, {high} and {confidence} must go together")
+                raise ParameterError("`low`, `high` and `confidence` must go together")
             return
         for name, ends in (("low", self.low), ("high", self.high)):
             object.__setattr__(self, name, tuple(int(each) for each in ends))
         object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
         if not len(self.values) == len(self.low) == len(self.high):
-            raise ParameterError("{values}, {low} and {high} must have the same length", "they differ")
+            raise ParameterError("`values`, `low` and `high` must have the same length", "they differ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,9 @@ class ErrorBound:
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
         if isinstance(self.votes, bool) or not isinstance(self.votes, int) or self.votes < 0:
-            raise ParameterError("{votes} must be a whole number from 0")
+            raise ParameterError("`votes` must be a whole number from 0")
         if not (isinstance(self.statement, str) and self.statement.isprintable()):
-            raise ParameterError("{statement} must be a text on one line")
+            raise ParameterError("`statement` must be a text on one line")
 
     def __str__(self) -> str:
         return f"with probability {float(self.confidence):g}, {self.statement}"
@@ -103,7 +103,7 @@ class Assessment:
     def __post_init__(self) -> None:
         for name, value in (("estimate", self.estimate), ("margin", 0 if self.margin is None else self.margin)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ParameterError(f"{{{name}}} must be a whole number from 0")
+                raise ParameterError(f"`{name}` must be a whole number from 0")
 
     def __str__(self) -> str:
         return f"on these data, {self.bound}"

@@ -77,11 +77,10 @@ def check_assessed(mechanism: Mechanism) -> None:
     """Refuse a mechanism for which nothing is proven."""
     if not _has_proof(mechanism):
         raise ParameterError(
-            "{assess} must go with one of {names}",
-            "not {name}",
-            hint="{mechanism='auto'} is the default",
-            names=", ".join(name for name, kind in MECHANISMS.items() if _has_proof(kind.build_example())),
-            name=mechanism.name,
+            "`assess` must go with one of "
+            f"{', '.join((name for name, kind in MECHANISMS.items() if _has_proof(kind.build_example())))}",
+            f"not {mechanism.name}",
+            hint="`mechanism='auto'` is the default",
         )
 
 

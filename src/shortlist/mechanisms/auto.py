@@ -96,12 +96,12 @@ class Auto(Mechanism):
         if self.delta is not None:
             self._read(delta=read_probability(self.delta, name="delta"))
         if not isinstance(self.ordered, bool):
-            raise ParameterError("{ordered} must be True or False", "not {value}", value=quote(self.ordered))
+            raise ParameterError("`ordered` must be True or False", f"not {quote(self.ordered)}")
         if self.ordered and self.at_least is not None:
             raise ParameterError(
-                "{k} must be one number where the items have an order",
+                "`k` must be one number where the items have an order",
                 "not a range",
-                hint="pass {ordered=False}: a set may have any size in the range",
+                hint="pass `ordered=False`: a set may have any size in the range",
             )
         if self.votes_per_person is not None:
             self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))

@@ -413,7 +413,8 @@ def divide(
     The last step, which may have no end, is a block of its own. `count` gives this number for rising steps. Return
     where the blocks begin with the end of the last one, and the number for the last step of each block.
     """
-    lasts = np.unique(np.append(_cut(first, max(first + 1, after - 1), most)[1:], after) - 1)
+    ends = _cut(first, max(first + 1, after - 1), most)[1:]
+    lasts = (ends if after == first + 1 else np.append(ends, after)) - 1
     numbers = count(lasts)
     if len(lasts) == after - first:
         return np.append(lasts, after), numbers

@@ -131,7 +131,7 @@ class FastJoint(Joint):
         self._read(beta=read_rational(given, name="beta"))
         if not 0 <= self.beta < 1:
             raise ParameterError(
-                "{beta} must be at least 0 and below 1", "not {value}", hint="{beta=0} is joint", value=quote(given)
+                "`beta` must be at least 0 and below 1", f"not {quote(given)}", hint="`beta=0` is joint"
             )
 
     def tau(self, d: int) -> int | None:

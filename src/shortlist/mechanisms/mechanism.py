@@ -181,11 +181,9 @@ class Mechanism(ABC):
         """Refuse a domain with fewer than k items."""
         if self.k > d:
             raise DataError(
-                "{k} must be at most the number of items",
-                "k is {value}, and there are {d}",
+                "`k` must be at most the number of items",
+                f"k is {quote(self.k)}, and there are {d}",
                 hint="ask for fewer items, or pass the whole domain",
-                value=quote(self.k),
-                d=d,
             )
 
     @abstractmethod
@@ -210,7 +208,7 @@ class Mechanism(ABC):
         Tests and audits compare draws with it. It shares nothing with the code that draws (see `stated.py`), and its
         rates are formulas of epsilon. Noisy counts are enumerated up to `reach` beyond the counts of the histogram.
         """
-        raise ParameterError("{mechanism} must be one that states its law", "{name} does not", name=self.name)
+        raise ParameterError("`mechanism` must be one that states its law", f"{self.name} does not")
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score | None:
         """Make the score of the mechanism at a rate; None if it has none.
@@ -275,16 +273,16 @@ def check_names(kind: type[Mechanism], given: Collection[str], *, further: Colle
             from shortlist.mechanisms import MECHANISMS  # imports all of them, so it is for errors only
 
             others = [other for other, each in MECHANISMS.items() if any(field.name == name for field in fields(each))]
-            hint = f"{{{name}}} is for " + " or ".join(f"{{mechanism={other!r}}}" for other in others)
+            hint = f"`{name}` is for " + " or ".join(f"`mechanism={other!r}`" for other in others)
             if name == "delta":
-                hint = "{title} needs no {delta}: its guarantee is pure"
+                hint = f"{kind.name} needs no `delta`: its guarantee is pure"
             shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
             raise describe_unknown(
                 name, kind.name, shown, further=further, elsewhere=bool(others), hint=hint if others else None
             )
     for name in (field.name for field in fields(kind) if field.default is MISSING):
         if name not in given:
-            raise ParameterError(f"{{kind}} needs {{{name}}}", hint=f"try {{{name}={_EXAMPLES[name]}}}", kind=kind.name)
+            raise ParameterError(f"{kind.name} needs `{name}`", hint=f"try `{name}={_EXAMPLES[name]}`")
 
 
 def ceil_log(number: Fraction, rate: Fraction) -> int:
@@ -329,10 +327,9 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
     if isinstance(k, Sequence):
         if isinstance(k, str | bytes | bytearray) or len(k) != 2 or at_least is not None:
             raise ParameterError(
-                "{k} must be a number, or two numbers for the smallest and the largest size",
-                "not {value}",
-                hint="try {k=(5, 10)}" if isinstance(k, str) and "-" in k else "try {k=10}",
-                value=quote(given),
+                "`k` must be a number, or two numbers for the smallest and the largest size",
+                f"not {quote(given)}",
+                hint="try `k=(5, 10)`" if isinstance(k, str) and "-" in k else "try `k=10`",
             )
         at_least, k = k
     if at_least is None:
@@ -340,10 +337,8 @@ def read_sizes(k: object, at_least: object) -> tuple[object, object]:
     smallest, largest = read_whole(at_least, name="at_least" if k is given else "k"), read_whole(k, name="k")
     if smallest > largest:
         raise ParameterError(
-            "{k} must be a range with the smaller size first" if k is not given else "{at_least} must be at most {k}",
-            "not {smallest} and {largest}",
-            hint="try {k=(5, 10)}" if k is not given else None,
-            smallest=quote(smallest),
-            largest=quote(largest),
+            "`k` must be a range with the smaller size first" if k is not given else "`at_least` must be at most `k`",
+            f"not {quote(smallest)} and {quote(largest)}",
+            hint="try `k=(5, 10)`" if k is not given else None,
         )
     return largest, None if smallest == largest else smallest

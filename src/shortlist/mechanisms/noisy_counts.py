@@ -90,7 +90,7 @@ class NoisyCounts(Mechanism):
         if self.rho is not None:
             self._read(epsilon=self._read_rho(self.rho))
         elif self.epsilon is _NOT_GIVEN:
-            raise ParameterError("noisy-counts needs {epsilon}, or {rho} and {delta}", hint="try {epsilon=1}")
+            raise ParameterError("noisy-counts needs `epsilon`, or `rho` and `delta`", hint="try `epsilon=1`")
         Mechanism.__post_init__(self)
         _ = self.noise  # refuses an epsilon and a delta that allow no noise
 
@@ -176,18 +176,15 @@ class NoisyCounts(Mechanism):
         rho = read_positive(given, name="rho")
         if self.delta is None:
             raise ParameterError(
-                "{rho} must go with {delta}",
-                hint="pass {delta=1e-6}: then the guarantee has an epsilon, too",
+                "`rho` must go with `delta`", hint="pass `delta=1e-6`: then the guarantee has an epsilon, too"
             )
         epsilon = find_epsilon(rho, self.delta)
         if not epsilon:
             raise ParameterError(
-                "{delta} must be smaller for this {rho}", "its epsilon would be 0", hint="try {delta=1e-6}"
+                "`delta` must be smaller for this `rho`", "its epsilon would be 0", hint="try `delta=1e-6`"
             )
         if self.epsilon is not _NOT_GIVEN and read_positive(self.epsilon, name="epsilon") != epsilon:
-            raise ParameterError(
-                "{epsilon} must be left out where {rho} is given", "not {value}", value=quote(self.epsilon)
-            )
+            raise ParameterError("`epsilon` must be left out where `rho` is given", f"not {quote(self.epsilon)}")
         self._read(rho=rho)
         return epsilon
 
@@ -230,15 +227,15 @@ class ListCounts:
     def __post_init__(self) -> None:
         if self.epsilon is not None and self.rho is not None:
             raise ParameterError(
-                "{counts_epsilon} and {counts_rho} must not both be given", hint="pass {counts_epsilon=0.1} alone"
+                "`counts_epsilon` and `counts_rho` must not both be given", hint="pass `counts_epsilon=0.1` alone"
             )
         if self.epsilon is None and self.rho is None:
             raise ParameterError(
-                "either {counts_epsilon} or {counts_rho} must be given", hint="pass {counts_epsilon=0.1} alone"
+                "either `counts_epsilon` or `counts_rho` must be given", hint="pass `counts_epsilon=0.1` alone"
             )
         if (self.rho is None) != (self.delta is None):
             raise ParameterError(
-                "{counts_rho} must go with {counts_delta}", hint="pass both, or {counts_epsilon} alone"
+                "`counts_rho` must go with `counts_delta`", hint="pass both, or `counts_epsilon` alone"
             )
         readers = {"epsilon": read_epsilon, "rho": read_positive, "delta": read_probability}
         for name, read in readers.items():
@@ -290,7 +287,7 @@ def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> Discret
     (DiscreteLaplace(b=Fraction(10, 1)), DiscreteGaussian(variance=Fraction(250, 1)))
     """
     if rho == 0:
-        raise ParameterError("{epsilon} and {delta} must be larger", "their rho is 0", hint="try {delta=1e-6}")
+        raise ParameterError("`epsilon` and `delta` must be larger", "their rho is 0", hint="try `delta=1e-6`")
     return DiscreteLaplace(moved / epsilon) if rho is None else DiscreteGaussian(moved / (2 * rho))
 
 

@@ -149,9 +149,7 @@ class CDPPeel(Peel):
             self._read(calibration=Calibration(self.calibration))
         except ValueError:
             names = " or ".join(repr(str(each)) for each in Calibration)
-            raise ParameterError(
-                "{calibration} must be {names}", "not {value}", names=names, value=quote(self.calibration)
-            ) from None
+            raise ParameterError(f"`calibration` must be {names}", f"not {quote(self.calibration)}") from None
 
     @property
     def round_epsilon(self) -> Fraction:

@@ -57,7 +57,7 @@ class UnknownDomain(Mechanism):
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
         if self.k > EVERY_LEVEL:  # no domain bounds k, and the record must hold it
-            raise ParameterError("{k} must be at most 2^63 − 1", "not {value}", value=quote(self.k))
+            raise ParameterError("`k` must be at most 2^63 − 1", f"not {quote(self.k)}")
         self._read(delta=read_probability(self.delta, name="delta"))
 
     @property
@@ -162,11 +162,9 @@ class LimitedDomain(UnknownDomain):
         candidates = max(_TIMES * self.k, _FEWEST) if self.k_bar is None else read_whole(self.k_bar, name="k_bar")
         if candidates < self.k:
             raise ParameterError(
-                "{k_bar} must be at least {k}, which is {least}",
-                "not {value}",
-                hint="leave {k_bar} out",
-                least=quote(self.k),
-                value=quote(self.k_bar),
+                f"`k_bar` must be at least `k`, which is {quote(self.k)}",
+                f"not {quote(self.k_bar)}",
+                hint="leave `k_bar` out",
             )
         self._read(k_bar=candidates)
 
@@ -426,9 +424,7 @@ class Threshold(UnknownDomain):
             return NoiseLaw(str(self.noise))
         except ValueError:
             names = " or ".join(repr(str(each)) for each in NoiseLaw)
-            raise ParameterError(
-                "{noise} must be {names}", "not {value}", names=names, value=quote(self.noise)
-            ) from None
+            raise ParameterError(f"`noise` must be {names}", f"not {quote(self.noise)}") from None
 
     def _find(self, noise: NoiseLaw | None) -> tuple[DiscreteGaussian | DiscreteLaplace, int]:
         moved = self.votes_per_person * self.neighbours.sensitivity

@@ -129,27 +129,17 @@ class Wish:
         parts = text.split() if isinstance(text, str) else []
         if len(parts) != 2 or parts[0] not in _WORDS:
             raise ParameterError(
-                "{want} must be a measure and a value: 'recall 0.9', 'exact 0.5' or 'error 20'",
-                "not {value}",
-                value=quote(text),
+                "`want` must be a measure and a value: 'recall 0.9', 'exact 0.5' or 'error 20'", f"not {quote(text)}"
             )
         try:
             value = read_rational(parts[1].removesuffix("%"), name="want") / (100 if parts[1].endswith("%") else 1)
         except ParameterError:
             raise ParameterError(
-                "{want} must have a number after the measure, as in 'recall 0.9'",
-                "not {value}",
-                value=quote(parts[1]),
+                "`want` must have a number after the measure, as in 'recall 0.9'", f"not {quote(parts[1])}"
             ) from None
         if not (0 < value <= 1 if parts[0] != "error" else value >= 0):
             limits = "0 votes or more" if parts[0] == "error" else "above 0 and at most 1"
-            raise ParameterError(
-                "{want} for {measure} must be {limits}",
-                "not {value}",
-                measure=parts[0],
-                limits=limits,
-                value=quote(parts[1]),
-            )
+            raise ParameterError(f"`want` for {parts[0]} must be {limits}", f"not {quote(parts[1])}")
         return cls(measure=parts[0], value=value)
 
     def __str__(self) -> str:

@@ -30,18 +30,16 @@ def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
     items, votes = table["item"], table["votes"]
     if _has_gaps(items) or _has_gaps(votes):
         raise DataError(
-            "{name} must have an item and a whole number in each row",
+            f"{_NAME} must have an item and a whole number in each row",
             "some rows have no item" if _has_gaps(items) else "some counts are missing or no whole numbers",
             hint="is it the right column? Write 1000, not 1,000 or 1000.0",
-            name=_NAME,
         )
     labels = [str(each) for each in items.tolist()]
     if len(set(labels)) < len(labels):
         raise DataError(
-            "{name} must name each item once",
+            f"{_NAME} must name each item once",
             "some items have several rows, as in a table of votes",
-            hint="count the votes of each item first; {like='zipf'} plans without any data",
-            name=_NAME,
+            hint="count the votes of each item first; `like='zipf'` plans without any data",
         )
     return read_histogram(dict(zip(labels, votes.tolist(), strict=True)), source=f"the counts in column {count!r}")
 

@@ -213,4 +213,4 @@ SORTS: dict[str, Callable[[Forecast], Any]] = {
 def check_sort(sort: str) -> None:
     """Refuse a measure that no forecast has."""
     if not isinstance(sort, str) or sort not in SORTS:
-        raise ParameterError("{sort} must be one of {names}", "not {value}", names=", ".join(SORTS), value=quote(sort))
+        raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")

@@ -66,9 +66,9 @@ class Constraints:
         object.__setattr__(self, "neighbours", str(Neighbours.read(self.neighbours)))
         if self.without_domain and self.delta is None:
             raise ParameterError(
-                "{without_domain} must go with {delta}",
+                "`without_domain` must go with `delta`",
                 "without a public list of items, δ is the probability that an item of one person shows",
-                hint="try {delta=1e-6}",
+                hint="try `delta=1e-6`",
             )
 
     def allow(self, k: int, epsilon: Any) -> Mapping[str, Mechanism]:
@@ -163,7 +163,7 @@ def read_histogram(counts: Any, *, source: str = "the given counts") -> Histogra
     ArrayTally(array)  # refuses negative counts
     if len(array) > 1 and int(array.max()) <= 1:
         raise DataError(
-            "{counts} must be totals, one for each item, and some above 1",
+            "`counts` must be totals, one for each item, and some above 1",
             "none is above 1, as in a table of votes",
             hint="count the votes of each item first",
         )
@@ -188,15 +188,11 @@ def invent_histogram(
     array([437, 218, 145, 109,  87])
     """
     if like not in SHAPES:
-        raise ParameterError(
-            "{like} must be one of {shapes}", "not {value}", shapes=", ".join(SHAPES), value=quote(like)
-        )
+        raise ParameterError(f"`like` must be {' or '.join(map(repr, SHAPES))}", f"not {quote(like)}")
     for name, value in (("items", items), ("people", people)):
         if value is None:
             raise ParameterError(
-                "{like} must go with {items} and {people}",
-                f"{{{name}}} is missing",
-                hint=f"try {{{name}=100000}}",
+                "`like` must go with `items` and `people`", f"`{name}` is missing", hint=f"try `{name}=100000`"
             )
     size, population = _read_number(items, name="items", most=_MOST_ITEMS), _read_number(people, name="people")
     steep = float(read_positive(1 if exponent is None else exponent, name="exponent"))
@@ -218,11 +214,9 @@ def _read_number(value: Any, *, name: str, most: int = _LARGEST_COUNT) -> int:
         number = Fraction(0)
     if number.denominator != 1 or not 0 < number <= most:
         raise ParameterError(
-            f"{{{name}}} must be a whole number from 1 to {{most}}",
-            "not {value}",
-            hint=f"try {{{name}=20000}}",
-            most=f"{most:,}",
-            value=quote(value),
+            f"`{name}` must be a whole number from 1 to {f'{most:,}'}",
+            f"not {quote(value)}",
+            hint=f"try `{name}=20000`",
         )
     return int(number)
 
@@ -231,7 +225,7 @@ def read_size(k: object) -> int:
     """Read the number of items. A range of sizes is refused."""
     if isinstance(k, Sequence) and not isinstance(k, str):
         raise ParameterError(
-            "{k} must be one number in a plan",
+            "`k` must be one number in a plan",
             "not a range of sizes",
             hint="plan for the smallest and for the largest size; the page has a slider for k",
         )
@@ -250,23 +244,21 @@ def take_histogram(
     """Read the counts, or invent them."""
     if (counts is None) == (like is None):
         wrong = "neither was" if counts is None else "both were"
-        raise ParameterError("{counts} or {like} must be given, and only one of them", wrong)
+        raise ParameterError("`counts` or `like` must be given, and only one of them", wrong)
     sizes = {"items": items, "people": people, "exponent": exponent}
     if like is not None:
         histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person)
     else:
         for name in (each for each, value in sizes.items() if value is not None):
-            raise ParameterError(f"{{{name}}} must go with {{like}}", "counts were given")
+            raise ParameterError(f"`{name}` must go with `like`", "counts were given")
         histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
     if constraints.without_domain:
         histogram = histogram.drop_unvoted()
     if k > histogram.d:
         raise DataError(
-            "{k} must be at most the number of items" + (" with votes" if constraints.without_domain else ""),
-            "k is {value}, and there are {d}",
+            "`k` must be at most the number of items" + (" with votes" if constraints.without_domain else ""),
+            f"k is {k}, and there are {histogram.d}",
             hint="ask for fewer items",
-            value=k,
-            d=histogram.d,
         )
     return histogram
 
@@ -275,7 +267,7 @@ def read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
     """Read the budget whose number of releases is stated."""
     limit, failure = read_positive(epsilon, name="budget_epsilon"), read_rational(delta, name="budget_delta")
     if not 0 <= failure < 1:
-        raise ParameterError("{budget_delta} must be from 0 to 1, without 1", "not {value}", value=quote(delta))
+        raise ParameterError("`budget_delta` must be from 0 to 1, without 1", f"not {quote(delta)}")
     return Budget.plan(epsilon=limit, delta=failure, neighbours=neighbours)
 
 
@@ -283,5 +275,5 @@ def read_draws(draws: int) -> int:
     """Read how many lists are drawn for each mechanism."""
     number = read_whole(draws, name="draws")
     if number > _MOST_DRAWS:
-        raise ParameterError("{draws} must be at most {most}", most=f"{_MOST_DRAWS:,}")
+        raise ParameterError(f"`draws` must be at most {f'{_MOST_DRAWS:,}'}")
     return number

@@ -14,7 +14,6 @@ from typing import Any, overload
 from shortlist.atomic_files import write_whole
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Joint, Mechanism
-from shortlist.near_names import suggest_names
 from shortlist.planning.advice import (
     Advice,
     Answer,
@@ -177,7 +176,6 @@ class Plan:
         )
 
 
-@suggest_names
 def plan(
     counts: Any = None,
     *,

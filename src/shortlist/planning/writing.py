@@ -37,7 +37,7 @@ def write_command(mechanism: Mechanism, *, votes_per_person: int | None = None, 
     if mechanism.name != DEFAULT_MECHANISM:
         words += ["--mechanism", mechanism.name]
     elif mechanism.unordered:
-        words.append("--any-order")
+        words.append("--unordered")
     if "delta" in parameters:
         words += ["--delta", _write_delta(parameters["delta"])]
     if votes_per_person is not None:

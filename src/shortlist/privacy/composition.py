@@ -11,7 +11,6 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from shortlist.errors import ParameterError
-from shortlist.near_names import suggest_names
 from shortlist.privacy.guarantee import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, write_rounded_up
 from shortlist.privacy.zcdp import find_epsilon, find_rho_of_pure
@@ -27,7 +26,6 @@ class Guaranteed(Protocol):
         """What it promises."""
 
 
-@suggest_names
 def compose(
     guarantees: Guarantee | Guaranteed | Iterable[Guarantee | Guaranteed], *, delta: Real | None = None
 ) -> Guarantee:
@@ -68,10 +66,9 @@ def compose(
     if not stated:
         least = sum(part.delta for part in parts if find_strongest_rho(part) is None)
         raise ParameterError(
-            "{delta} must be above {least}, the sum of the deltas of the guarantees without a rho",
-            "not {value}",
-            least=write_rounded_up(Fraction(least)),
-            value=quote(delta),
+            f"`delta` must be above {write_rounded_up(Fraction(least))}, the sum of the deltas of the "
+            "guarantees without a rho",
+            f"not {quote(delta)}",
         )
     return min(stated, key=lambda each: (each.epsilon, each.delta))
 
@@ -83,18 +80,16 @@ def _read(given: Guarantee | Guaranteed | Iterable[Guarantee | Guaranteed]) -> l
     else:
         parts = [_read_one(each) for each in given]
     if not parts:
-        raise ParameterError("{guarantees} must be one or more", "the list is empty")
+        raise ParameterError("`guarantees` must be one or more", "the list is empty")
     if len({(part.neighbours, part.unit) for part in parts}) > 1:
-        raise ParameterError("{guarantees} must be for the same neighbours and the same unit", "they differ")
+        raise ParameterError("`guarantees` must be for the same neighbours and the same unit", "they differ")
     return parts
 
 
 def _read_one(given: object) -> Guarantee:
     found = given if isinstance(given, Guarantee) else getattr(given, "guarantee", None)
     if not isinstance(found, Guarantee):
-        raise ParameterError(
-            "{guarantees} must be guarantees, releases or mechanisms", "not {type}", type=type(given).__name__
-        )
+        raise ParameterError("`guarantees` must be guarantees, releases or mechanisms", f"not {type(given).__name__}")
     return found
 
 

@@ -39,8 +39,7 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
     rho = find_strongest_rho(guarantee)
     if rho is None:
         raise ParameterError(
-            "{guarantee} must have a rho, or no delta",
-            "dp-accounting has no event for an epsilon with a delta alone",
+            "`guarantee` must have a rho, or no delta", "dp-accounting has no event for an epsilon with a delta alone"
         )
     if (
         guarantee.neighbours is Neighbours.REPLACE

@@ -14,7 +14,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_up
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 _LARGE_FACTOR = 100
 _LARGEST_POWER = 14
+_LONGEST_UNIT = 40
 
 
 class Neighbours(StrEnum):
@@ -48,12 +48,9 @@ class Neighbours(StrEnum):
             return cls(value)
         except ValueError:
             names = " or ".join(repr(str(each)) for each in cls)
-            raise ParameterError(
-                "{neighbours} must be {names}", "not {value}", names=names, value=quote(value)
-            ) from None
+            raise ParameterError(f"`neighbours` must be {names}", f"not {quote(value)}") from None
 
 
-@suggest_names
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
     """What a mechanism promises about any two neighbours.
@@ -87,7 +84,7 @@ class Guarantee:
                 object.__setattr__(self, name, read_rational(value, name=name))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
         if self.epsilon < 0 or not 0 <= self.delta <= 1 or (self.rho is not None and self.rho < 0):
-            raise ParameterError("a guarantee must have {epsilon} and {rho} from 0, and {delta} from 0 to 1")
+            raise ParameterError("a guarantee must have `epsilon` and `rho` from 0, and `delta` from 0 to 1")
         check_unit(self.unit)
 
     def __str__(self) -> str:
@@ -134,8 +131,8 @@ of 2.72, plus 1e-6.'
         """
         if self.delta and sensitivity > 1:
             raise ParameterError(
-                "{sensitivity} above 1 must go with a mechanism that has no delta",
-                hint="{mechanism='joint'} has no delta",
+                "`sensitivity` above 1 must go with a mechanism that has no delta",
+                hint="`mechanism='joint'` has no delta",
             )
         rho = None if self.rho is None else self.rho * sensitivity**2
         return replace(self, epsilon=self.epsilon * sensitivity, rho=rho, unit=unit)
@@ -160,6 +157,8 @@ def _write_factor(epsilon: Fraction) -> str:
 
 
 def check_unit(unit: object) -> None:
-    """Refuse a unit that cannot name whom a guarantee protects."""
-    if not (isinstance(unit, str) and unit.strip() and unit.isprintable()):
-        raise ParameterError("{unit} must be a word for whom the guarantee protects, such as person, on one line")
+    """Refuse a unit that cannot name whom a guarantee protects. It is repeated in sentences, so it can hold none."""
+    if not (isinstance(unit, str) and unit.replace(" ", "").replace("-", "").isalnum() and len(unit) <= _LONGEST_UNIT):
+        raise ParameterError(
+            "`unit` must be a word for whom the guarantee protects, such as person, of at most 40 letters"
+        )

@@ -31,12 +31,7 @@ def read_rational(value: Real, *, name: str) -> Fraction:
     """
     examples = _EXAMPLES.get(name, _COMMON_EXAMPLES)
     if isinstance(value, bool) or not isinstance(value, numbers.Number | Decimal | str):
-        raise ParameterError(
-            f"{{{name}}} must be a number such as {{examples}}",
-            "not {type}",
-            examples=examples,
-            type=type(value).__name__,
-        )
+        raise ParameterError(f"`{name}` must be a number such as {examples}", f"not {type(value).__name__}")
     try:
         if isinstance(value, numbers.Rational):
             number = Fraction(int(value.numerator), int(value.denominator))
@@ -46,14 +41,12 @@ def read_rational(value: Real, *, name: str) -> Fraction:
             number = _from_decimal(Decimal(str(value)))
     except (ArithmeticError, TypeError, ValueError):
         raise ParameterError(
-            f"{{{name}}} must be a finite number such as {{examples}}",
-            "not {value}",
+            f"""`{name}` must be a finite number such as {examples.replace("'", "")}""",
+            f"not {quote(value)}",
             hint=_NO_COMMA if isinstance(value, str) and "," in value else None,
-            examples=examples.replace("'", ""),
-            value=quote(value),
         ) from None
     if number and abs(number.numerator.bit_length() - number.denominator.bit_length()) > _LARGEST_BITS:
-        raise ParameterError(f"{{{name}}} must be within the range of a float", "not {value}", value=quote(value))
+        raise ParameterError(f"`{name}` must be 0, or from 1e-300 to 1e300 in size", f"not {quote(value)}")
     return number
 
 
@@ -65,7 +58,7 @@ def read_positive(value: Real, *, name: str) -> Fraction:
     """
     number = read_rational(value, name=name)
     if number <= 0:
-        raise ParameterError(f"{{{name}}} must be above 0", "not {value}", hint=f"try {{{name}=1}}", value=quote(value))
+        raise ParameterError(f"`{name}` must be above 0", f"not {quote(value)}", hint=f"try `{name}=1`")
     return number
 
 
@@ -78,11 +71,7 @@ def read_epsilon(value: Real, *, name: str = "epsilon") -> Fraction:
     number = read_positive(value, name=name)
     if number > _LARGEST_EPSILON:
         raise ParameterError(
-            f"{{{name}}} must be at most {{largest}}",
-            "not {value}",
-            hint="a larger one promises nothing",
-            largest=_LARGEST_EPSILON,
-            value=quote(value),
+            f"`{name}` must be at most {_LARGEST_EPSILON}", f"not {quote(value)}", hint="a larger one promises nothing"
         )
     return number
 
@@ -95,13 +84,10 @@ def read_probability(value: Real, *, name: str) -> Fraction:
     """
     number = read_rational(value, name=name)
     if not 0 < number < 1:
-        pure = "leave {delta} out for pure privacy, or " if name == "delta" and number == 0 else ""
+        pure = "leave `delta` out for pure privacy, or " if name == "delta" and number == 0 else ""
         example = _EXAMPLES.get(name, "0.5").partition(" ")[0]
         raise ParameterError(
-            f"{{{name}}} must be above 0 and below 1",
-            "not {value}",
-            hint=pure + f"try {{{name}={example}}}",
-            value=quote(value),
+            f"`{name}` must be above 0 and below 1", f"not {quote(value)}", hint=f"{pure}try `{name}={example}`"
         )
     return number
 
@@ -117,14 +103,11 @@ def read_whole(value: object, *, name: str) -> int:
     except TypeError:
         number = 0
     if name in ("votes_per_person", "k_bar") and number > _MOST_VOTES:
-        raise ParameterError(f"{{{name}}} must be at most 2^63 − 1", "not {value}", value=quote(value))
+        raise ParameterError(f"`{name}` must be at most 2^63 − 1", f"not {quote(value)}")
     if number < 1:
         example = _WHOLE_EXAMPLES.get(name, "1")
         raise ParameterError(
-            f"{{{name}}} must be a whole number from 1",
-            "not {value}",
-            hint=f"try {{{name}={example}}}",
-            value=quote(value),
+            f"`{name}` must be a whole number from 1", f"not {quote(value)}", hint=f"try `{name}={example}`"
         )
     return number
 

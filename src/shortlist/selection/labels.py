@@ -1,49 +1,108 @@
-"""The labels of counts in memory: the keys of a mapping, or the index of a pandas Series."""
+"""Labels of items: further columns of a public domain, such as titles, that travel with a list into its outputs."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
 
-from shortlist.array_types import IntArray
-from shortlist.errors import DataError
-from shortlist.mechanisms import Mechanism
-from shortlist.votes.array_counts import read_counts
-
-
-class Series(Protocol):
-    """Counts with labels, as pandas has them."""
-
-    @property
-    def index(self) -> Any:
-        """The labels."""
-
-    def to_numpy(self) -> Any:
-        """The counts."""
+from shortlist.errors import ParameterError
+from shortlist.record import COLUMNS
+from shortlist.votes.domain import NAME, make_chooser
+from shortlist.votes.duckdb import Workspace
+from shortlist.votes.files import is_path, open_files
+from shortlist.votes.libraries import find_library, has_columns, unwrap
+from shortlist.votes.source import Header, read_columns
+from shortlist.votes.values import is_missing, write_item
 
 
-def read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
-    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
-    array, labels = read_counts(counts, widen=False)
-    if mechanism.needs_domain or labels is None:
-        return array, labels
-    from shortlist.votes.values import write_item
+def read_label_names(label: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Read the names of columns: one, or several.
 
-    keys = [write_item(label) for label in labels]
-    if None in keys:
-        raise DataError("the labels of {counts} must be text, whole numbers, dates, times, decimals or bytes")
-    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
-    return array[order], [labels[place] for place in order]
-
-
-def order_labels(labels: list[Any]) -> list[int]:
-    """Order the labels of a set by their values alone. The order of a mapping may be data, as in `value_counts()`.
-
-    >>> order_labels(["pear", "apple"]), order_labels([10, 9]), order_labels([("b",), "a"])
-    ([1, 0], [1, 0], [0, 1])
+    >>> read_label_names("title"), read_label_names(["title", "artist"]), read_label_names(None)
+    (('title',), ('title', 'artist'), ())
     """
-    keys = labels
-    if {type(label) for label in labels} not in ({str}, {int}):
-        from shortlist.votes.values import write_item
+    if label is not None and not isinstance(label, str | list | tuple):
+        raise ParameterError("`label` must be a column of the domain, or a list of them", f"not {type(label).__name__}")
+    names = () if label is None else (label,) if isinstance(label, str) else tuple(label)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise ParameterError("`label` must be a column of the domain, or a list of different ones")
+    if COLUMNS & set(names):
+        raise ParameterError(
+            "`label` must not be called like a column of a release",
+            hint=f"a release has the columns {', '.join(sorted(COLUMNS))}",
+        )
+    return names
 
-        keys = [write_item(label) or repr(label).encode() for label in labels]
-    return sorted(range(len(keys)), key=keys.__getitem__)
+
+def read_labels(
+    domain: Any, names: Sequence[str], *, item: str, person: str | None, count: str | None, column: str | None
+) -> dict[bytes, tuple[Any, ...]]:
+    """Read the labels of every item of a domain, by the item's bytes. The first row of an item counts.
+
+    The domain is public, and so are its labels. They are read before the votes, so that nothing fails afterwards.
+    """
+    choose_item = make_chooser(column, read_columns(item=item, person=person, count=count, votes_per_person=None))
+
+    def choose(header: Header) -> list[str]:
+        return [*choose_item(header), *header.take(names, where=NAME)]
+
+    read = list(_read_rows(unwrap(domain), choose))
+    if not read:
+        return {}
+    items, *columns = zip(*read, strict=True)
+    rows = zip(*map(_make_alike, columns), strict=True)
+    found: dict[bytes, tuple[Any, ...]] = {}
+    for item_bytes, labels in zip(map(write_item, items), rows, strict=True):
+        if item_bytes is not None:
+            found.setdefault(item_bytes, labels)
+    return found
+
+
+def find_labels(
+    labels: Mapping[bytes, tuple[Any, ...]], names: Sequence[str], items: Iterable[Any]
+) -> dict[str, tuple[Any, ...]]:
+    """Find the labels of some items, column by column."""
+    rows = [labels.get(write_item(item) or b"", (None,) * len(names)) for item in items]
+    return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}
+
+
+def _read_rows(domain: Any, choose: Any) -> Iterable[tuple[Any, ...]]:
+    """Read the item and the labels of each row of a domain."""
+    if is_path(domain) and not isinstance(domain, list | tuple):
+        workspace = Workspace(memory_limit=None)
+        opened = open_files(workspace, domain, choose=choose, name=NAME)
+        with opened.explain_failures("is the file complete, and are all its rows alike?"):
+            rows: list[tuple[Any, ...]] = opened.make(False).fetchall()
+            return rows
+    library = find_library(domain)
+    if isinstance(domain, Mapping) or (library in ("pandas", "polars", "pyarrow") and has_columns(domain)):
+        columns = (
+            list(domain)
+            if isinstance(domain, Mapping)
+            else domain.column_names
+            if library == "pyarrow"
+            else domain.columns
+        )
+        taken = [domain[name] for name in choose(Header(columns=list(columns)))]
+        return zip(*(_to_list(column, library) for column in taken), strict=True)
+    raise ParameterError(
+        "`label` must go with a `domain` that has columns: a file, a frame or a dict",
+        "this one has none that can be read",
+        hint="write the catalogue to a file, or leave `label` out",
+    )
+
+
+def _to_list(column: Any, library: str | None) -> list[Any]:
+    convert = {"pandas": "tolist", "polars": "to_list", "pyarrow": "to_pylist"}.get(library or "")
+    return list(column) if convert is None else list(getattr(column, convert)())
+
+
+def _make_alike(column: Sequence[Any]) -> list[Any]:
+    """Give labels one type that a record can hold. Others, such as fractions, become text; a missing label is None."""
+    values = [None if is_missing(label) else label for label in column]
+    kinds = {type(label) for label in values} - {type(None)}
+    if len(kinds) <= 1 and kinds <= {bool, int, str, Decimal, bytes, date, datetime, time}:
+        return values
+    return [None if label is None else str(label) for label in values]

@@ -14,8 +14,8 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
 
-_EXPECTED = "{counts} must be whole numbers from 0 to 2^63 − 1, one for each item"
-_KINDS = "{counts} must be a mapping, a Series, or a list or array of numbers"
+_EXPECTED = "`counts` must be whole numbers from 0 to 2^63 − 1, one for each item"
+_KINDS = "`counts` must be a mapping, a Series, or a list or array of numbers"
 _COLUMNS = 1 << 11  # a longer array shows only its upper levels, for k up to here
 _SHORT = 1 << 14  # so many counts are sorted in a moment
 _CHUNK = 1 << 15  # below 2^16, the range of a tally
@@ -205,16 +205,14 @@ def read_counts(counts: Any, *, widen: bool = True) -> tuple[IntArray, list[Any]
     if isinstance(counts, Mapping):
         return _read_whole_numbers(list(counts.values())), list(counts)
     if hasattr(counts, "columns"):
-        raise DataError(
-            _KINDS, "not {type}", hint="use select for a table; it counts the votes", type=type(counts).__name__
-        )
+        raise DataError(_KINDS, f"not {type(counts).__name__}", hint="use select for a table; it counts the votes")
     labels: Any = getattr(counts, "index", None)
     if callable(labels) or not hasattr(labels, "is_unique"):
         return _read_whole_numbers(counts, widen=widen), None
     array, names = _read_whole_numbers(counts, widen=widen), labels.tolist()
     if not labels.is_unique:
         raise DataError(
-            "the labels of {counts} must be different", "some are repeated", hint="add up the counts of equal labels"
+            "the labels of `counts` must be different", "some are repeated", hint="add up the counts of equal labels"
         )
     return array, names
 
@@ -227,17 +225,17 @@ def _read_whole_numbers(counts: Any, *, widen: bool = True) -> IntArray:
         # NumPy would make one type of a list of several, and lose digits or take booleans for numbers.
         array = np.array(counts, dtype=object) if isinstance(counts, list | tuple) else np.asarray(counts)
     except (ValueError, TypeError, OverflowError):
-        raise DataError(_EXPECTED, "{type} cannot be read as an array", type=type(counts).__name__) from None
+        raise DataError(_EXPECTED, f"{type(counts).__name__} cannot be read as an array") from None
     if array.ndim == 0:
-        raise DataError(_KINDS, "not {type}", type=type(counts).__name__)
+        raise DataError(_KINDS, f"not {type(counts).__name__}")
     if array.ndim != 1:
-        raise DataError(_EXPECTED, "there are {dimensions} dimensions, not 1", dimensions=array.ndim)
+        raise DataError(_EXPECTED, f"there are {array.ndim} dimensions, not 1")
     if not len(array):
         raise DataError(_EXPECTED, "there are none")
     if array.dtype == object:
         return _read_objects(array)
     if array.dtype.kind not in "iuf":
-        raise DataError(_EXPECTED, "not {type}", type=array.dtype.name)
+        raise DataError(_EXPECTED, f"not {array.dtype.name}")
     if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
         raise DataError(_EXPECTED, "some are fractional or missing")
     # As integers: a comparison as floats would round 2^63 − 1.

@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.errors import Dialect, write_python
-from shortlist.near_names import suggest_names
 from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
-from shortlist.votes.queries import invent_name, quote_text
+from shortlist.votes.queries import invent_name, quote_text, write_present
 from shortlist.votes.source import VOTES, CountColumn, Rows, TypedRows, Voters, read_columns
 from shortlist.votes.tallies import describe_votes
 from shortlist.votes.values import Family, is_missing, read_count, write_person
@@ -163,7 +162,6 @@ class Check:
         yield from (f"  {cause.rows:>12,}  {cause.items:>8,}  {cause.name}" for cause in self.causes)
 
 
-@suggest_names
 @strip_context
 def check(
     votes: Any,
@@ -228,15 +226,14 @@ def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, voters:
     plain = votes.relation
     fits = can_match(domain.family, votes.family)
     keys = workspace.connection.from_arrow(make_key_table(domain, votes.kept, votes.family)).set_alias("k")
-    missing = " OR system.main.isnan(other)" if str(plain.types[1]) in ("FLOAT", "DOUBLE") else ""
-    nothing = " OR system.main.isnan(item)" if votes.family == Family.FLOAT else ""
+    has_item, has_person = (write_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
     person = "CAST(other AS VARCHAR)"
     if isinstance(voters, CountColumn):
         person = f"coalesce(CAST({write_count_reader(str(plain.types[1]))} AS VARCHAR), '{NO_COUNT}')"
     matched = plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left")
     matched.project(
-        f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, item IS NULL{nothing}, '
-        f"CASE WHEN other IS NULL{missing} THEN NULL ELSE {person} END"
+        f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, '
+        f"CASE WHEN {has_person} THEN {person} END"
     ).insert_into(table)
     return votes.family
 

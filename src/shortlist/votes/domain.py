@@ -77,11 +77,9 @@ def number_items(column: Any) -> Domain:
     family = find_family(column.type)
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
-            "the items of the domain must be {allowed}",
-            "not {seen}",
-            hint="cast them to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'",
-            allowed=_ALLOWED,
-            seen=family,
+            f"the items of the domain must be {_ALLOWED}",
+            f"not {family}",
+            hint=("cast them to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'"),
         )
     with translate_errors(NAME, hint="timestamps must be whole microseconds, and numbers may have 38 digits"):
         column = column.cast(choose_exact_type(column.type)).cast(choose_held_type(column.type, family))
@@ -93,7 +91,7 @@ def number_items(column: Any) -> Domain:
             column = column.take(compute.sort_indices(column))
             column = column.filter(pa.array(_differs_from_previous(column)))
     if not len(column):
-        raise DataError("{domain} must hold at least one item", "none was found", hint="is it the right column?")
+        raise DataError("`domain` must hold at least one item", "none was found", hint="is it the right column?")
     decimal = family == Family.DECIMAL and column.type.scale <= 0
     return Domain(items=column, family=Family.INTEGER if decimal else family)
 
@@ -134,12 +132,9 @@ def check_domain(domain: Any, votes: Any, *, domain_column: str | None, columns:
 
 def _refuse(fault: str, otherwise: str = "or another source of items") -> ParameterError:
     return ParameterError(
-        "{domain} must be the public list of all items that may be released, voted for or not",
-        "{fault}. {reason}",
-        hint="pass {domain='catalogue.csv'}, a file that lists them, {otherwise}",
-        otherwise=otherwise,
-        fault=fault,
-        reason=_FROM_VOTES,
+        "`domain` must be the public list of all items that may be released, voted for or not",
+        f"{fault}. {_FROM_VOTES}",
+        hint=f"pass `domain='catalogue.csv'`, a file that lists them, {otherwise}",
     )
 
 
@@ -165,13 +160,11 @@ def make_chooser(column: str | None, columns: VoteColumns) -> Choose:
         if len(header.columns) == 1 and listed:
             return list(header.columns)
         raise DataError(
-            "the domain must have a column {column!r}" + (", or one column only" if listed else ""),
-            "{seen}",
-            hint="name the column of items with {domain_column}"
-            + ("" if listed else "; if the first line is an item and no header, pass {domain.Files.header=False}")
-            + "; or is {item} misspelt?",
-            column=item,
-            seen=header.describe(),
+            f"the domain must have a column {item!r}" + (", or one column only" if listed else ""),
+            f"{header.describe()}",
+            hint="name the column of items with `domain_column`"
+            + ("" if listed else "; if the first line is an item and no header, pass `domain.Files.header=False`")
+            + "; or is `item` misspelt?",
         )
 
     return choose
@@ -312,9 +305,8 @@ def _are_same_files(domain: Any, votes: Any) -> bool:
         raise ParameterError("votes and domain must not both be standard input", hint="give one of them as a file")
     if shared and len(theirs) > len(shared):
         raise ParameterError(
-            "{domain} must not be one of the files of the votes",
-            "{file!r} is also read as votes",
+            "`domain` must not be one of the files of the votes",
+            f"{shared[0]!r} is also read as votes",
             hint="if it lists the public items, move it away, or name the votes by a glob such as 'plays/*.parquet'",
-            file=shared[0],
         )
     return bool(shared)

@@ -30,7 +30,7 @@ from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.files import OpenedFiles, open_files
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import can_match, make_key_table
-from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
+from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query, write_present
 from shortlist.votes.source import (
     NO_COUNT,
     SEVERAL_COUNTS,
@@ -126,10 +126,9 @@ def _read_size(size: Any) -> str:
     found = _SIZE.fullmatch(size) if isinstance(size, str) else None
     if found is None or not float(found[1]):
         raise ParameterError(
-            "{memory_limit} must be a size: a number above 0 and a unit (KB, MB, GB, TB, KiB, MiB, GiB or TiB)",
-            "not {value}",
-            hint="try {memory_limit=4GB}",
-            value=quote(size),
+            "`memory_limit` must be a size: a number above 0 and a unit (KB, MB, GB, TB, KiB, MiB, GiB or TiB)",
+            f"not {quote(size)}",
+            hint="try `memory_limit=4GB`",
         )
     return found[0]
 
@@ -206,8 +205,7 @@ def count_groups(plain: Any, voters: Voters) -> Any:
     full, because a macro may have the short name.
     """
     kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
-    nothing = " AND NOT system.main.isnan(other)" if kinds["other"] in ("FLOAT", "DOUBLE") else ""
-    voted = plain.filter(f"item IS NOT NULL AND other IS NOT NULL{nothing}")
+    voted = plain.filter(f"item IS NOT NULL AND {write_present('other', kinds['other'])}")
     if isinstance(voters, CountColumn):
         read, count = voted.project(f"item, {write_count_reader(kinds['other'])} AS votes"), "system.main.count"
         none = f"WHEN {count}(votes) < {count}(*) THEN {NO_COUNT}"
@@ -593,11 +591,9 @@ def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
             schema = schema.set(place, pa.field(column, wide))
         elif len({find_family(kind) for kind in kinds}) > 1:
             raise DataError(
-                "column {column!r} of {name} must have one type in all files",
+                f"column {column!r} of {name} must have one type in all files",
                 "it has not",
                 hint="write the files with one type, or cast the column in a query",
-                column=column,
-                name=name,
             )
     if schema.equals(dataset.schema):
         return dataset

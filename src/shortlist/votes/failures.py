@@ -18,7 +18,7 @@ from shortlist.errors import DataError, ShortlistError
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_MORE_MEMORY = "raise {memory_limit}, or free space in the folder for temporary files"
+_MORE_MEMORY = "raise `memory_limit`, or free space in the folder for temporary files"
 _ADVICE = {
     "HTTPException": "is the address right, and may you read it? Credentials come from DuckDB's secrets",
     "ConnectionException": "is the connection still open?",
@@ -63,13 +63,9 @@ def translate_errors(what: str, *, hint: str | None = None, files: Mapping[str, 
             raise KeyboardInterrupt from None
         place, advice = _find_place(text, files), _ADVICE.get(kind, hint)
         raise DataError(
-            "{what} could not be read ({kind})",
-            "{place}" if place else None,
-            hint=_MORE_MEMORY if kind == "OutOfMemoryException" else "{advice}" if advice else None,
-            what=what,
-            kind=kind,
-            place=place,
-            advice=advice,
+            f"{what} could not be read" if place else f"{what} could not be read ({kind})",
+            f"{place}" if place else None,
+            hint=_MORE_MEMORY if kind == "OutOfMemoryException" else f"{advice}" if advice else None,
         ) from None
 
 

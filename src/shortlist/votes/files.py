@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shortlist.errors import ChangedError, DataError, ParameterError, ShortlistError
-from shortlist.near_names import suggest_names
 from shortlist.privacy.numbers import quote
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.libraries import import_optional
@@ -56,7 +55,6 @@ _LONGEST_RECORD = 1 << 24
 _NO_HEADER = Header(columns=[str(position) for position in range(1, 1000)], origin=Origin.UNKNOWN)
 
 
-@suggest_names
 @dataclass(frozen=True, slots=True)
 class Files:
     """Files of one table, where their names do not say how to read them. It may stand wherever a path may.
@@ -84,20 +82,16 @@ class Files:
             isinstance(paths, list | tuple) and paths and all(isinstance(each, str | os.PathLike) for each in paths)
         )
         if not listed:
-            raise ParameterError(
-                "files must be given as a path or a list of paths", "not {type}", type=type(paths).__name__
-            )
+            raise ParameterError("files must be given as a path or a list of paths", f"not {type(paths).__name__}")
         object.__setattr__(self, "paths", tuple(os.fsdecode(each) for each in paths))
         if self.format is not None and self.format not in FORMATS.values():
             raise ParameterError(
-                "the format of files must be one of {known}",
-                "not {value}",
-                known=", ".join(dict.fromkeys(FORMATS.values())),
-                value=quote(self.format),
+                f"the format of files must be one of {', '.join(dict.fromkeys(FORMATS.values()))}",
+                f"not {quote(self.format)}",
             )
         object.__setattr__(self, "encoding", _read_encoding(self.encoding))
         if self.delimiter is not None and (not isinstance(self.delimiter, str) or len(self.delimiter) != 1):
-            raise ParameterError("{delimiter} must be one character", "not {value}", value=quote(self.delimiter))
+            raise ParameterError("`delimiter` must be one character", f"not {quote(self.delimiter)}")
 
 
 def _read_encoding(encoding: Any) -> str:
@@ -112,11 +106,10 @@ def _read_encoding(encoding: Any) -> str:
         found = ""
     if not _STATELESS.fullmatch(found):
         raise ParameterError(
-            "{encoding} must be the name of a text encoding"
+            "`encoding` must be the name of a text encoding"
             + (" in which each row can be read by itself" if found else ""),
-            "not {value}",
-            hint="try {encoding=utf-8}, {encoding=latin-1} or {encoding=utf-16}",
-            value=quote(encoding),
+            f"not {quote(encoding)}",
+            hint="try `encoding=utf-8`, `encoding=latin-1` or `encoding=utf-16`",
         )
     return found
 
@@ -168,7 +161,7 @@ class OpenedFiles:
 
     name: str
     text: bool
-    make: Callable[[bool], Any]
+    make: Callable[[bool], Any] = lambda parallel: None
     """Make the relation, in parallel or not."""
     stamps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -202,10 +195,8 @@ class OpenedFiles:
                 now = _read_stamp(path)
             if now != stamp:
                 raise ChangedError(
-                    "{name} changed while it was read; the file is {path}",
+                    f"{self.name} changed while it was read; the file is {Place(target=path, kind=Kind.LOCAL).label!r}",
                     hint="run the selection again when nothing writes to the file",
-                    name=self.name,
-                    path=repr(Place(target=path, kind=Kind.LOCAL).label),
                 )
 
 
@@ -240,16 +231,13 @@ def open_files(workspace: Workspace, given: Any, choose: Choose, *, name: str) -
     with translate_errors(name, hint="was a file removed just now?"):
         stamps = {place.target: _read_stamp(place.target) for place in places if place.kind is Kind.LOCAL}
     request = _Request(workspace=workspace, files=files, choose=choose, name=name)
-    opened = OpenedFiles(
-        name=name, text=form != "parquet", make=lambda parallel: None, stamps=stamps, labels=request.labels
-    )
+    opened = OpenedFiles(name=name, text=form != "parquet", stamps=stamps, labels=request.labels, csv=request.csv)
     with opened.explain_failures():
         parts = [_look_at(request, place, form) for place in places]
     request.labels.update((part.path, part.place.label) for part in parts)
     describe = {"parquet": _describe_parquet, "csv": _describe_csv, "json": _describe_json}[form]
     with opened.explain_failures(hint="is every file complete, and in the format that its name says?"):
-        make = describe(request, parts)
-    return replace(opened, make=make, csv=request.csv)
+        return replace(opened, make=describe(request, parts))
 
 
 def _read_stamp(path: str) -> tuple[int, int]:
@@ -265,38 +253,31 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
         if place.format is None:
             label = place.label.lower()
             raise DataError(
-                "{name} must be {known}",
-                "not {file!r}",
-                hint="to query a database, pass {shortlist.Query(database, sql)}"
+                f"{name} must be {_KNOWN}",
+                f"not {place.label!r}",
+                hint="to query a database, pass `shortlist.Query(database, sql)`"
                 if label.endswith(_DATABASES)
                 else "Excel files are not read: save the sheet as CSV"
                 if label.endswith(_SHEETS)
-                else "state it: {Files.format='csv'}",
-                name=name,
-                known=_KNOWN,
-                file=place.label,
+                else "state it: `Files.format='csv'`",
             )
     formats = sorted({str(place.format) for place in places})
     if len(formats) > 1:
-        raise DataError(
-            "{name} must be files of one format", "found {formats}", name=name, formats=" and ".join(formats)
-        )
+        raise DataError(f"{name} must be files of one format", f"found {' and '.join(formats)}")
     return formats[0]
 
 
 def _check_options(files: Files, form: str, name: str) -> None:
     """Refuse options that the format does not have, for they would be ignored."""
     if form == "parquet" and files.encoding not in _UTF8:
-        raise ParameterError("an encoding must go with CSV or JSON lines", "{name} is Parquet", name=name)
+        raise ParameterError("an encoding must go with CSV or JSON lines", f"{name} is Parquet")
     if form != "csv" and (not files.header or files.delimiter is not None):
-        raise ParameterError(
-            "a delimiter and a missing header must go with CSV", "{name} is {form}", name=name, form=form
-        )
+        raise ParameterError("a delimiter and a missing header must go with CSV", f"{name} is {form}")
 
 
 def _refuse_empty(request: _Request, part: Part) -> None:
     if part.empty:
-        raise DataError("{name} must not be an empty file", "{file!r} is", name=request.name, file=part.place.label)
+        raise DataError(f"{request.name} must not be an empty file", f"{part.place.label!r} is")
 
 
 def _describe_parquet(request: _Request, parts: list[Part]) -> Callable[[bool], Any]:
@@ -313,13 +294,9 @@ def _describe_parquet(request: _Request, parts: list[Part]) -> Callable[[bool], 
             family, before = first.setdefault(column, (_find_width_family(types[column]), part))
             if family != _find_width_family(types[column]):
                 raise DataError(
-                    "column {column!r} of {name} must have one type in all files",
-                    "it has not in {before!r} and {file!r}",
+                    f"column {column!r} of {request.name} must have one type in all files",
+                    f"it has not in {before.place.label!r} and {part.place.label!r}",
                     hint="write the files with one type, or cast the column in a query",
-                    column=column,
-                    name=request.name,
-                    before=before.place.label,
-                    file=part.place.label,
                 )
         alike[tuple((column, types[column]) for column in chosen), part.place.keys].append(part)
     queries = (
@@ -420,11 +397,9 @@ def _refuse_array(request: _Request, part: Part) -> None:
         start = next(text, "").lstrip()
     if start.startswith("["):
         raise DataError(
-            "{name} must be JSON lines, one object on each line",
-            "{file!r} holds an array",
+            f"{request.name} must be JSON lines, one object on each line",
+            f"{part.place.label!r} holds an array",
             hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
-            name=request.name,
-            file=part.place.label,
         )
 
 
@@ -483,11 +458,9 @@ def _find_columns(request: _Request, part: Part) -> tuple[str, tuple[str, ...]]:
     candidates = [(each, _read_first_record(request, part, each)) for each in request.files.delimiter or _DELIMITERS]
     if not any(any(name.strip() for name in names) for _, names in candidates):
         raise DataError(
-            "{name} must begin with a header, the names of the columns",
-            "the first line of {file!r} is blank",
+            f"{request.name} must begin with a header, the names of the columns",
+            f"the first line of {part.place.label!r} is blank",
             hint="remove what stands above the header",
-            name=request.name,
-            file=part.place.label,
         )
 
     def fits(names: tuple[str, ...]) -> bool:
@@ -521,11 +494,7 @@ def _read_first_record(request: _Request, part: Part, delimiter: str) -> tuple[s
             complete = place <= len(read) and not quoted
     if request.files.header and "\ufffd" in "".join(fields):
         raise DataError(
-            "{name} must be text in {encoding_name}",
-            "the first line of {file!r} is not",
-            name=request.name,
-            encoding_name=request.files.encoding,
-            file=part.place.label,
+            f"{request.name} must be text in {request.files.encoding}", f"the first line of {part.place.label!r} is not"
         )
     return tuple(fields)
 
@@ -575,24 +544,18 @@ def _load_extension(request: _Request, place: Place) -> Part:
     packed = COMPRESSED.get(place.suffixes[1], "uncompressed")
     if packed not in _READABLE or request.files.encoding not in _UTF8:
         raise ParameterError(
-            "{name} at an address must be plain or .gz, and in UTF-8",
-            "{address!r} is not",
+            f"{request.name} at an address must be plain or .gz, and in UTF-8",
+            f"{place.label!r} is not",
             hint="copy the file to this machine first",
-            name=request.name,
-            address=place.label,
         )
     extension = EXTENSIONS[place.target.partition("://")[0].lower()]
-    engine = import_optional("duckdb")
     try:
         request.connection.execute(f"LOAD {extension}")
-    except engine.Error:
+    except import_optional("duckdb").Error:
         raise DataError(
-            "{name} at {address!r} can be read only with DuckDB's extension {extension!r}",
+            f"{request.name} at {place.label!r} can be read only with DuckDB's extension {extension!r}, "
             "which is not installed",
-            hint="install it once: python -c \"import duckdb; duckdb.sql('INSTALL {extension}')\"",
-            name=request.name,
-            address=place.label,
-            extension=extension,
+            hint=f'''install it once: python -c "import duckdb; duckdb.sql('INSTALL {extension}')"''',
         ) from None
     return Part(place=place, path=place.target, compression=packed)
 
@@ -609,11 +572,8 @@ def _make_readable(request: _Request, parts: Sequence[Part]) -> list[Part]:
 
 def _unpack(request: _Request, part: Part, plain: bool) -> Part:
     with _report_failures(request, part.place), closing(_read_bytes(part)) as chunks:
-        if plain:
-            path = _copy(request, part.place, chunks)
-        else:
-            text = _decode(request, part, chunks)
-            path = _copy(request, part.place, (piece.encode() for piece in text))
+        text = chunks if plain else (piece.encode() for piece in _decode(request, part, chunks))
+        path = _copy(request, part.place, text)
     request.labels[path] = part.place.label
     if part.place.kind is Kind.STREAM:
         os.remove(part.path)
@@ -655,11 +615,7 @@ def _decode(request: _Request, part: Part, chunks: Iterator[bytes], errors: str 
         yield decoder.decode(b"", True)
     except UnicodeError:
         raise DataError(
-            "{name} must be text in {encoding_name}",
-            "{file!r} is not",
-            name=request.name,
-            encoding_name=request.files.encoding,
-            file=part.place.label,
+            f"{request.name} must be text in {request.files.encoding}", f"{part.place.label!r} is not"
         ) from None
 
 
@@ -686,12 +642,10 @@ def _report_failures(request: _Request, place: Place) -> Iterator[None]:
     except ShortlistError:
         raise
     except (OSError, EOFError, lzma.LZMAError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
         raise DataError(
-            "{name} must be complete and readable",
-            "{file!r} is not ({reason})",
-            name=request.name,
-            file=place.label,
-            reason=(error.strerror if isinstance(error, OSError) else None) or type(error).__name__,
+            f"{request.name} must be complete and readable",
+            f"{place.label!r} is not ({reason})",
         ) from None
 
 
@@ -709,10 +663,8 @@ def _copy(request: _Request, place: Place, chunks: Iterator[bytes]) -> str:
                 file.write(chunk)
             except OSError as error:
                 raise DataError(
-                    "{name} must be copied to the folder for temporary files before it can be read",
-                    "the folder cannot be written ({reason})",
+                    f"{request.name} must be copied to the folder for temporary files before it can be read",
+                    f"the folder cannot be written ({error.strerror})",
                     hint="set TMPDIR to a folder with more room",
-                    name=request.name,
-                    reason=error.strerror,
                 ) from None
     return path

@@ -8,7 +8,7 @@ except in Spark: not every library has the hash that orders them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -27,19 +27,19 @@ from shortlist.votes.duckdb import (
 )
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.matching import can_match, make_key_table
-from shortlist.votes.queries import Query, order_by_hash
+from shortlist.votes.matching import make_key_table
+from shortlist.votes.queries import Query, order_by_hash, write_present
 from shortlist.votes.rows import ColumnsSource, SqliteSource
 from shortlist.votes.source import (
     Choose,
     CountColumn,
     Description,
     Header,
+    LateSource,
     LocalTally,
     ObservedTally,
     Origin,
     RemoteTally,
-    Rows,
     Source,
     Tally,
     Voters,
@@ -57,23 +57,29 @@ def _needs_workspace(voters: Voters) -> bool:
 # Polars
 
 
+def open_polars(workspace: Workspace, frame: Any, name: str) -> Source:
+    """A frame, lazy or not."""
+    pl, lazy = import_optional("polars"), frame.lazy()
+    with translate_errors(name):
+        objects = pl.Object in lazy.collect_schema().dtypes()
+    return (_ObjectsSource if objects else PolarsSource)(workspace, lazy, name)
+
+
+def _choose_polars(lazy: Any, choose: Choose) -> Any:
+    """The chosen columns, by position: `*` and names between ^ and $ stand for several columns."""
+    pl, found = import_optional("polars"), lazy.collect_schema().names()
+    places = [found.index(column) for column in choose(Header(columns=found))]
+    pairs = zip(places, ("item", "other"), strict=False)
+    return lazy.select(pl.selectors.by_index(place).as_expr().alias(name) for place, name in pairs)
+
+
 class PolarsSource(StreamSource):
-    """A frame, lazy or not. Columns of Python objects are read value by value, all at once and in one order."""
+    """A lazy frame of columns that have types."""
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema. Categories are text: their codes depend on other votes."""
-        pl, lazy = import_optional("polars"), self._given.lazy()
-        found = lazy.collect_schema().names()
-        places = [found.index(column) for column in choose(Header(columns=found))]
-        # By position: `*` and names between ^ and $ stand for several columns.
-        taken = lazy.select(
-            pl.selectors.by_index(place).as_expr().alias(name)
-            for place, name in zip(places, ("item", "other"), strict=False)
-        )
-        kinds = dict(taken.collect_schema())
-        if pl.Object in kinds.values():
-            return Description(held=taken)
-        taken = taken.with_columns(_make_plain(name, kind) for name, kind in kinds.items())
+        pl, taken = import_optional("polars"), _choose_polars(self._given, choose)
+        taken = taken.with_columns(_make_plain(name, kind) for name, kind in taken.collect_schema().items())
         schema = pl.DataFrame(schema=taken.collect_schema()).to_arrow().schema
         return describe_types(schema.types, taken)
 
@@ -83,19 +89,14 @@ class PolarsSource(StreamSource):
 
     def read_items(self, described: Description) -> Any:
         """The different items of the chosen column."""
-        objects = self._read_objects(described)
-        if objects is not None:
-            return objects.read_items(objects.describe(lambda header: ["item"]))
         return described.held.unique().collect().to_arrow().column(0)
 
     def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
         """Count in Polars."""
-        objects, pl = self._read_objects(described), import_optional("polars")
-        if objects is not None:
-            return objects.count(objects.describe(lambda header: ["item", "other"]), domain, voters)
-        if _needs_workspace(voters) or described.family is None or not can_match(domain.family, described.family):
+        if _needs_workspace(voters) or described.family is None:
             return super().count(described, domain, voters)
-        lazy, kind = described.held, dict(described.held.collect_schema())["item"]
+        pl, lazy = import_optional("polars"), described.held
+        kind = lazy.collect_schema()["item"]
         arrow = pl.DataFrame(schema={"item": kind}).to_arrow().schema.field(0).type
         # Short row numbers are grouped faster.
         keys = pl.from_arrow(make_key_table(domain, choose_exact_type(arrow), described.family)).with_columns(
@@ -111,31 +112,26 @@ class PolarsSource(StreamSource):
 
     def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
         """Group in Polars; the workspace keeps the groups."""
-        objects, pl = self._read_objects(described), import_optional("polars")
-        if objects is not None:
-            return objects.count_observed(objects.describe(lambda header: ["item", "other"]), voters)
         if _needs_workspace(voters) or described.family is None:
             return super().count_observed(described, voters)
-        voted = _drop_gaps(described.held.drop_nulls("item"))
+        pl, voted = import_optional("polars"), _drop_gaps(described.held.drop_nulls("item"))
         counted = voted.group_by("item").agg(pl.col("other").n_unique().alias("votes")).collect(engine="streaming")
         groups = open_batches(self._workspace, counted.select("item", "votes").to_arrow().to_reader())
         return keep_groups(self._workspace, groups.project("item, other AS votes"), described.family)
 
-    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
-        """Use all rows."""
-        objects = self._read_objects(described)
-        if objects is not None:
-            return objects.read_rows(objects.describe(lambda header: ["item", "other"]), use)
-        return super().read_rows(described, use)
 
-    def _read_objects(self, described: Description) -> ColumnsSource | None:
-        """The columns as a dict, if one of them holds Python objects."""
-        pl = import_optional("polars")
-        if pl.Object not in described.held.collect_schema().dtypes():
-            return None
-        frame = described.held.collect()
-        columns = {each.name: each.to_list() if each.dtype == pl.Object else each.to_arrow() for each in frame}
-        return ColumnsSource(self._workspace, columns, self._name)
+class _ObjectsSource(LateSource):
+    """A lazy frame with Python objects: it is collected once, in one order, and read value by value."""
+
+    def describe(self, choose: Choose) -> Description:
+        """Take the columns by name."""
+        return Description(held=_choose_polars(self._given, choose))
+
+    def hand_over(self, described: Description) -> tuple[Source, Description]:
+        """The columns as a dict."""
+        columns = {each.name: each for each in described.held.collect()}
+        source = ColumnsSource(self._workspace, columns, self._name)
+        return source, source.describe(lambda header: list(columns))
 
 
 def _make_plain(name: str, kind: Any) -> Any:
@@ -189,7 +185,7 @@ def take_frame(table: Any) -> Any:
     return frame if known else table
 
 
-class _MemorySource(Source):
+class _MemorySource(LateSource):
     """A table of Ibis that reads tables in memory, which its backend gets after the charge."""
 
     def describe(self, choose: Choose) -> Description:
@@ -197,30 +193,11 @@ class _MemorySource(Source):
         choose(Header(columns=list(self._given.columns)))
         return Description(held=choose)
 
-    def _hand_over(self, described: Description) -> tuple[Source, Description]:
-        self._given.limit(0).to_pyarrow()  # makes the tables known to the backend
-        opened = _open_backend(self._workspace, self._given, self._name)
-        return opened, opened.describe(described.held)
-
-    def read_items(self, described: Description) -> Any:
-        """The different items."""
-        opened, found = self._hand_over(described)
-        return opened.read_items(found)
-
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
-        """Count in the backend."""
-        opened, found = self._hand_over(described)
-        return opened.count(found, domain, voters)
-
-    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
-        """Group in the backend."""
-        opened, found = self._hand_over(described)
-        return opened.count_observed(found, voters)
-
-    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
-        """Use all rows."""
-        opened, found = self._hand_over(described)
-        return opened.read_rows(found, use)
+    def hand_over(self, described: Description) -> tuple[Source, Description]:
+        """The backend, which is told of the tables."""
+        self._given.limit(0).to_pyarrow()
+        source = _open_backend(self._workspace, self._given, self._name)
+        return source, source.describe(described.held)
 
 
 class IbisSource(StreamSource):
@@ -246,7 +223,7 @@ class IbisSource(StreamSource):
     def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
         """Count in the backend."""
         plain = described.held
-        if _needs_workspace(voters) or described.family is None or not can_match(domain.family, described.family):
+        if _needs_workspace(voters) or described.family is None:
             return super().count(described, domain, voters)
         keys = import_optional("ibis").memtable(make_key_table(domain, plain.schema().to_pyarrow().field(0).type))
         voted = plain.filter(plain.other.notnull())
@@ -409,10 +386,9 @@ def _find_arrow_type(plain: Any) -> Any:
 
 def _drop_spark_gaps(plain: Any) -> Any:
     """Drop rows without a person, and make one person of 0 and −0."""
-    voted, functions = plain.where("other IS NOT NULL"), import_optional("pyspark.sql.functions")
-    if dict(plain.dtypes)["other"] not in ("double", "float"):
-        return voted
-    return voted.where("NOT isnan(other)").withColumn("other", functions.col("other") + 0)
+    kind, functions = dict(plain.dtypes)["other"], import_optional("pyspark.sql.functions")
+    voted = plain.where(write_present("other", kind))
+    return voted.withColumn("other", functions.col("other") + 0) if kind in ("double", "float") else voted
 
 
 def _count_persons(matched: Any, cap: int | None, *, by: str) -> Any:

@@ -114,14 +114,11 @@ def find_files(paths: Sequence[str], *, any_format: bool, name: str) -> list[Pla
         if not places:
             folder = os.path.isdir(os.path.expanduser(text))
             raise DataError(
-                "{name} must be files that exist",
-                "nothing was found at {path!r}",
-                hint="the folder must hold files that end in {suffixes}, or state their format"
+                f"{name} must be files that exist",
+                f"nothing was found at {hide_secrets(text)!r}",
+                hint=f"the folder must hold files that end in {', '.join(FORMATS)}, or state their format"
                 if folder
                 else "check the path; globs like 'plays/*.parquet' and folders are allowed",
-                name=name,
-                path=hide_secrets(text),
-                suffixes=", ".join(FORMATS),
             )
         found.update((place.target, place) for place in places)
     return list(found.values())
@@ -148,11 +145,9 @@ def _local_path(address: str, name: str) -> str:
     parts = urlsplit(address)
     if parts.netloc.lower() not in ("", "localhost"):
         raise DataError(
-            "{name} must be on this machine if its address begins with file://",
-            "found {address!r}",
+            f"{name} must be on this machine if its address begins with file://",
+            f"found {hide_secrets(address)!r}",
             hint="write file:/// with three strokes before the path",
-            name=name,
-            address=hide_secrets(address),
         )
     from urllib.request import url2pathname  # loads http and ssl
 
@@ -166,7 +161,7 @@ def _check_kind(path: str, name: str) -> Place:
         mode = stat.S_IFREG  # it was removed just now, or it is a broken link: opening it says so
     if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
         return Place(target=path, kind=Kind.LOCAL if stat.S_ISREG(mode) else Kind.STREAM)
-    raise DataError("{name} must be files, folders or pipes", "{path!r} is a device or a socket", name=name, path=path)
+    raise DataError(f"{name} must be files, folders or pipes", f"{path!r} is a device or a socket")
 
 
 def _search_folder(folder: str, any_format: bool) -> Iterator[Place]:
@@ -174,9 +169,7 @@ def _search_folder(folder: str, any_format: bool) -> Iterator[Place]:
         found = sorted(Path(folder).rglob("*"))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise DataError(
-            "the folder {path!r} must be one that can be searched", "{reason}", path=folder, reason=reason
-        ) from None
+        raise DataError(f"the folder {folder!r} must be one that can be searched", f"{reason}") from None
     for each in found:
         place = Place(target=os.fspath(each), kind=Kind.LOCAL)
         if each.is_file() and not each.name.startswith((".", "_")) and (any_format or place.format):
@@ -187,20 +180,17 @@ def _check_address(text: str, address: re.Match[str], name: str) -> Place:
     scheme, rest = address[1].lower(), address[2]
     if scheme not in EXTENSIONS:
         raise ParameterError(
-            "{name} must be at an address that DuckDB can read: {schemes}",
-            "not at {scheme}://",
-            hint="to query a database, pass {shortlist.Query(database, sql)}",
-            name=name,
-            schemes=", ".join(f"{each}://" for each in ("file", "https", "s3", "gs", "az")),
-            scheme=scheme,
+            f"{name} must be at an address that DuckDB can read: "
+            f"{', '.join(f'{each}://' for each in ('file', 'https', 's3', 'gs', 'az'))}",
+            f"not at {scheme}://",
+            hint="to query a database, pass `shortlist.Query(database, sql)`",
         )
     user, at, _ = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")
     # Azure writes a container before the @: abfss://container@account.dfs.core.windows.net/plays.parquet.
     if at and (":" in user or not scheme.startswith("abfs")):
         raise ParameterError(
             "an address of files must hold no user and no password",
-            "{address!r} does, without what is hidden here",
+            f"{hide_secrets(text)!r} does, without what is hidden here",
             hint="store them in DuckDB once, with CREATE PERSISTENT SECRET, and leave them out of the address",
-            address=hide_secrets(text),
         )
     return Place(target=text, kind=Kind.REMOTE)

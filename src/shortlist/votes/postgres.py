@@ -24,7 +24,16 @@ from shortlist.votes.domain import Domain
 from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import find_keys, make_key_table
-from shortlist.votes.queries import READABLE, Query, invent_name, order_by_hash, quote_name, refuse_sql, strip_query
+from shortlist.votes.queries import (
+    READABLE,
+    Query,
+    invent_name,
+    order_by_hash,
+    quote_name,
+    refuse_sql,
+    strip_query,
+    write_present,
+)
 from shortlist.votes.source import (
     NO_COUNT,
     SEVERAL_COUNTS,
@@ -180,7 +189,7 @@ class Session:
             connection = _connect(query)
         if connection is None:
             raise DataError(
-                "{database} must be a PostgreSQL server that can be reached",
+                "`database` must be a PostgreSQL server that can be reached",
                 "it could not be opened",
                 hint="is the address right, does the server run, and may this user connect?",
             )
@@ -361,8 +370,7 @@ class Column:
     @property
     def is_present(self) -> str:
         """The SQL that says whether a value is neither NULL nor NaN."""
-        nothing = f" AND {self.name} <> 'NaN'" if self.kind in ("float4", "float8", "numeric") else ""
-        return f"{self.name} IS NOT NULL{nothing}"
+        return write_present(self.name, self.kind)
 
 
 def _describe_columns(connection: Any, view: str) -> dict[str, Column]:

@@ -12,7 +12,6 @@ from typing import Any
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SystemBits
-from shortlist.near_names import suggest_names
 from shortlist.votes.failures import hide_secrets
 from shortlist.votes.libraries import find_library
 
@@ -25,7 +24,6 @@ _TOKEN = re.compile(
 _QUOTED = re.compile(r"""(["'`]).*?\1|[“«„].*?[”»“]""")
 
 
-@suggest_names
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query on a database, where votes or a domain may be given.
@@ -43,21 +41,20 @@ class Query:
 
     def __post_init__(self) -> None:
         if not isinstance(self.sql, str):
-            raise ParameterError("{sql} must be a query, as text", "not {kind}", kind=type(self.sql).__name__)
+            raise ParameterError("`sql` must be a query, as text", f"not {type(self.sql).__name__}")
         words = len(list_words(self.sql))
         if words < 2:
             raise ParameterError(
-                "{sql} must be a query",
+                "`sql` must be a query",
                 "not a single word" if words else "it is empty",
                 hint="a query looks like this: SELECT user, track FROM plays",
             )
         known = isinstance(self.database, str | os.PathLike | sqlite3.Connection)
         if not known and find_library(self.database) not in ("duckdb", "sqlalchemy"):
             raise ParameterError(
-                "{database} must be a DuckDB or SQLite file, a connection of DuckDB or sqlite3, an engine of "
+                "`database` must be a DuckDB or SQLite file, a connection of DuckDB or sqlite3, an engine of "
                 "SQLAlchemy, or a PostgreSQL address",
-                "not {kind}",
-                kind=type(self.database).__name__,
+                f"not {type(self.database).__name__}",
             )
 
     def __repr__(self) -> str:
@@ -104,9 +101,8 @@ def find_file_kind(query: Query) -> str:
     path = query.path
     if not os.path.isfile(path):  # unlike `Path.is_file`, it answers for a name that is too long
         raise DataError(
-            "{database} must be a file that exists, or a PostgreSQL address",
-            "nothing was found at {path}",
-            path=hide_password(query.database),
+            "`database` must be a file that exists, or a PostgreSQL address",
+            f"nothing was found at {hide_password(query.database)}",
         )
     with path.open("rb") as file:
         start = file.read(18)
@@ -115,7 +111,7 @@ def find_file_kind(query: Query) -> str:
     if start[:16] == b"SQLite format 3\0":
         _check_pages(path, start)
         return "sqlite"
-    raise DataError("{database} must be a DuckDB or SQLite file", "{path} is neither", path=repr(str(path)))
+    raise DataError("`database` must be a DuckDB or SQLite file", f"{str(path)!r} is neither")
 
 
 def refuse_sql(said: str, sql: str) -> ParameterError:
@@ -135,7 +131,7 @@ def refuse_sql(said: str, sql: str) -> ParameterError:
     # PostgreSQL counts characters of a statement of ours.
     line = re.sub(r" at character \d+$", "", said.partition("\n")[0]).rstrip("!")
     shown = _QUOTED.sub(hide, line)
-    return ParameterError("{sql} must be one SELECT that the database can answer", "it says: {said}", said=shown)
+    return ParameterError("`sql` must be one SELECT that the database can answer", f"it says: {shown}")
 
 
 def _check_pages(path: Path, start: bytes) -> None:
@@ -143,9 +139,7 @@ def _check_pages(path: Path, start: bytes) -> None:
     # https://www.sqlite.org/fileformat.html#page_size
     size = int.from_bytes(start[16:18], "big")
     if path.stat().st_size % (1 << 16 if size == 1 else max(size, 1)):
-        raise DataError(
-            "{database} must be complete", "{path} could not be read to its end", hint=READABLE, path=repr(str(path))
-        )
+        raise DataError("`database` must be complete", f"{str(path)!r} could not be read to its end", hint=READABLE)
 
 
 def quote_name(name: str) -> str:
@@ -164,6 +158,24 @@ def quote_text(text: str) -> str:
     'it''s'
     """
     return "'" + text.replace("'", "''") + "'"
+
+
+_NAN = {
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "system.main.isnan({})"),
+    **dict.fromkeys(("float", "double"), "isnan({})"),
+    **dict.fromkeys(("float4", "float8", "numeric"), "{} = 'NaN'"),
+}
+"""The SQL of NaN, by the names that DuckDB, Spark and PostgreSQL give to the types that have it."""
+
+
+def write_present(column: str, kind: object) -> str:
+    """The SQL that says whether a value of a type is there: neither NULL nor NaN. Python's is `values.is_missing`.
+
+    >>> write_present("user", "float8"), write_present("user", "BIGINT")
+    ("(user IS NOT NULL AND NOT user = 'NaN')", '(user IS NOT NULL)')
+    """
+    nan = _NAN.get(str(kind))
+    return f"({column} IS NOT NULL{f' AND NOT {nan.format(column)}' if nan else ''})"
 
 
 def order_by_hash(digest: str) -> str:

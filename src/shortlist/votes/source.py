@@ -38,10 +38,11 @@ _R = TypeVar("_R")
 _SHORTEST = 3
 """A name that is missing and has so many letters may be the beginning of the right one."""
 
-_NO_HEADER_OF_VOTES = " If there is no header, pass {votes.Files.header=False}: columns are then called 1, 2 and so on"
-_NO_HEADER_OF_DOMAIN = (
-    " If there is no header, pass {domain.Files.header=False}: columns are then called 1, 2 and so on"
+_NO_HEADER_OF_VOTES = (
+    " If there is no header, pass `votes.Files.header=False`: columns are then called 1, 2 and so on. If another "
+    "character than , ; | or a tab separates the fields, pass `votes.Files.delimiter='~'`"
 )
+_NO_HEADER_OF_DOMAIN = _NO_HEADER_OF_VOTES.replace("`votes.", "`domain.")
 
 
 class Origin(StrEnum):
@@ -82,13 +83,7 @@ class Header:
             if not times:
                 raise self._describe_missing_column(name, where)
             if times > 1:
-                raise DataError(
-                    "{where} must have each column once",
-                    "{name!r} is repeated{inside}",
-                    where=where,
-                    name=name,
-                    inside=self._inside(),
-                )
+                raise DataError(f"{where} must have each column once", f"{name!r} is repeated{self._inside()}")
         return list(wanted)
 
     def describe(self) -> str:
@@ -105,23 +100,12 @@ class Header:
         advice = {
             Origin.SCHEMA: near,
             Origin.FRAME: near,
-            Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?",
+            Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?"
+            + (_NO_HEADER_OF_DOMAIN if where == "the domain" else _NO_HEADER_OF_VOTES),
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
         }[self.origin]
-        return DataError(
-            "{where} must have a column {name!r}",
-            "{columns}",
-            hint="{advice}" + (_NO_HEADER_OF_DOMAIN if where == "the domain" else _NO_HEADER_OF_VOTES)
-            if self.origin is Origin.FIRST_LINE
-            else "{advice}"
-            if advice
-            else None,
-            where=where,
-            name=name,
-            columns=self.describe(),
-            advice=advice,
-        )
+        return DataError(f"{where} must have a column {name!r}", self.describe(), hint=advice)
 
     def _nearest(self, name: str) -> list[str]:
         """The names like the one that is missing, quoted."""
@@ -180,17 +164,15 @@ def read_columns(*, item: Any, person: Any, count: Any, votes_per_person: Any) -
     """
     for name, column in (("item", item), ("person", person), ("count", count)):
         if not isinstance(column, str) and (column is not None or name == "item"):
-            raise ParameterError(
-                f"{{{name}}} must be the name of a column, as text", "not {kind}", kind=type(column).__name__
-            )
+            raise ParameterError(f"`{name}` must be the name of a column, as text", f"not {type(column).__name__}")
     if (person is None) == (count is None):
         raise ParameterError(
-            "{person} or {count} must be named, and only one of them",
+            "`person` or `count` must be named, and only one of them",
             "neither was" if person is None else "both were",
-            hint="{person} names the column of who voted; {count} the counts of a table that is counted already",
+            hint=("`person` names the column of who voted; `count` the counts of a table that is counted already"),
         )
     if item in (person, count):
-        raise ParameterError(f"{{item}} and {{{'person' if count is None else 'count'}}} must be different columns")
+        raise ParameterError(f"`item` and `{('person' if count is None else 'count')}` must be different columns")
     if votes_per_person is not None:
         _check_cap(votes_per_person, counted=person is None)
     voters = CountColumn(name=count) if person is None else PersonColumn(name=person, cap=votes_per_person)
@@ -199,10 +181,10 @@ def read_columns(*, item: Any, person: Any, count: Any, votes_per_person: Any) -
 
 def _check_cap(cap: Any, *, counted: bool) -> None:
     if isinstance(cap, bool) or not isinstance(cap, int) or not 1 <= cap <= EVERY_LEVEL:
-        raise ParameterError("{votes_per_person} must be a whole number from 1", "not {value}", value=quote(cap))
+        raise ParameterError("`votes_per_person` must be a whole number from 1", f"not {quote(cap)}")
     if counted:
         raise ParameterError(
-            "{votes_per_person} must go with {person}",
+            "`votes_per_person` must go with `person`",
             hint="in a table that is counted already, nobody's votes can be told apart",
         )
 
@@ -278,16 +260,42 @@ class Source(ABC):
         """Use all rows of the two described columns. A release never asks for them; a check does."""
 
 
+class LateSource(Source):
+    """A source that only after the charge can say which other source holds its votes. Define `hand_over`."""
+
+    @abstractmethod
+    def hand_over(self, described: Description) -> tuple[Source, Description]:
+        """The source that holds the votes, and what it says of the described columns."""
+
+    def read_items(self, described: Description) -> Any:
+        """The different items."""
+        source, found = self.hand_over(described)
+        return source.read_items(found)
+
+    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
+        """Count in the other source."""
+        source, found = self.hand_over(described)
+        return source.count(found, domain, voters)
+
+    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
+        """Group in the other source."""
+        source, found = self.hand_over(described)
+        return source.count_observed(found, voters)
+
+    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
+        """Use all rows of the other source."""
+        source, found = self.hand_over(described)
+        return source.read_rows(found, use)
+
+
 def check_comparable(described: Description, domain: Domain, columns: VoteColumns) -> None:
     """Refuse a column of which no value can ever be an item. That depends on types alone, not on votes."""
     if described.family is not None and not can_match(domain.family, described.family):
         raise DataError(
-            "column {column!r} of the votes must hold values that can be items of the domain, which holds {items}",
-            "it holds {seen}",
+            f"column {columns.item!r} of the votes must hold values that can be items of the domain, which "
+            f"holds {domain.family}",
+            f"it holds {described.family}",
             hint="cast one of them to the type of the other",
-            column=columns.item,
-            items=domain.family,
-            seen=described.family,
         )
 
 
@@ -295,12 +303,10 @@ def check_observable(described: Description, columns: VoteColumns) -> None:
     """Refuse a column whose type no item of a domain has. That depends on types alone, not on votes."""
     if described.family in (Family.FLOAT, Family.OTHER):
         raise DataError(
-            "without a domain, column {column!r} of the votes must hold text, whole numbers, booleans, dates, times, "
-            "timestamps, decimals or bytes",
-            "it holds {seen}",
+            f"without a domain, column {columns.item!r} of the votes must hold text, whole numbers, "
+            "booleans, dates, times, timestamps, decimals or bytes",
+            f"it holds {described.family}",
             hint="cast it to text or to whole numbers",
-            column=columns.item,
-            seen=described.family,
         )
 
 
@@ -308,10 +314,9 @@ def check_persons(described: Description, columns: VoteColumns) -> None:
     """Refuse persons whose type each engine compares in its own way. That depends on types alone."""
     if not described.plain and not isinstance(columns.voters, CountColumn):
         raise DataError(
-            "column {column!r} of the votes must hold persons as plain values",
+            f"column {columns.voters.name!r} of the votes must hold persons as plain values",
             "it holds lists, structures, intervals or numbers of more than 38 digits",
             hint="make one text of their parts",
-            column=columns.voters.name,
         )
 
 
@@ -472,7 +477,7 @@ def check_counts(votes: Iterable[int]) -> None:
         raise DataError(
             "counts must name each item once",
             "some items have several rows",
-            hint="add the rows up first, and let {sensitivity} say what one person can add to the sum",
+            hint="add the rows up first, and let `sensitivity` say what one person can add to the sum",
         )
 
 

@@ -15,7 +15,7 @@ from shortlist.votes.domain import NAME, Domain, check_domain, make_chooser, num
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
-from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
+from shortlist.votes.frames import SparkSource, open_ibis, open_polars, take_frame
 from shortlist.votes.libraries import find_library, has_columns, import_optional, unwrap
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
@@ -42,7 +42,7 @@ _ACCEPTED = (
 )
 FRAMES: dict[str, Callable[[Workspace, Any, str], Source]] = {
     "pandas": ColumnsSource,
-    "polars": PolarsSource,
+    "polars": open_polars,
     "duckdb": RelationSource,
     "ibis": open_ibis,
     "pyspark": SparkSource,
@@ -167,9 +167,9 @@ def describe_votes(
     """Read the domain and describe the votes, whatever types they have."""
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
-        raise ParameterError("{domain_column} must be the name of a column, as text", "not {kind}", kind=kind)
+        raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
-        raise ParameterError("{votes} must be given")
+        raise ParameterError("`votes` must be given")
     votes, domain = unwrap(votes), unwrap(domain)
     workspace, numbered = Workspace(memory_limit=memory_limit), None
     if not observed:
@@ -195,8 +195,8 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, colum
         elif isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
             found = make_arrow_column(domain, what=NAME)
     if found is None:
-        expected = "{domain} must be a file, a list, a column, a frame or a query"
-        raise ParameterError(expected, "not {kind}", kind=type(domain).__name__)
+        expected = "`domain` must be a file, a list, a column, a frame or a query"
+        raise ParameterError(expected, f"not {type(domain).__name__}")
     return number_items(found)
 
 
@@ -218,8 +218,7 @@ def open_votes(workspace: Workspace, votes: Any) -> Source:
     """Open a table of votes in the engine that holds it."""
     source = open_source(workspace, votes, name=VOTES)
     if source is None:
-        values = {"accepted": _ACCEPTED, "kind": type(votes).__name__, "advice": _find_advice(votes)}
-        raise ParameterError("{votes} must be {accepted}", "not {kind}", hint="{advice}", **values)
+        raise ParameterError(f"`votes` must be {_ACCEPTED}", f"not {type(votes).__name__}", hint=_find_advice(votes))
     return source
 
 

@@ -383,22 +383,18 @@ def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
     mixed = len(kinds) > 1 or (kinds == {datetime} and len({value.tzinfo is None for value in present}) > 1)
     if mixed:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        expected = "{what} must hold values of one type"
-        raise DataError(expected, "found {names}", hint="make them all text, say", what=what, names=names)
+        raise DataError(f"{what} must hold values of one type", f"found {names}", hint="make them all text, say")
     pa, declared = import_optional("pyarrow"), None
     if kinds == {int} and any(not -(1 << 63) <= value < 1 << 63 for value in present):
         if any(abs(value) >= _LARGEST for value in present):
-            expected = "whole numbers of {what} must have at most {longest} digits"
-            raise DataError(expected, hint="make them text", what=what, longest=DIGITS)
+            raise DataError(f"whole numbers of {what} must have at most {DIGITS} digits", hint="make them text")
         listed, declared = [None if each is None else Decimal(each) for each in listed], pa.decimal128(DIGITS, 0)
     with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
         return pa.array(listed, declared)
     raise DataError(
-        "{what} must hold text, whole numbers, booleans, dates, times, timestamps, decimals or bytes",
-        "not {kind}",
+        f"{what} must hold text, whole numbers, booleans, dates, times, timestamps, decimals or bytes",
+        f"not {next(iter(kinds)).__name__}",
         hint="make them text",
-        what=what,
-        kind=next(iter(kinds)).__name__,
     )
 
 

@@ -1,0 +1,282 @@
+"""The process of the command line: exit codes, the words of errors, signals and streams.
+
+0        done
+1        wrong data, or a file that cannot be written
+2        wrong usage: an option or a parameter, before any data is seen
+3        `audit` only: no check fails, and some are not decided
+4        the budget of a ledger does not cover the release
+128 + n  interrupted by signal n: 130 is Ctrl-C, 143 is SIGTERM
+
+Signals that end the process (Ctrl-C, SIGTERM, SIGHUP) are passed on to busy engines. The process does not end at once.
+It first removes the votes that were spilled to disk. Python handles signals only between its own steps. DuckDB checks
+for them now and then, but stops only the thread that checked. SQLite does not check. So a thread waits for the signal,
+and stops every engine.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from shortlist.errors import BudgetError, ParameterError, ShortlistError
+from shortlist.near_names import find_meant
+
+BUDGET_EXHAUSTED = 4
+"""The exit code if a budget does not cover a release."""
+
+_WORDS = {
+    "Files.format": "--input-format or --domain-format",
+    "bits": "--seed and --insecure",
+    "counts": "the counts",
+    "domain.Files.delimiter": "--domain-delimiter",
+    "domain.Files.header": "--domain-no-header and --domain-column 1",
+    "guarantees": "the guarantees",
+    "k": "-k",
+    "ordered": "--unordered",
+    "shortlist.Query(database, sql)": "--database and --sql",
+    "votes": "FILES",
+    "votes.Files.delimiter": "--delimiter",
+    "votes.Files.header": "--no-header",
+    "without_domain": "--no-domain",
+}
+"""Parameters whose option is not called like them."""
+_TRACEBACK = "SHORTLIST_TRACEBACK"
+_UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF}
+_DEFAULTS = {
+    getattr(signal, name): signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if hasattr(signal, name)
+}
+_SECONDS_FOR_REMOVAL = 5.0
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
+    """Turn errors into a message and an exit code."""
+    import typer
+
+    with handle_signals() as interrupts:
+        try:
+            yield
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise  # Typer handles these
+        except (Exception, KeyboardInterrupt) as error:
+            # Engines that are interrupted raise errors of their own.
+            if interrupts or isinstance(error, KeyboardInterrupt):
+                print_error(f"interrupted.{_describe_charge()}")
+                raise typer.Exit(128 + (interrupts or [signal.SIGINT])[0]) from None
+            # Usage errors of Typer carry their exit code. Their class has no public name in every version of Typer.
+            _suggest_options(error)
+            if hasattr(error, "exit_code") or is_unwritten(error) or os.environ.get(_TRACEBACK):
+                raise
+            print_error(_describe(error))
+            raise typer.Exit(_find_exit_code(error)) from None
+
+
+def print_error(message: str) -> None:
+    """Print an error on stderr."""
+    print(f"error: {message}", file=sys.stderr, flush=True)
+
+
+def _find_exit_code(error: Exception) -> int:
+    return 2 if isinstance(error, ParameterError) else BUDGET_EXHAUSTED if isinstance(error, BudgetError) else 1
+
+
+def _describe_charge() -> str:
+    """Say whether the release that was interrupted is paid for."""
+    charging = sys.modules.get("shortlist.ledger.charging")
+    account = None if charging is None else charging.latest
+    if account is None:
+        return ""
+    try:
+        number = account.find_charge()
+    except ShortlistError:
+        return " It is not known whether the release was charged: see `shortlist ledger show`."
+    if number is None:
+        return " Nothing was charged."
+    return f" The release was charged before: charge {number:,} is spent, and another run is charged again."
+
+
+def _suggest_options(error: BaseException) -> None:
+    """Let an unknown option be answered with those that were probably meant, where its name is a common other name."""
+    written, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if isinstance(written, str) and context is not None and hasattr(error, "possibilities"):
+        options = {
+            each.name: max(each.opts, key=len) for each in context.command.params if each.name and not each.hidden
+        }
+        meant = find_meant(written.lstrip("-").replace("-", "_"), options)
+        error.possibilities = [options[each] for each in meant] or error.possibilities
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, ShortlistError):
+        return error.render(write_option)
+    # The text of a foreign error may quote data, so only its type is named.
+    return (
+        f"something unexpected went wrong ({type(error).__name__}).\n"
+        f"Hint: run again with {_TRACEBACK}=1 for the traceback; it may quote data, so read it before you share it"
+    )
+
+
+def write_option(name: str, value: str | None) -> str:
+    """Write a parameter as an option, alone or with a value.
+
+    >>> write_option("memory_limit", None), write_option("epsilon", "1"), write_option("mechanism", "'joint'")
+    ('--memory-limit', '--epsilon 1', '--mechanism joint')
+    >>> write_option("force", "True"), write_option("bits", "SeededBits(7)"), write_option("k", "10")
+    ('--force', '--seed and --insecure', '-k 10')
+    >>> write_option("k", "(5, 10)")
+    '-k 5-10'
+    """
+    option = _WORDS.get(name, f"--{name.replace('_', '-')}")
+    if value is None or value == "True" or name in ("bits", "ordered") or name.endswith(".header"):
+        return option
+    # A range of sizes is a pair in Python.
+    return f"{option} {value.strip('()').replace(', ', '-') if name == 'k' else value.strip(chr(39))}"
+
+
+@contextmanager
+def handle_signals() -> Iterator[list[int]]:
+    """Yield a list of the signals that arrive. It stays empty in other threads, and if signals are ignored."""
+    arrived: list[int] = []
+    raised = float("-inf")
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal raised
+        arrived.append(number)
+        # A second signal soon after the first is ignored, because it would stop the removal of spilled votes.
+        if time.monotonic() - raised >= _SECONDS_FOR_REMOVAL:
+            raised = time.monotonic()
+            raise KeyboardInterrupt
+
+    main = threading.current_thread() is threading.main_thread()
+    ours = [each for each, default in _DEFAULTS.items() if signal.getsignal(each) is default] if main else []
+    if not ours:
+        yield arrived
+        return
+    with _watch_signals() as wake:
+        for each in ours:
+            signal.signal(each, note)
+        before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        try:
+            yield arrived
+        finally:
+            signal.set_wakeup_fd(before)
+            for each in ours:
+                # The process is ending. Spilled votes are removed with their last references.
+                signal.signal(each, signal.SIG_IGN if arrived else _DEFAULTS[each])
+
+
+@contextmanager
+def _watch_signals() -> Iterator[int]:
+    """Yield a descriptor. Once a byte arrives on it, a thread stops all engines, again and again."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    ended = threading.Event()
+
+    def watch() -> None:
+        theirs.recv(1)
+        while not ended.wait(0.1):
+            _stop_engines()
+
+    thread = threading.Thread(target=watch, name="shortlist-interrupts", daemon=True)
+    thread.start()
+    try:
+        yield ours.fileno()
+    finally:
+        ended.set()
+        ours.close()
+        thread.join()
+        theirs.close()
+
+
+def _stop_engines() -> None:
+    """Stop all busy engines, if an engine was loaded."""
+    running = sys.modules.get("shortlist.votes.failures")
+    if running is not None:
+        running.stop_engines()
+
+
+class ClosedStream(io.TextIOBase):
+    """Stdout as it is after `>&-`: writing fails."""
+
+    def writable(self) -> bool:
+        """Return True, so that `write` is called and fails."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Refuse to write."""
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+@contextmanager
+def guard_streams() -> Iterator[None]:
+    """Print unknown characters as escapes, and end with an error if stdout could not be written.
+
+    A program may start with closed streams (`>&-`, `2>&-`). The first file that it opens would then get the descriptor
+    of stdout or stderr, and a library could print into that file. So free descriptors are opened on the null device.
+    """
+    _open_free_descriptors()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = ClosedStream()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            yield
+        finally:
+            # Otherwise Python flushes later, and prints its own message if that fails.
+            sys.stdout.flush()
+    except OSError as error:
+        if not is_unwritten(error) and not isinstance(error, BrokenPipeError):
+            raise
+        _discard_stdout()
+        if is_unwritten(error):
+            print(f"error: the output could not be written: {os.strerror(error.errno or 0)}.", file=sys.stderr)
+        sys.exit(1)
+
+
+def is_unwritten(error: BaseException) -> bool:
+    """Whether an error says that output could not be written: a full disk or a closed stream."""
+    return isinstance(error, OSError) and error.errno in _UNWRITTEN
+
+
+def stdout_is_closed() -> bool:
+    """Whether nothing can be printed."""
+    return isinstance(sys.stdout, ClosedStream)
+
+
+def make_stdout_exact() -> None:
+    """Print in UTF-8 and with plain line ends from now on, as files are written."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+
+
+def _open_free_descriptors() -> None:
+    """Open the null device on each of the descriptors 0, 1 and 2 that is free."""
+    while True:
+        number = os.open(os.devnull, os.O_RDWR)
+        if number > 2:
+            os.close(number)
+            return
+
+
+def _discard_stdout() -> None:
+    """Discard buffered text, so that writing it does not fail again when the process ends."""
+    if isinstance(sys.stdout, ClosedStream):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
