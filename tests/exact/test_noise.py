@@ -206,7 +206,6 @@ def test_extreme_scales_work(scale):
         drawn = noise.draw(20, SeededBits(4)).tolist()
         assert max(map(abs, drawn)) <= 100 * scale
         assert scale < 1 or max(map(abs, drawn)) > scale / 4
-        assert noise.estimate_reach(1e6) >= scale
         if isinstance(noise, DiscreteGaussian) and scale > 2**50:
             continue  # tails are asked for where they fit into 64 bits
         leasts = np.array([5, 7] * 10)

@@ -1,5 +1,6 @@
 """The floats and the decisions that all mixtures over losses share."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +9,9 @@ from flint import arb, ctx
 
 from shortlist.exact.balls import enclose_shortfall
 from shortlist.exact.choice import quantile
+from shortlist.exact.scaled import compute_shortfalls
 from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.block_mixture import Span, compute_lengths, draw_reaches, enclose_span, weigh_spans
+from shortlist.mechanisms.block_mixture import draw_reaches, enclose_span, weigh_spans
 from shortlist.testing import SeededBits
 
 
@@ -28,13 +30,12 @@ def test_lengths_are_off_by_their_roundings_at_most(rate):
     widths = np.concatenate([np.arange(1, 70), rng.integers(1, 2**31, size=60), 2 ** np.arange(10, 50), [2**50 - 1]])
     for each in (widths, np.ones(3, dtype=np.int64), np.array([7])):
         exact = [lambda width=width: enclose_shortfall(rate * width) for width in each.tolist()]
-        check_numbers(compute_lengths(rate, each), exact)
+        check_numbers(compute_shortfalls(rate, each), exact)
 
 
-def test_lengths_below_the_range_of_floats_are_computed_by_balls():
-    """A rate far below the range of floats gives lengths with two roundings."""
-    lengths = compute_lengths(Fraction(1, 2**2000), np.arange(1, 50))
-    assert lengths.roundings == 2
+def test_lengths_may_be_below_the_range_of_floats():
+    """A rate far below the range of floats gives lengths with exponents of their own."""
+    lengths = compute_shortfalls(Fraction(1, 2**2000), np.arange(1, 50))
     assert (lengths.exponent < -1990).all()
 
 
@@ -48,6 +49,21 @@ def test_weights_of_spans_are_off_by_their_roundings_at_most(rate):
     check_numbers(weigh_spans(rate, starts, ends), exact)
 
 
+@dataclass
+class Span:
+    """A range of losses as a cell."""
+
+    rate: Fraction
+    start: int
+    end: int | None
+
+    def weight(self):
+        return enclose_span(self.rate, self.start, self.end)
+
+    def split(self):
+        return None
+
+
 @pytest.mark.parametrize("rate", ["1e-25", "1e-18", "0.5", "0.7", "9"])
 def test_floats_reach_the_losses_that_balls_reach(rate):
     """For the same numbers, in spans with a near end, a far end and no end."""
@@ -58,8 +74,8 @@ def test_floats_reach_the_losses_that_balls_reach(rate):
     reached = draw_reaches(rate, starts, ends, losses, SeededBits(5)).tolist()
     bits = SeededBits(5)
     for (start, end, loss), ours, word in zip(spans, reached, draw_words(len(spans), bits).tolist(), strict=True):
-        below = Span(rate=rate, start=start, end=loss)
-        above = Span(rate=rate, start=loss, end=None if end < 0 else end)
+        below = Span(rate, start, loss)
+        above = Span(rate, loss, None if end < 0 else end)
         assert ours == (quantile(Uniform(bits, word), [below, above]) is above)
 
 

@@ -182,11 +182,11 @@ def test_sums_and_totals_hold_what_they_claim(counts, rate):
                 assert total * (1 - arb(2) ** -150) <= arb(above)
                 assert above < below * (1 + 1e-8)
             for each in levels:
-                below, above = run.bound_decay(each.level())
+                below, above = run.bound_decay(run.find_level(each.first))
                 assert arb(below) <= each.decay() * (1 + arb(2) ** -150)
                 assert each.decay() * (1 - arb(2) ** -150) <= arb(above)
             first = sum((each.members * each.decay() for each in levels), arb(0))
-            assert arb(peeling.totals[levels[0].level()]) > first
+            assert arb(peeling.totals[run.top]) > first
             run.take(*run.propose())
 
 

@@ -102,5 +102,5 @@ def check_borders(mixture: BlockMixture) -> None:
             assert abs(arb(float(ours)) / arb(float(borders[-1])) - border / total) < arb(mixture._table.slack)
             border += weight
         assert mixture.total().overlaps(mixture.total(3))
-        if all(each.least is None for each in mixture._blocks):
+        if all(each.find_least is None for each in mixture._blocks):
             assert mixture.total().contains(total)

@@ -72,7 +72,7 @@ MUTATIONS = (
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
     ),
-    Mutation("Lists._compute_factors", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other"),
+    Mutation("Lists.compute_numbers", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
     Mutation(
         "MarginDraws._find_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=3
     ),
@@ -83,7 +83,7 @@ MUTATIONS = (
     Mutation("cut_candidates", "drop right", "TestLimitedDomain::test_sampling_follows_the_law_and_no_other", at=1),
     Mutation("find_threshold", "one less", "TestLaplaceThreshold::test_no_neighbour_is_told_apart[1-add-remove]", at=4),
     Mutation(
-        "ItemsAboveThreshold._release",
+        "ItemsAboveThreshold.draw_many",
         "move border",
         "TestLaplaceThreshold::test_sampling_follows_the_law_and_no_other",
         at=1,
@@ -94,7 +94,7 @@ MUTATIONS = (
     Mutation("draw_below", "move border", "test_below_is_uniform"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),
     Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=0),
-    Mutation("_take", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=8),
+    Mutation("draw_distinct_below", "drop right", "test_distinct_below_is_uniform_over_all_that_fit", at=10),
     Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=6),
     Mutation("Table.locate_each", "change sign", "test_a_table_of_weights_that_are_off_never_names_another_cell", at=5),
     Mutation("accept_by_balls", "change sign", "test_floats_decide_what_balls_decide", at=3),

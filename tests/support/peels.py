@@ -12,8 +12,9 @@ from divergences import ball
 from flint import arb
 from laws import Histogram, sequences
 
+from shortlist.exact.choice import LossRange
 from shortlist.mechanisms import Mechanism
-from shortlist.mechanisms.peel import FlipDraws, LevelRange, PeelLevels, PeelRun, SuccessiveDraws
+from shortlist.mechanisms.peel import FlipDraws, PeelLevels, PeelRun, SuccessiveDraws
 from shortlist.mechanisms.stated import RoundLaw, decay, exponential_round, flip_round, peel_law
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
@@ -50,19 +51,19 @@ def ask_run(peeling: PeelLevels, round_law: RoundLaw) -> Callable[[tuple[int, ..
         for level in path:
             run.take(level, 0)
         ranges = list(single_levels(run.left()))
-        levels = [each.level() for each in ranges for _ in range(each.members)]
+        levels = [run.find_level(each.first) for each in ranges for _ in range(each.members)]
         chances = round_law([decay for each in ranges for decay in repeat(each)])
         return dict(zip(levels, chances, strict=True))
 
     return next_chances
 
 
-def repeat(level: LevelRange) -> Sequence[arb]:
+def repeat(level: LossRange) -> Sequence[arb]:
     """The weight of each item of a level, as one object."""
     return [level.decay()] * level.members
 
 
-def single_levels(levels: LevelRange) -> Iterable[LevelRange]:
+def single_levels(levels: LossRange) -> Iterable[LossRange]:
     """Split a range until every level stands alone."""
     parts = levels.split()
     if parts is None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -17,7 +19,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import split_wide, use_precision
+from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import Uniform
 
@@ -38,6 +40,39 @@ _FLOAT_ERROR = 2.0**-50
 """Larger than the errors of a number and of a chance together, after both are rounded to floats."""
 
 AnyCell = TypeVar("AnyCell", bound=Cell)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossRange:
+    """The candidates with a loss from `first` to `last`, each of the weight c = e^(−rate · loss), as a cell."""
+
+    rate: Fraction
+    count: Callable[[int], int]
+    """Counts the candidates with a loss of at most a given one."""
+    first: int
+    last: int
+
+    @property
+    def members(self) -> int:
+        """The number of candidates."""
+        return self.count(self.last) - self.count(self.first - 1)
+
+    def decay(self) -> arb:
+        """Enclose the c of every candidate."""
+        highest = enclose_exp_minus(self.rate * self.first)
+        return highest if self.first == self.last else highest.union(enclose_exp_minus(self.rate * self.last))
+
+    def weight(self) -> arb:
+        """Enclose the sum of c over all candidates."""
+        return self.members * self.decay()
+
+    def split(self) -> list[LossRange] | None:
+        """Return two halves, or the one half that has members, or None for a single loss."""
+        if self.first == self.last:
+            return None
+        middle = (self.first + self.last) // 2
+        halves = replace(self, last=middle), replace(self, first=middle + 1)
+        return [half for half in halves if half.members]
 
 
 class Table:

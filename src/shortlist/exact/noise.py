@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -42,9 +42,6 @@ _WIDE_BITS = 30
 
 class Noise(Hashable, Protocol):
     """A symmetric law on the integers."""
-
-    def estimate_reach(self, odds: float) -> int:
-        """Estimate a number that noise exceeds once in `odds` draws. No decision depends on it."""
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
         """Estimate a number that is at most P(noise ≥ a), and a third of it or more. No decision depends on it."""
@@ -75,10 +72,6 @@ class DiscreteLaplace:
     """
 
     b: Fraction
-
-    def estimate_reach(self, odds: float) -> int:
-        """Estimate a number that noise exceeds once in `odds` draws."""
-        return math.ceil(self.b * Fraction(math.log(odds)))
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
         """Estimate P(noise ≥ a) for any integers."""
@@ -139,10 +132,6 @@ class DiscreteGaussian:
     """
 
     variance: Fraction
-
-    def estimate_reach(self, odds: float) -> int:
-        """Estimate a number that noise exceeds once in `odds` draws."""
-        return math.isqrt(math.ceil(2 * self.variance * Fraction(math.log(odds)))) + 1
 
     def estimate_tails(self, least: IntArray) -> FloatArray:
         """Estimate half of p, which is at most P(noise ≥ a). For a below 1, p is that of the noise below a."""
@@ -346,6 +335,7 @@ def flip_exp(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits
     return heads
 
 
+@lru_cache(maxsize=256)
 def bound_noise(noise: Noise, count: int, failure: Fraction) -> int:
     """Find a T such that `count` noises all lie in [−T, T] with a probability of at least 1 − failure.
 

@@ -8,7 +8,7 @@ that rounds multiplies the value by 1 + δ with |δ| ≤ 2^-53. After n of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import enclose_exp_minus, round_to_float
+from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 
 _TABLE_BITS, _LARGE = 10, 40
 _LARGEST_POWER = 1 << 61
@@ -37,10 +37,18 @@ class Scaled:
             roundings=self.roundings + other.roundings + 1,
         )
 
+    def __truediv__(self, other: Scaled) -> Scaled:
+        mantissa, shift = np.frexp(self.mantissa / other.mantissa)
+        return Scaled(
+            mantissa=mantissa,
+            exponent=self.exponent - other.exponent + shift,
+            roundings=self.roundings + other.roundings + 1,
+        )
+
     @property
     def error(self) -> float:
         """The largest relative error of any of the numbers."""
-        return 1.01 * self.roundings * 2.0**-53
+        return count_error(self.roundings)
 
     def take(self, index: IntArray | slice) -> Scaled:
         """Return some of the numbers."""
@@ -51,22 +59,23 @@ class Scaled:
         return np.ldexp(self.mantissa, np.maximum(self.exponent - ceiling, -2000).astype(np.int32))
 
 
-def product(parts: Iterable[FloatArray], *, safe: int = 1000) -> Scaled:
-    """Multiply the rows of matrices of positive integers, at least one row. All have the same columns, or one column.
+def count_error(roundings: int) -> float:
+    """Return the largest relative error of a number after some roundings."""
+    return 1.01 * roundings * 2.0**-53
 
-    Any `safe` rows must multiply to less than 2^1000. The product of all rows has no bound.
 
-    >>> numbers = product([np.array([[3.0, 10.0], [5.0, 10.0]]), np.array([[2.0, 1.0]])])
-    >>> numbers.align(0)
+def multiply(numbers: Scaled, factors: FloatArray, *, safe: int) -> Scaled:
+    """Multiply numbers by all rows of a matrix of positive integers. Any `safe` rows multiply to less than 2^1000.
+
+    >>> numbers = Scaled(mantissa=np.ones(2), exponent=np.zeros(2, dtype=np.int64), roundings=0)
+    >>> multiply(numbers, np.array([[3.0, 10.0], [5.0, 10.0], [2.0, 1.0]]), safe=2).align(0)
     array([ 30., 100.])
     """
-    mantissa, exponent, roundings = np.ones(1), np.zeros(1, dtype=np.int64), 0
-    for factors in parts:
-        for start in range(0, len(factors), safe):
-            mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[start : start + safe], axis=0))
-            exponent = exponent + carry
-        roundings += len(factors)
-    return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)
+    mantissa, exponent = numbers.mantissa, numbers.exponent
+    for start in range(0, len(factors), safe):
+        mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[start : start + safe], axis=0))
+        exponent = exponent + carry
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=numbers.roundings + len(factors))
 
 
 def concatenate(parts: Sequence[Scaled]) -> Scaled:
@@ -93,7 +102,8 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
     first, spread = int(exponents[0]), int(exponents[-1]) - int(exponents[0])
     assert rate.numerator * (first + spread) < _LARGEST_POWER * rate.denominator
     depths = exponents - first
-    mantissa, exponent = (np.array([each]) for each in power(rate, first))
+    one, shift_of_one = power(rate, first)
+    mantissa, exponent = np.array([one]), np.array([shift_of_one])
     roundings, width = 2, max(1, spread.bit_length())
     # The depth of a number below the first one has digits of ten bits.
     for shift in range(0, width, _TABLE_BITS):
@@ -109,6 +119,25 @@ def powers(rate: Fraction, exponents: IntArray) -> Scaled:
 def power(rate: Fraction, n: int) -> tuple[float, int]:
     """Compute e^(−rate · n) as mantissa and exponent, at most two roundings off."""
     return round_to_float(lambda: enclose_exp_minus(rate * n))
+
+
+def compute_shortfalls(rate: Fraction, widths: IntArray) -> Scaled:
+    """Compute 1 − e^(−rate · n) for every n, or 1 for −1. Each different n is computed once by balls.
+
+    >>> compute_shortfalls(Fraction(1, 2), np.array([2, -1])).align(0).round(6)
+    array([0.632121, 1.      ])
+    """
+    ordered = np.sort(widths)  # np.unique would load numpy.ma
+    distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    index = distinct.searchsorted(widths)
+    numbers = [(1.0, 0) if width < 0 else _compute_shortfall(rate, width) for width in distinct.tolist()]
+    mantissas, exponents = np.array(numbers).reshape(-1, 2).T
+    return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
+
+
+@lru_cache(maxsize=4096)
+def _compute_shortfall(rate: Fraction, n: int) -> tuple[float, int]:
+    return round_to_float(lambda: enclose_shortfall(rate * n))
 
 
 @lru_cache(maxsize=256)

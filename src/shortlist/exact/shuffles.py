@@ -28,30 +28,23 @@ def draw_distinct_below(bounds: IntArray, bits: Bits) -> IntArray:
     """
     steps = np.arange(bounds.shape[-1])
     places = draw_below_each((bounds - steps).ravel(), bits).reshape(-1, len(steps)) + steps
-    return _take(places).reshape(bounds.shape)
-
-
-def _take(places: IntArray) -> IntArray:
-    """Find which integer each step takes, given the place of each step.
-
-    Steps of all rows are numbered through: step j of row i is number i · length + j.
-    """
-    length = places.shape[1]
+    # Steps of all rows are numbered through: step j of row i is number i · length + j.
+    length = len(steps)
     shift = length.bit_length()
-    ordered = np.sort(places << shift | np.arange(length), axis=1)
+    ordered = np.sort(places << shift | steps, axis=1)
     place = ordered >> shift
     repeated = np.zeros(places.shape, dtype=bool)
     np.equal(place[:, 1:], place[:, :-1], out=repeated[:, :-1])
     pairs = np.flatnonzero(repeated)
     if not len(pairs):  # then no step takes an integer that has moved
-        return places
+        return places.reshape(bounds.shape)
     step = ordered & ((1 << shift) - 1)
     firsts = length * np.arange(len(places))[:, None]
     numbers = (step + firsts).ravel()
     integers = _find_integers(place, step, repeated, firsts)
     drawn = places.copy()
     drawn.reshape(-1)[numbers[pairs + 1]] = integers[numbers[pairs]]
-    return drawn
+    return drawn.reshape(bounds.shape)
 
 
 def _find_integers(place: IntArray, step: IntArray, repeated: NDArray[np.bool_], firsts: IntArray) -> IntArray:

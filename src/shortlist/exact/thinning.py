@@ -30,13 +30,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
+from shortlist.exact.choice import LossRange
 from shortlist.exact.logarithms import draw_exponentials
 from shortlist.exact.uniform import Uniform
 
@@ -103,24 +103,7 @@ def _add_terms(sums: Sequence[float], ratio: float, x: float) -> tuple[float, fl
     return total, term
 
 
-class Crowd(Protocol):
-    """A group of candidates with about the same score. It may consist of smaller crowds."""
-
-    @property
-    def members(self) -> int:
-        """The number of candidates."""
-
-    def decay(self) -> arb:
-        """Enclose the c of every member."""
-
-    def split(self) -> Sequence[Self] | None:
-        """Return smaller crowds, or None if all scores are equal."""
-
-
-AnyCrowd = TypeVar("AnyCrowd", bound=Crowd)
-
-
-def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[AnyCrowd]) -> bool:
+def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequence[LossRange]) -> bool:
     """Decide with certainty whether a proposal of score −x, below the best, is accepted. `height` is U, `coin` is V.
 
     Rounds  A round that does not decide splits a crowd, or draws 64 bits of U and of V. There are finitely many
@@ -153,7 +136,7 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
         coin.extend()
 
 
-def _enclose_term(crowd: Crowd, threshold: arb) -> arb:
+def _enclose_term(crowd: LossRange, threshold: arb) -> arb:
     """Enclose −Σ ln(1 − c x) over a crowd from its smallest and its largest c.
 
     The radius of a ball has 30 bits only, so a ball for c in [a, 1] reaches beyond 1, where the logarithm may not

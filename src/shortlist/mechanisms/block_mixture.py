@@ -21,7 +21,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -29,13 +29,13 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import Table, enclose_sum, quantile
-from shortlist.exact.scaled import Scaled, concatenate, power, powers
+from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
+from shortlist.exact.scaled import Scaled, compute_shortfalls, concatenate, powers
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.mechanism import RowDraws
+from shortlist.mechanisms.mechanism import RowDraws, cut_off
 from shortlist.profile import EVERY_LEVEL, Picks
 
 LEFT_OUT_BITS = 50
@@ -60,6 +60,10 @@ class Family(Protocol):
     @property
     def offset(self) -> int:
         """A number that is added to the losses of all candidates."""
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many steps each loss has."""
 
     def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
         """Find where losses from one step to another begin and end. The end is −1 if the last step never ends."""
@@ -133,8 +137,8 @@ class Blocks:
     lasts: Sequence[IntArray]
     """For each loss, the last step of each block."""
     weights: Scaled
-    least: Scaled | None = None
-    """The weights, if all losses counted only as many candidates as the first ones allow; None for the same weights."""
+    find_least: Callable[[], Scaled] | None = None
+    """Computes the weights as if all losses counted as many candidates as the first ones allow; None for equal ones."""
 
 
 class BlockMixture(RowDraws):
@@ -152,18 +156,17 @@ class BlockMixture(RowDraws):
         """
         self._blocks = blocks
         self._left_out = left_out
-        self._rate = rate
+        self.rate = rate
         self._k = k
         self._doubt = doubt
         self._ends = np.cumsum([len(each.firsts[0]) for each in blocks])
 
     @abstractmethod
-    def find_complete(self, family: Family) -> Family:
-        """Find the same family with all levels, for the rare draws that floats cannot decide."""
+    def list_families(self) -> Sequence[tuple[Family, Blocks | None]]:
+        """List all families with all levels, for the rare draws that floats cannot decide, in the order of the table.
 
-    @abstractmethod
-    def list_rest(self) -> list[BlockCell]:
-        """Cover all losses that have no place in the table."""
+        Each comes with its blocks in the table, or None if it has no block there.
+        """
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times: draw rows until each has a candidate, a batch of them at once.
@@ -182,7 +185,7 @@ class BlockMixture(RowDraws):
                 picks, losses = family.describe(positions)
                 kept = np.ones(len(rows), dtype=bool)
                 for axis, loss in enumerate(losses):
-                    kept &= draw_reaches(self._rate, *family.find_spans(axis, firsts[axis], lasts[axis]), loss, bits)
+                    kept &= draw_reaches(self.rate, *family.find_spans(axis, firsts[axis], lasts[axis]), loss, bits)
                 left[rows[kept]] = False
                 for i in np.flatnonzero(kept).tolist():
                     found[missing[rows[i]]] = Picks(
@@ -207,23 +210,29 @@ class BlockMixture(RowDraws):
 
     def cells(self) -> list[BlockCell]:
         """Cover all losses with exact weights: the blocks of the table in its order, and then the rest."""
-        listed = []
-        for part in self._blocks:
-            family = self.find_complete(part.family)
-            axes = zip(part.firsts, part.lasts, strict=True)
+        listed, rest = [], []
+        for family, part in self.list_families():
+            whole = tuple((0, length - 1) for length in family.lengths)
+            if part is None:
+                rest.append(BlockCell(rate=self.rate, family=family, ranges=whole))
+                continue
+            axes = list(zip(part.firsts, part.lasts, strict=True))
             steps = [zip(firsts.tolist(), lasts.tolist(), strict=True) for firsts, lasts in axes]
             for ranges in zip(*steps, strict=True):
-                listed.append(BlockCell(rate=self._rate, family=family, ranges=ranges, padded=True))
-        return listed + self.list_rest()
+                listed.append(BlockCell(rate=self.rate, family=family, ranges=ranges, padded=True))
+            inner = tuple((int(firsts[0]), int(lasts[-1])) for firsts, lasts in axes)
+            for ranges in _list_around(whole, inner):
+                rest.append(BlockCell(rate=self.rate, family=family, ranges=ranges))
+        return listed + rest
 
     def total(self, effort: int = 0) -> arb:
         """Enclose the sum of q^loss over all candidates: from floats with a proven error, or exactly with effort."""
         if effort:
             return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
         highest = self._enclose_total([each.weights for each in self._blocks])
-        if all(each.least is None for each in self._blocks):
+        if all(each.find_least is None for each in self._blocks):
             return highest
-        least = [each.weights if each.least is None else each.least for each in self._blocks]
+        least = [each.find_least() if each.find_least else each.weights for each in self._blocks]
         return highest.union(self._enclose_total(least))
 
     @property
@@ -262,6 +271,33 @@ class BlockMixture(RowDraws):
         return weights.align(unit), omitted + len(weights.mantissa) * 2.0**-1000, unit
 
 
+def _list_around(
+    whole: tuple[tuple[int, int], ...], inner: tuple[tuple[int, int], ...]
+) -> list[tuple[tuple[int, int], ...]]:
+    """Cover a rectangle of steps, without an inner one, by rectangles. A whole and an inner line are given alike."""
+    if not whole:
+        return []
+    (first, last), (begin, end) = whole[0], inner[0]
+    around = [((start, stop), *whole[1:]) for start, stop in ((first, begin - 1), (end + 1, last)) if start <= stop]
+    return around + [((begin, end), *rest) for rest in _list_around(whole[1:], inner[1:])]
+
+
+class MixtureScore:
+    """How spread a law is: the mean over j of min(z, h_(j)), where z = (1/rate) · ln of the sum of all weights."""
+
+    def __init__(self, mixture: BlockMixture, top: IntArray) -> None:
+        self._mixture = mixture
+        self._top = top
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the score."""
+        return cut_off(self.enclose_spread(effort), self._top)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose z."""
+        return self._mixture.total(effort).log() / ball(self._mixture.rate)
+
+
 def enclose_span(rate: Fraction, start: int, end: int | None) -> arb:
     """Enclose q^start − q^end, or q^start without an end."""
     length = arb(1) if end is None else enclose_shortfall(rate * (end - start))
@@ -270,12 +306,7 @@ def enclose_span(rate: Fraction, start: int, end: int | None) -> arb:
 
 def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
     """Compute q^start − q^end for rising starts, at least one. An end of −1 stands for no end."""
-    endless = ends < 0
-    if not endless.any():
-        return powers(rate, starts) * compute_lengths(rate, ends - starts)
-    lengths = compute_lengths(rate, np.where(endless, 1, ends - starts))
-    mantissa, exponent = np.where(endless, 1.0, lengths.mantissa), np.where(endless, 0, lengths.exponent)
-    return powers(rate, starts) * Scaled(mantissa=mantissa, exponent=exponent, roundings=lengths.roundings)
+    return powers(rate, starts) * compute_shortfalls(rate, np.where(ends < 0, -1, ends - starts))
 
 
 def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
@@ -292,91 +323,27 @@ def find_reach(candidates: float, rate: Fraction) -> int:
 def draw_reaches(rate: Fraction, starts: IntArray, ends: IntArray, losses: IntArray, bits: Bits) -> NDArray[np.bool_]:
     """For each span draw a loss r in [start, end) with probability ∝ q^r. Return whether r ≥ loss.
 
-    An end of −1 stands for no end. A number U reaches the loss if U (1 − q^(end − start)) ≥ 1 − q^(loss − start).
-    Without an end, q^(end − start) is 0. Floats decide that unless both sides are closer than 2^-40. Each power is off
-    by less than 2^-44. It may be below 2^-64. Then its exponent is cut off.
+    An end of −1 stands for no end. A uniform number reaches the loss if it is not below the share of [start, loss) in
+    the span, (1 − q^(loss − start)) / (1 − q^(end − start)). As a float, the share is off by at most five roundings.
     """
     reached = losses <= starts
     asked = np.flatnonzero(~reached & ((losses < ends) | (ends < 0)))
     if not len(asked):
         return reached
-    words, endless = draw_words(len(asked), bits), ends[asked] < 0
-    widths = np.where(endless, 0, ends[asked] - starts[asked])
-    farthest = min(EVERY_LEVEL, math.ceil(45 / rate))  # e^(−45) is below 2^-64
-    depths = np.minimum(np.append(losses[asked] - starts[asked], widths), farthest)
-    depths, place = np.unique(depths, return_inverse=True)
-    shares = 1 - powers(rate, depths).align(0)[place]
-    gaps = words * 2.0**-64 * np.where(endless, 1.0, shares[len(asked) :]) - shares[: len(asked)]
-    reached[asked] = gaps > 2.0**-40
-    for i in np.flatnonzero(np.abs(gaps) <= 2.0**-40).tolist():
-        start, end, loss = (int(each[asked[i]]) for each in (starts, ends, losses))
-        below = Span(rate=rate, start=start, end=loss)
-        above = Span(rate=rate, start=loss, end=None if end < 0 else end)
-        reached[asked[i]] = quantile(Uniform(bits, int(words[i])), [below, above]) is above
+    before = losses[asked] - starts[asked]
+    whole = np.where(ends[asked] < 0, -1, ends[asked] - starts[asked])
+    quotient = compute_shortfalls(rate, before) / compute_shortfalls(rate, whole)
+    shares = quotient.align(0)
+
+    def enclose(i: int, _: int) -> arb:
+        share = enclose_shortfall(rate * int(before[i]))
+        return share if whole[i] < 0 else share / enclose_shortfall(rate * int(whole[i]))
+
+    below = are_below(
+        draw_words(len(asked), bits), enclose, bits, least=shares - quotient.error, most=shares + quotient.error
+    )
+    reached[asked] = ~below
     return reached
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A range of losses as a cell, to choose among ranges."""
-
-    rate: Fraction
-    start: int
-    end: int | None
-
-    def weight(self) -> arb:
-        """Enclose the weight."""
-        return enclose_span(self.rate, self.start, self.end)
-
-    def split(self) -> None:
-        """Return None: there are no smaller parts."""
-
-
-_DIGIT_BITS = 10
-_SMALLEST_RATE = Fraction(1, 2**500)
-
-
-def compute_lengths(rate: Fraction, widths: IntArray) -> Scaled:
-    """Compute 1 − q^width for every width, digit by digit: 1 − q^(a+b) = (1 − q^a) + q^a (1 − q^b).
-
-    Proof   No term is negative, so nothing cancels. The sum of the lower digits has r roundings, and q^a at most 30.
-            Their product has r + 31. Its sum with 1 − q^a, which has at most 40, has r + 32 if r ≥ 20. One more allows
-            for a product below the range of floats: 1 − q^b is above 2^-501 or 0, so then q^a is below 2^-500, and the
-            product is less than half a rounding of 1 − q^a.
-    """
-    if rate <= _SMALLEST_RATE:
-        distinct, index = np.unique(widths, return_inverse=True)
-        mantissas, exponents = np.array([_compute_length(rate, width) for width in distinct.tolist()]).T
-        return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
-    lengths, roundings, most = np.zeros(len(widths)), 20, int(widths.max()).bit_length()
-    for shift in range(0, most, _DIGIT_BITS):
-        parts, decays = _tabulate_lengths(rate, shift, min(_DIGIT_BITS, most - shift))
-        digits = widths >> shift & (1 << _DIGIT_BITS) - 1
-        lengths, roundings = parts[digits] + decays[digits] * lengths, roundings + 33
-    mantissa, exponent = np.frexp(lengths)
-    return Scaled(mantissa=mantissa, exponent=exponent.astype(np.int64), roundings=roundings)
-
-
-@lru_cache(maxsize=64)
-def _tabulate_lengths(rate: Fraction, shift: int, bits: int) -> tuple[FloatArray, FloatArray]:
-    """Tabulate 1 − q^w and q^w for w = 2^shift · n, n below 2^bits, by doubling.
-
-    For each bit, a power takes 3 roundings at most, and a length 4.
-    """
-    parts, decays = np.zeros(1), np.ones(1)
-    for bit in range(shift, shift + bits):
-        # An exponent that is cut off is below the range of floats anyway.
-        part, decay = (
-            math.ldexp(mantissa, max(exponent, -2000))
-            for mantissa, exponent in (_compute_length(rate, 1 << bit), power(rate, 1 << bit))
-        )
-        parts = np.concatenate([parts, part + decay * parts])
-        decays = np.concatenate([decays, decays * decay])
-    return parts, decays
-
-
-def _compute_length(rate: Fraction, width: int) -> tuple[float, int]:
-    return round_to_float(lambda: enclose_shortfall(rate * width))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -443,10 +410,11 @@ def divide(
 ) -> tuple[IntArray, Scaled]:
     """Cut steps into at most about `most` blocks, and into more where the number of candidates grows fast in a block.
 
-    `count` gives this number for rising steps. Return where the blocks begin with the end of the last one, and the
-    number for the last step of each block.
+    The last step, which may have no end, is a block of its own. `count` gives this number for rising steps. Return
+    where the blocks begin with the end of the last one, and the number for the last step of each block.
     """
-    lasts = _cut(first, after, most)[1:] - 1
+    ends = _cut(first, max(first + 1, after - 1), most)[1:]
+    lasts = (ends if after == first + 1 else np.append(ends, after)) - 1
     numbers = count(lasts)
     if len(lasts) == after - first:
         return np.append(lasts, after), numbers

@@ -28,23 +28,22 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import are_below
-from shortlist.exact.scaled import Scaled, concatenate, powers, product
+from shortlist.exact.choice import LossRange, are_below
+from shortlist.exact.scaled import Scaled, multiply
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.block_mixture import (
     STEEP_BITS,
-    BlockCell,
     BlockMixture,
     Blocks,
-    Family,
+    MixtureScore,
     count_bits,
     divide,
     find_core,
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log, cut_off
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_rational
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -85,8 +84,9 @@ class Joint(Mechanism):
         return state_lists(histogram, self.k, exponential(losses(histogram, self.k), rate))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
-        """Make the score: how spread the law of joint is at a rate."""
-        return ListScore(levels, k=self.k, rate=rate)
+        """Make the score: how spread the law of joint is at a rate, Σ_s e^(−rate · L(s))."""
+        draws = JointDraws(levels, k=self.k, rate=rate)
+        return MixtureScore(draws, draws.lists.top)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find the tail: P(L(s) ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
@@ -192,7 +192,7 @@ class MarginJoint(Joint):
         return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate))
 
 
-class PNFJoint(Mechanism):
+class PNFJoint(Joint):
     """Choose the list s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
     Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
@@ -222,36 +222,8 @@ class PNFJoint(Mechanism):
         rate = self.epsilon / (2 * self.neighbours.sensitivity)
         return state_lists(histogram, self.k, permute_and_flip(losses(histogram, self.k), rate))
 
-    def make_score(self, levels: Levels, rate: Fraction) -> Score:
-        """Make the score: how spread the law of joint is at a rate."""
-        return ListScore(levels, k=self.k, rate=rate)
-
-    def find_tail(self) -> tuple[Fraction, int]:
-        """Find the tail, which is that of joint."""
-        return self.rate, 1
-
-    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
-        return bound_loss(math.perm(d, self.k), self.rate, failure)
-
     def _prepare(self, levels: Levels) -> Prepared:
         return FlipDraws(levels, k=self.k, rate=self.rate)
-
-
-class ListScore:
-    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Σ_s e^(−rate · L(s)): how spread the law of Joint is."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._rate = rate
-        self.mixture = JointDraws(levels, k=k, rate=rate)
-        """The law of Joint."""
-
-    def enclose(self, effort: int) -> arb:
-        """Enclose the score."""
-        return cut_off(self.enclose_spread(effort), self.mixture.lists.top)
-
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose z."""
-        return self.mixture.total(effort).log() / ball(self._rate)
 
 
 _MANY_PLACES = 20_000
@@ -280,42 +252,37 @@ class JointDraws(BlockMixture):
         """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
         self._levels = levels
         self.k = k
-        self.rate = rate
         self._tau = tau
         all_lists = k * math.log2(levels.d)
-        self.reach = find_reach(all_lists, rate)
+        self.reach = min(find_reach(all_lists, rate), EVERY_LEVEL - 1)
         """The levels that are read go down to `reach` below h_(k), or farther."""
-        self.lists = lists = Lists(levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all)
+        # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
+        lists = Lists(
+            levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all, longest_table=k << 7
+        )
         core = find_core(
-            [min(lists.horizon, self.reach)],
+            [min(lists.horizon, self.reach) + 1],
             [lambda losses: count_bits(rate, losses)],
             lambda losses: lists.compute_numbers(losses).exponent,
             parts=_COARSE,
             enough=max(2 * _COARSE, _CACHED // k),
         )
         (first, after), left_out = core.ranges[0], core.left_out
-        lists.narrow(after)
-        firsts, lasts, parts, least = [], [], [], []
-        if first < after:
-            steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
-            edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks, steep=steep)
-            spans = weigh_spans(rate, edges[:-1], edges[1:])
-            firsts, lasts, parts = [edges[:-1]], [edges[1:] - 1], [numbers * spans]
-            if len(edges) - 1 < after - first:
-                before = concatenate([lists.compute_numbers(edges[:1]), numbers.take(slice(-1))])
-                least = [before * spans]
-        if lists.horizon <= self.reach:
-            firsts.append(np.array([lists.horizon]))
-            lasts.append(firsts[-1])
-            parts.append(lists.compute_number_of_all() * powers(rate, firsts[-1]))
-        else:
+        if lists.horizon > self.reach:
             left_out = np.append(left_out, all_lists + 1 - count_bits(rate, self.reach))
+        if not lists.has_table:  # for fewer losses, a table may be short enough
+            lists = Lists(lists.profile, k, reach=after, tau=tau, complete=self._read_all)
+        self.lists = lists
+        steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
+        edges, numbers = divide(first, after, lists.compute_numbers, most=most_blocks, steep=steep)
+        firsts, lasts = edges[:-1], edges[1:] - 1
+        spans = weigh_spans(rate, *lists.find_spans(0, firsts, lasts))
         blocks = Blocks(
             family=lists,
-            firsts=[np.concatenate(firsts)],
-            lasts=[np.concatenate(lasts)],
-            weights=concatenate(parts),
-            least=concatenate(least + parts[1:]) if least else None,
+            firsts=[firsts],
+            lasts=[lasts],
+            weights=numbers * spans,
+            find_least=None if len(firsts) == after - first else lambda: lists.compute_numbers(firsts) * spans,
         )
         super().__init__([blocks], left_out, rate=rate, k=k, doubt=doubt)
 
@@ -324,24 +291,14 @@ class JointDraws(BlockMixture):
         with use_precision():
             return float((arb(self.lists.number(0)) / self.total()).mid())
 
-    def find_complete(self, family: Family) -> Lists:
-        """Find the lists of all levels."""
-        return self.all_lists
+    def list_families(self) -> list[tuple[Lists, Blocks]]:
+        """List the one family: the lists of all levels."""
+        return [(self.all_lists, self._blocks[0])]
 
     @cached_property
     def all_lists(self) -> Lists:
         """The lists of all levels, for the rare draws that floats cannot decide."""
         return Lists(self._read_all(), self.k, reach=EVERY_LEVEL, tau=self._tau, complete=self._read_all)
-
-    def list_rest(self) -> list[BlockCell]:
-        """Cover the losses before and after those in the table."""
-        horizon = self.all_lists.horizon
-        listed = self._blocks[0].lasts[0]
-        inner = listed[listed < horizon]
-        first, after = (int(self._blocks[0].firsts[0][0]), int(inner[-1]) + 1) if len(inner) else (horizon, horizon)
-        closing = [] if len(inner) < len(listed) else [(horizon, horizon)]
-        ranges = [(start, last) for start, last in ((0, first - 1), (after, horizon - 1), *closing) if start <= last]
-        return [BlockCell(rate=self.rate, family=self.all_lists, ranges=(each,)) for each in ranges]
 
     def _read_all(self) -> Profile:
         return self._levels.above(self.k, EVERY_LEVEL)
@@ -470,43 +427,10 @@ class FlipDraws(RowDraws):
             return round_outwards(enclose_exp_minus(self._joint.rate * loss))
 
     @cached_property
-    def crowds(self) -> list[LossCrowd]:
+    def crowds(self) -> list[LossRange]:
         """All lists, in one crowd. Splitting it where a decision needs it gives fewer crowds than a fixed grid."""
         lists = self._joint.all_lists
-        return _make_crowds(self._joint.rate, lists, [(0, lists.horizon)])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossCrowd:
-    """The lists whose loss lies between `first` and `last`, both included."""
-
-    rate: Fraction
-    lists: Lists
-    first: int
-    last: int
-    members: int
-
-    def decay(self) -> arb:
-        """Enclose e^(−rate · loss) for all of them."""
-        highest = enclose_exp_minus(self.rate * self.first)
-        return highest if self.first == self.last else highest.union(enclose_exp_minus(self.rate * self.last))
-
-    def split(self) -> list[LossCrowd] | None:
-        """Return two halves, or the one half that has members, or None for a single loss."""
-        if self.first == self.last:
-            return None
-        middle = (self.first + self.last) // 2
-        return _make_crowds(self.rate, self.lists, [(self.first, middle), (middle + 1, self.last)])
-
-
-def _make_crowds(rate: Fraction, lists: Lists, ranges: list[tuple[int, int]]) -> list[LossCrowd]:
-    """Make a crowd for each range of losses that some list has."""
-    crowds = []
-    for first, last in ranges:
-        members = lists.number(last) - lists.number(first - 1)
-        if members:
-            crowds.append(LossCrowd(rate=rate, lists=lists, first=first, last=last, members=members))
-    return crowds
+        return [LossRange(rate=self._joint.rate, count=lists.number, first=0, last=lists.horizon)]
 
 
 _LONGEST_TABLE = 1 << 22
@@ -537,13 +461,20 @@ class Lists:
     offset: ClassVar[int] = 0
 
     def __init__(
-        self, profile: Profile, k: int, *, reach: int, tau: int | None = None, complete: Callable[[], Profile]
+        self,
+        profile: Profile,
+        k: int,
+        *,
+        reach: int,
+        tau: int | None = None,
+        complete: Callable[[], Profile],
+        longest_table: int = _LONGEST_TABLE,
     ) -> None:
         self.profile = profile
         self.k = k
         self._complete = complete
-        self._places = profile.find_levels(np.arange(k))
-        self.top = profile.values[self._places]
+        places = profile.find_levels(np.arange(k))
+        self.top = profile.values[places]
         # If the profile stops early, the largest loss is unknown and above the reach.
         widest = int(self.top[0] - profile.values[-1]) if profile.is_complete else EVERY_LEVEL
         self.horizon = widest if tau is None else min(widest, tau)
@@ -551,12 +482,32 @@ class Lists:
         self._known: dict[int, int] = {}
         self._safe = 1000 // profile.d.bit_length()
         """How many factors certainly multiply to less than 2^1000."""
-        # A first pass looks up some dozens of losses only. For these, a longer table does not pay.
+        reach = min(reach, self.horizon)
+        last = len(profile.values) - int(profile.values[::-1].searchsorted(int(self.top[-1]) - reach))
+        values, self._ends = profile.values[:last], profile.ends[:last].astype(np.float64)
+        self._rising = -values
+        # Entry t of the table counts the items that are at most t below the largest count. Gaps between levels that are
+        # wider than the reach are shortened to reach + 1 first. This changes no C_{r,j} with r up to the reach.
+        gaps = np.minimum(values[:-1] - values[1:], min(reach + 1, EVERY_LEVEL))
+        depths = np.concatenate([[0], gaps.cumsum()])
+        self._starts = depths[places]
+        length = int(self._starts[-1]) + reach + 1
         self._table: FloatArray | None = None
-        self._tabulate(min(reach, widest), min(_LONGEST_TABLE, k << 7))
+        if length <= min(longest_table, _LONGEST_TABLE):
+            self._table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
+
+    @property
+    def has_table(self) -> bool:
+        """Whether C_{r,j} is in a table. Otherwise it is searched for."""
+        return self._table is not None
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many steps the loss has: each is one loss, or all from the horizon on."""
+        return (self.horizon + 1,)
 
     def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the first losses, and those after the last. Each step is one loss, or all from the horizon on."""
+        """Return the first losses, and those after the last."""
         return firsts, np.where(lasts < self.horizon, lasts + 1, -1)
 
     def number(self, *steps: int) -> int:
@@ -570,11 +521,7 @@ class Lists:
 
     def count_allowed(self, *steps: IntArray) -> IntArray:
         """Return C_{r,j} for every j, a row for each loss r. From the horizon on, every item is allowed."""
-        (losses,) = steps
-        everything = losses >= self.horizon
-        allowed = self._look_up(slice(None), np.where(everything, 0, losses)).T.astype(np.int64)
-        allowed[everything] = self.profile.d
-        return allowed
+        return self._look_up(slice(None), steps[0]).T.astype(np.int64)
 
     def describe(self, positions: IntArray) -> tuple[Picks, list[IntArray]]:
         """Describe lists by level and rank, and compute their losses, of which none counts more than the horizon."""
@@ -583,51 +530,27 @@ class Lists:
         return picks, [np.minimum((self.top - picks.levels).max(axis=1), self.horizon)]
 
     def compute_numbers(self, losses: IntArray) -> Scaled:
-        """Compute N_r for rising losses r below the horizon, as floats with a proven error."""
+        """Compute N_r for rising losses r up to the horizon, as floats with a proven error."""
+        numbers = Scaled(mantissa=np.full(len(losses), 0.5), exponent=np.ones(len(losses), dtype=np.int64), roundings=0)
+        # At all other places, only one item is left for each of these losses.
         free = np.flatnonzero(self._look_up(slice(None), losses[-1:])[:, 0] > self._earlier + 1)
-        free = free if len(free) else np.zeros(1, dtype=np.int64)  # all factors are 1, and one gives the shape
         rows = max(1, _CACHED // len(losses))
-        parts = (free[start : start + rows] for start in range(0, len(free), rows))
-        return product((self._compute_factors(part, losses) for part in parts), safe=self._safe)
-
-    def _compute_factors(self, places: IntArray, losses: IntArray) -> FloatArray:
-        """Compute C_{r,j} − (j − 1), a row for each of these places j and a column for each loss r."""
-        factors = self._look_up(places, losses)
-        factors -= self._earlier[places, None]
-        return factors
-
-    def compute_number_of_all(self) -> Scaled:
-        """Compute the number of all lists in the same way, as an array of one."""
-        return product([self.profile.d - self._earlier[:, None]], safe=self._safe)
-
-    def narrow(self, reach: int) -> None:
-        """Support losses below a smaller reach only. Then a table may be short enough."""
-        if self._table is None:
-            self._tabulate(reach, _LONGEST_TABLE)
+        for start in range(0, len(free), rows):
+            places = free[start : start + rows]
+            factors = self._look_up(places, losses)
+            factors -= self._earlier[places, None]
+            numbers = multiply(numbers, factors, safe=self._safe)
+        return numbers
 
     def _look_up(self, places: IntArray | slice, losses: IntArray) -> FloatArray:
         """Look up C_{r,j}, a row for each of these places j and a column for each loss r."""
+        within = np.minimum(losses, self.horizon)
         if self._table is not None:
-            return self._table.take(self._starts[places, None] + losses)
-        return self._ends[np.searchsorted(self._rising, losses - self.top[places, None], side="right") - 1]
-
-    def _tabulate(self, reach: int, longest: int) -> None:
-        """Prepare to look up C_{r,j} for losses r up to `reach`: by a table if it is not too long, or by search.
-
-        Entry t of the table counts the items that are at most t below the largest count. Gaps between levels that are
-        wider than the reach are shortened to reach + 1 first. This changes no C_{r,j} with r up to the reach.
-        """
-        profile, places = self.profile, self._places
-        lowest = int(profile.values[places[-1]]) - reach
-        last = len(profile.values) - int(profile.values[::-1].searchsorted(lowest))
-        values, self._ends = profile.values[:last], profile.ends[:last].astype(np.float64)
-        self._rising = -values
-        gaps = np.minimum(values[:-1] - values[1:], min(reach + 1, EVERY_LEVEL))
-        depths = np.concatenate([[0], gaps.cumsum()])
-        self._starts = depths[places]
-        length = int(self._starts[-1]) + reach + 1
-        if length <= longest:
-            self._table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
+            found = self._table.take(self._starts[places, None] + within)
+        else:
+            found = self._ends[np.searchsorted(self._rising, within - self.top[places, None], side="right") - 1]
+        found[:, losses >= self.horizon] = self.profile.d
+        return found
 
 
 def _multiply(numbers: list[int]) -> int:

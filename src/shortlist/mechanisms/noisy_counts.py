@@ -19,9 +19,8 @@ from flint import arb
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.crossings import Crossings, Groups
+from shortlist.exact.crossings import Crossings
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, Noise, bound_difference, bound_noise
 from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms.accuracy import ReleasedCounts
@@ -326,9 +325,9 @@ def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> Re
     return ReleasedCounts(values=noisy, low=low, high=high, confidence=confidence)
 
 
-_MISSED = 2.0**-30
+_MISSED = Fraction(1, 2**30)
 """The largest accepted probability that one of the k largest counts falls below the threshold."""
-_OUT_OF_REACH_BITS = 64
+_OUT_OF_REACH = Fraction(1, 2**64)
 _FARTHEST = 2**55
 """Noise that reaches farther is drawn for every item."""
 _CELLS = 1 << 17
@@ -354,7 +353,9 @@ class NoisyDraws(RowDraws):
         self._levels = levels
         self._k = k
         self._noise = noise
-        reach, fallen = _find_reach(noise, levels.d), noise.estimate_reach(k / _MISSED)
+        # The tails of d items sum to 2^-64 at most beyond the reach. All k items fall deeper with probability _MISSED.
+        reach = bound_noise(noise, levels.d, 2 * _OUT_OF_REACH) + 1
+        fallen = bound_noise(noise, k, 2 * _MISSED)
         self._shown = levels.above(k, min(EVERY_LEVEL, fallen + reach))
         self._kth = int(self._shown.top(k)[-1])
         wanted = k + 6 * math.isqrt(k) + 30
@@ -400,15 +401,12 @@ class NoisyDraws(RowDraws):
 
     def _draw_far(self, n: int, threshold: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Draw the far items whose noisy counts reach the threshold: rows, positions and noisy heights, by rows."""
-        rows, groups, indices = self._crossings.draw(n, bits)
-        levels = self.near_levels + groups
-        beyond = bool(len(groups)) and int(groups.max()) >= self._crossings.groups
+        rows, events = self._crossings.draw(n, bits)
+        positions = len(self._near) + events
+        beyond = bool(len(positions)) and int(positions.max()) >= int(self._shown.ends[-1])
         profile = self._complete if beyond else self._shown
-        heights = profile.values[levels] - self._kth
-        # Items that are out of reach may be so far away that 64 bits do not hold the distance.
-        leasts = threshold - (heights.astype(object) if beyond else heights)
-        noises, kept = self._noise.draw_from(leasts, bits)
-        positions = profile.ends[levels] - profile.sizes[levels] + indices
+        heights = profile.values[profile.find_levels(positions)] - self._kth
+        noises, kept = self._noise.draw_from(threshold - _widen(heights), bits)
         return rows[kept], positions[kept], (heights + noises)[kept]
 
     def _draw_rest(
@@ -430,11 +428,8 @@ class NoisyDraws(RowDraws):
         return found
 
     def _repeat_heights(self, profile: Profile, levels: int) -> IntArray:
-        """List the heights of all items on the first levels. With noise, they must not leave 64 bits."""
-        heights = np.repeat(profile.values[:levels] - self._kth, profile.sizes[:levels])
-        return (
-            heights.astype(object) if len(heights) and int(np.abs(heights[[0, -1]]).max()) > _LARGEST // 2 else heights
-        )
+        """List the heights of all items on the first levels."""
+        return _widen(np.repeat(profile.values[:levels] - self._kth, profile.sizes[:levels]))
 
     @cached_property
     def _complete(self) -> Profile:
@@ -462,23 +457,25 @@ class NoisyDraws(RowDraws):
         chances = self._noise.tails(threshold - heights[above:last])
         close = int(np.count_nonzero(chances.align(0) * (1 + chances.error) > near))
         first = above + close
-        # Items out of reach have p below 2^-64 together, and −ln(1 − p) < 2p.
-        self._crossings = Crossings.of_chances(
-            self._shown.sizes[first:last],
+        sizes = self._shown.sizes
+        before = int(sizes[:first].sum())
+
+        def enclose_chance(event: int) -> arb:
+            level = self._complete.find_levels(np.array([before + event]))[0]
+            return self._noise.enclose_tail(threshold + self._kth - int(self._complete.values[level]))
+
+        self._crossings = Crossings(
+            sizes[first:last],
             chances.take(slice(close, None)),
-            omitted=2.0 ** (1 - _OUT_OF_REACH_BITS),
-            all_groups=lambda: self._find_groups(first, threshold),
+            rare=self._levels.d - int(sizes[:last].sum()),
+            enclose=enclose_chance,
         )
         return first
 
-    def _find_groups(self, first: int, threshold: int) -> Groups:
-        """Return all far levels, with their exact tails."""
-        profile = self._complete
-        least = [threshold + self._kth - count for count in profile.values[first:].tolist()]
-        return Groups(
-            sizes=profile.sizes[first:],
-            hazard=lambda index: -(-self._noise.enclose_tail(least[index])).log1p(),
-        )
+
+def _widen(heights: IntArray) -> IntArray:
+    """Turn heights into Python integers if noise may take them beyond 64 bits."""
+    return heights.astype(object) if len(heights) and int(np.abs(heights).max()) > _LARGEST // 2 else heights
 
 
 def _order(rows: IntArray, values: IntArray, n: int, k: int, bits: Bits) -> IntArray:
@@ -501,13 +498,3 @@ def _order(rows: IntArray, values: IntArray, n: int, k: int, bits: Bits) -> IntA
     starts = np.searchsorted(rows[order], np.arange(n))
     chosen: IntArray = order[starts[:, None] + np.arange(k)]
     return chosen
-
-
-@lru_cache(maxsize=256)
-def _find_reach(noise: Noise, d: int) -> int:
-    """Find a depth at which the tails of d items sum to less than 2^-64."""
-    depth = noise.estimate_reach(d * 2.0**_OUT_OF_REACH_BITS) + 1
-    with use_precision():
-        while not d * noise.enclose_tail(depth) < arb(2) ** -_OUT_OF_REACH_BITS:
-            depth += depth // 8 + 1
-    return depth

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,9 +22,9 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import Table, quantile
+from shortlist.exact.choice import LossRange, Table, quantile
 from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
-from shortlist.exact.scaled import powers
+from shortlist.exact.scaled import count_error, powers
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, bound_loss
@@ -179,12 +179,11 @@ class CDPPeel(Peel):
         return SuccessiveDraws(PeelLevels(levels, k=self.k, rate=self.round_rate))
 
 
+@dataclass(frozen=True)
 class SuccessiveDraws(Prepared):
     """CDP-Peel's law on given levels: each round takes the first item that it proposes."""
 
-    def __init__(self, peeling: PeelLevels) -> None:
-        self.peeling = peeling
-        """The levels with their weights."""
+    peeling: PeelLevels
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -200,12 +199,11 @@ class SuccessiveDraws(Prepared):
         return math.prod(map(float, (self.peeling.profile.sizes[levels] - taken) / ((below + above) / 2)))
 
 
+@dataclass(frozen=True)
 class FlipDraws(Prepared):
     """PNF-Peel's law on given levels: a round is rejection sampling from the exponential mechanism."""
 
-    def __init__(self, peeling: PeelLevels) -> None:
-        self.peeling = peeling
-        """The levels with their weights."""
+    peeling: PeelLevels
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -238,8 +236,6 @@ class PeelRun:
         self._bits = bits
         self._left = peeling.profile.sizes.copy()
         self._decays: FloatArray | None = None
-        self._sum: float | None = None
-        self._whole, self._start = 0.0, 0
         self._moved: dict[tuple[int, int], int] = {}
         self._batch: Iterator[tuple[int, int]] = iter(())
         self.taken: list[tuple[int, int]] = []
@@ -254,7 +250,7 @@ class PeelRun:
         """
         while True:
             for level, number in self._batch:
-                if number < self._left[level]:
+                if number < self._left.item(level):
                     return level, number
             self._batch = self._draw_batch()
 
@@ -264,15 +260,13 @@ class PeelRun:
         The items of a level are numbered as in a Fisher–Yates shuffle: the last one left takes the number of the one
         that is taken.
         """
-        last = int(self._left[level]) - 1
+        last = self._left.item(level) - 1
         self.taken.append((level, self._moved.get((level, number), number)))
         self._moved[level, number] = self._moved.pop((level, last), last)
         self._left[level] = last
-        if self._sum is not None and level - self.top < len(decays := self._find_decays()):
-            self._sum -= decays.item(level - self.top)
-        while self.top < len(self._left) - 1 and not self._left[self.top]:
+        while not last and self.top < len(self._left) - 1 and not self._left.item(self.top):
             self.top += 1
-            self._decays = self._sum = None
+            self._decays = None
 
     def picks(self) -> Picks:
         """Describe the items on the list, in the order in which they were taken."""
@@ -283,6 +277,11 @@ class PeelRun:
         """Return how many votes a level is below the best one left."""
         values = self._peeling.profile.values
         return int(values[self.top]) - int(values[level])
+
+    def find_level(self, loss: int) -> int:
+        """Return the level that is this many votes below the best one left."""
+        values = self._peeling.profile.values
+        return len(values) - 1 - int(values[::-1].searchsorted(values[self.top] - loss))
 
     def bound_decay(self, level: int) -> Bounds:
         """Bound c = e^(−rate · loss) of an item."""
@@ -295,32 +294,32 @@ class PeelRun:
     def bound_sum(self, m: int) -> Bounds:
         """Bound Σ c^m over the items left, where c = e^(−rate · loss).
 
-        Let n be the roundings of a c. Its power is off by m (n + 1), and the sum over l levels by l + 1 more. The first
-        sum follows the run until the best level changes: the c of each item that is taken is subtracted. All of them
-        together are off by n roundings of the whole sum at most, and each difference by one. Items out of reach add
-        less than 2^-47.
+        Let n be the roundings of a c. Its power is off by m (n + 1), and the sum over l levels by l + 1 more. Items out
+        of reach add less than 2^-47.
         """
-        decays, taken = self._find_decays(), 0
-        if m == 1 and self._sum is not None:
-            total, whole, taken = self._sum, self._whole, len(self.taken) - self._start
-        else:
-            terms = self._left[self.top : self.top + len(decays)] * decays
-            for _ in range(m - 1):
-                terms *= decays
-            total = whole = float(terms.sum())
-            if m == 1:
-                self._sum, self._whole, self._start = total, whole, len(self.taken)
-        error = count_error((m + 1) * (self._peeling.roundings + 1) + len(decays) + taken) + self._peeling.doubt
-        return max(1.0, total - error * whole), total + error * whole + _OMITTED  # the best item left counts 1
+        decays = self._find_decays()
+        terms = self._left[self.top : self.top + len(decays)] * decays
+        for _ in range(m - 1):
+            terms *= decays
+        total = float(terms.sum())
+        error = count_error((m + 1) * (self._peeling.roundings + 1) + len(decays)) + self._peeling.doubt
+        return max(1.0, total * (1 - error)), total * (1 + error) + _OMITTED  # the best item left counts 1
 
-    def left(self) -> LevelRange:
+    def left(self) -> LossRange:
         """Return all items that are left, with exact weights."""
         if self._peeling is not self._peeling.complete:
             seen, self._peeling = self._left, self._peeling.complete
             self._left = self._peeling.profile.sizes.copy()
             self._left[: len(seen)] = seen
-            self._decays = self._sum = None
-        return cover_all_left(self._peeling.profile.values, self._left, self._peeling.rate)
+            self._decays = None
+        present = np.flatnonzero(self._left)
+        losses = self._peeling.profile.values[self.top] - self._peeling.profile.values[present]
+        ends = np.append(0, np.cumsum(self._left[present]))
+
+        def count(loss: int) -> int:
+            return int(ends[losses.searchsorted(loss, side="right")])
+
+        return LossRange(rate=self._peeling.rate, count=count, first=0, last=int(losses[-1]))
 
     def _draw_batch(self) -> Iterator[tuple[int, int]]:
         """Draw a batch of independent items among those left: only one, if it is likely to be on the best level.
@@ -328,7 +327,7 @@ class PeelRun:
         The levels divide [0, 1) in order, the best first. The total also counts items that have been
         taken. So the best level covers at least [0, left / total), and a number in that range is on it.
         """
-        top, left, first = self.top, int(self._left[self.top]), None
+        top, left, first = self.top, self._left.item(self.top), None
         share = left / self._peeling.totals[top]
         if share > _LIKELY:
             first = Uniform(self._bits)
@@ -350,7 +349,7 @@ class PeelRun:
         undecided = np.flatnonzero(levels < 0)
         levels += self.top
         for index in undecided.tolist():
-            levels[index] = quantile(Uniform(self._bits, int(words[index])), [self.left()]).level()
+            levels[index] = self.find_level(quantile(Uniform(self._bits, int(words[index])), [self.left()]).first)
         return levels
 
     def _find_decays(self) -> FloatArray:
@@ -445,63 +444,6 @@ class PeelLevels:
         sizes = self.profile.sizes[: self.lowest_top + 1]
         levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
         return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
-
-
-def count_error(roundings: int) -> float:
-    """Return the largest relative error of a number after some roundings."""
-    return 1.02 * roundings * 2.0**-53
-
-
-def cover_all_left(values: IntArray, left: IntArray, rate: Fraction) -> LevelRange:
-    """Make one range of all levels that have items left."""
-    indices = np.flatnonzero(left)
-    ends = np.concatenate([[0], np.cumsum(left[indices])])
-    return LevelRange(rate=rate, indices=indices, values=values[indices], ends=ends, first=0, last=len(indices) - 1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LevelRange:
-    """The items left on the levels from the `first` to the `last` of those that have any.
-
-    The weight of an item is e^(−rate · loss). Its loss is how many votes it is below the best item left. A range is
-    both a `Cell`, with the sum of the weights of its items, and a `Crowd`, with its items as members. A decision splits
-    a range only if it needs to.
-    """
-
-    rate: Fraction
-    indices: IntArray
-    values: IntArray
-    ends: IntArray
-    first: int
-    last: int
-
-    def level(self) -> int:
-        """Return the index of the first level among all levels."""
-        return int(self.indices[self.first])
-
-    @property
-    def members(self) -> int:
-        """The number of items."""
-        return int(self.ends[self.last + 1] - self.ends[self.first])
-
-    def decay(self) -> arb:
-        """Enclose e^(−rate · loss) of every item."""
-        best = self._decay(self.first)
-        return best if self.first == self.last else best.union(self._decay(self.last))
-
-    def weight(self) -> arb:
-        """Enclose the sum of the weights."""
-        return self.members * self.decay()
-
-    def split(self) -> tuple[LevelRange, LevelRange] | None:
-        """Return two halves, or None if there is only one level."""
-        if self.first == self.last:
-            return None
-        middle = (self.first + self.last) // 2
-        return replace(self, last=middle), replace(self, first=middle + 1)
-
-    def _decay(self, index: int) -> arb:
-        return enclose_exp_minus(self.rate * (int(self.values[0]) - int(self.values[index])))
 
 
 class RoundScore:

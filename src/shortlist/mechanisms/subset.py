@@ -18,23 +18,21 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, round_to_float, use_precision
-from shortlist.exact.scaled import Scaled, power
+from shortlist.exact.balls import use_precision
+from shortlist.exact.scaled import Scaled, powers
 from shortlist.mechanisms.block_mixture import (
     LEFT_OUT_BITS,
-    BlockCell,
     BlockMixture,
     Blocks,
     Core,
-    Family,
+    MixtureScore,
     count_bits,
     divide,
-    enclose_span,
     find_core,
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, cut_off, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, read_sizes
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
@@ -102,8 +100,9 @@ class Subset(Mechanism):
         return zip(map(Output, subsets(len(histogram), self.sizes)), law, strict=True)
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
-        """Make the score: how spread the law is at a rate, if no set led."""
-        return SetScore(levels, sizes=self.sizes, rate=rate)
+        """Make the score: how spread the law is at a rate, if no set led: Σ_S e^(−rate · max(loss of S, 0))."""
+        draws = SetDraws(levels, sizes=self.sizes, rate=rate, leads=False)
+        return MixtureScore(draws, draws.profile.top(self.k))
 
     def find_tail(self) -> tuple[Fraction, int]:
         """Find the tail: P(loss ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
@@ -114,23 +113,6 @@ class Subset(Mechanism):
 
     def _prepare(self, levels: Levels) -> Prepared:
         return SetDraws(levels, sizes=self.sizes, rate=self.rate)
-
-
-class SetScore:
-    """The mean over j of min(z, h_(j)), z = (1/rate) · ln Σ_S e^(−rate · max(loss of S, 0)), over all sizes."""
-
-    def __init__(self, levels: Levels, *, sizes: range, rate: Fraction) -> None:
-        self._rate = rate
-        self._mixture = SetDraws(levels, sizes=sizes, rate=rate, leads=False)
-        self._top = self._mixture.profile.top(sizes[-1])
-
-    def enclose(self, effort: int) -> arb:
-        """Enclose the score."""
-        return cut_off(self.enclose_spread(effort), self._top)
-
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose z."""
-        return self._mixture.total(effort).log() / ball(self._rate)
 
 
 _COARSE = 24
@@ -170,7 +152,11 @@ class SetDraws(BlockMixture):
         self.leading, self.others = leading, others
         # A reach that is cut off at the largest count holds the sum of two losses as well.
         farthest = math.inf if self._reach == EVERY_LEVEL else self._reach
-        blocks = _weigh_leading(rate, [each for each in leading if each.start <= farthest])
+        step, blocks = np.zeros(1, dtype=np.int64), []
+        for each in leading:
+            if each.start <= farthest:
+                weight = weigh_spans(rate, *each.find_spans(0, step, step))
+                blocks.append(Blocks(family=each, firsts=[step], lasts=[step], weights=weight))
         within = [each for each in others if each.offset <= farthest]
         complete = len(blocks) == len(leading) and len(within) == len(others)
         cores = [_find_core(each, rate, self._reach) for each in within]
@@ -197,29 +183,16 @@ class SetDraws(BlockMixture):
         with use_precision():
             return float((arb(best) / self.total()).mid())
 
-    def find_complete(self, family: Family) -> Family:
-        """Find the same family with all levels."""
-        assert isinstance(family, Leading | Sets)
-        return self._complete[type(family), family.n]
-
-    def list_rest(self) -> list[BlockCell]:
-        """Cover the pairs of losses around those in the table, and the families that are not in it."""
-        tabulated = {id(self.find_complete(each.family)): each for each in self._blocks}
-        rest = []
-        for family in self._complete.values():
-            whole = tuple((0, length - 1) for length in family.lengths)
-            covers = [whole]
-            if part := tabulated.get(id(family)):
-                axes = zip(part.firsts, part.lasts, strict=True)
-                covers = _list_around(whole, tuple((int(firsts[0]), int(lasts[-1])) for firsts, lasts in axes))
-            rest += [BlockCell(rate=self._rate, family=family, ranges=ranges) for ranges in covers]
-        return rest
+    def list_families(self) -> list[tuple[Leading | Sets, Blocks | None]]:
+        """List the families of all levels."""
+        tabulated = {id(each.family): each for each in self._blocks}
+        shown = [*self.leading, *self.others]
+        return [(whole, tabulated.get(id(each))) for whole, each in zip(self._complete, shown, strict=True)]
 
     @cached_property
-    def _complete(self) -> dict[tuple[type, int], Leading | Sets]:
+    def _complete(self) -> list[Leading | Sets]:
         leading, others = self._make_families(self._read_profile(EVERY_LEVEL))
-        families: list[Leading | Sets] = [*leading, *others]
-        return {(type(each), each.n): each for each in families}
+        return [*leading, *others]
 
     def _make_families(self, profile: Profile) -> tuple[list[Leading], list[Sets]]:
         """Make the families of all sizes. Losses are counted from the smallest one of any set, or from 0."""
@@ -392,28 +365,6 @@ class Steps:
         return replace(self, counts=counts, items=items)
 
 
-def _list_around(
-    whole: tuple[tuple[int, int], ...], inner: tuple[tuple[int, int], ...]
-) -> list[tuple[tuple[int, int], ...]]:
-    """Cover a rectangle of steps, without an inner one, by rectangles. A whole and an inner line are given alike."""
-    if not whole:
-        return []
-    (first, last), (begin, end) = whole[0], inner[0]
-    around = [((start, stop), *whole[1:]) for start, stop in ((first, begin - 1), (end + 1, last)) if start <= stop]
-    return around + [((begin, end), *rest) for rest in _list_around(whole[1:], inner[1:])]
-
-
-def _weigh_leading(rate: Fraction, families: list[Leading]) -> list[Blocks]:
-    """Make a block for each leading set."""
-    step, blocks = [np.zeros(1, dtype=np.int64)], []
-    for family in families:
-        end = None if family.end < 0 else family.end
-        mantissa, exponent = round_to_float(lambda start=family.start, end=end: enclose_span(rate, start, end))  # type: ignore[misc]
-        weight = Scaled(mantissa=np.array([mantissa]), exponent=np.array([exponent]), roundings=2)
-        blocks.append(Blocks(family=family, firsts=step, lasts=step, weights=weight))
-    return blocks
-
-
 def _find_core(family: Sets, rate: Fraction, reach: int) -> Core:
     """Find the pairs of steps that carry the weight of the sets of one size, and bound it."""
     upper, lower = family.steps
@@ -450,19 +401,19 @@ def _divide(family: Sets, rate: Fraction, core: list[tuple[int, int]], most_pair
         weigh_spans(rate, *family.find_spans(axis, edges[:-1], edges[1:] - 1))
         for axis, edges in enumerate((rows, columns))
     ]
-    mantissa, exponent = power(rate, family.offset)
-    factor = Scaled(mantissa=np.array([mantissa]), exponent=np.array([exponent]), roundings=2)
-    areas = _reshape(spans[0], (-1, 1)) * spans[1] * factor
-    highest = count_sets(upper.find_sizes(rows[1:] - 1), lower.find_sizes(columns[1:] - 1)) * areas
-    single = len(rows) - 1 == bottom - top and len(columns) - 1 == right - left
-    lowest = None if single else count_sets(upper.find_sizes(rows[:-1]), lower.find_sizes(columns[:-1])) * areas
+    areas = _reshape(spans[0], (-1, 1)) * spans[1] * powers(rate, np.array([family.offset]))
+    weights = count_sets(upper.find_sizes(rows[1:] - 1), lower.find_sizes(columns[1:] - 1)) * areas
     high, wide = len(rows) - 1, len(columns) - 1
+
+    def find_least() -> Scaled:
+        return _reshape(count_sets(upper.find_sizes(rows[:-1]), lower.find_sizes(columns[:-1])) * areas, (-1,))
+
     return Blocks(
         family=family,
         firsts=[rows[:-1].repeat(wide), np.tile(columns[:-1], high)],
         lasts=[rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)],
-        weights=_reshape(highest, (-1,)),
-        least=None if lowest is None else _reshape(lowest, (-1,)),
+        weights=_reshape(weights, (-1,)),
+        find_least=None if high == bottom - top and wide == right - left else find_least,
     )
 
 
@@ -522,11 +473,7 @@ def _count_factorial_bits(numbers: IntArray) -> FloatArray:
 
 
 def count_set_bits(d: int, sizes: range) -> float:
-    """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items.
-
-    C(d, n) = C(d, m) ≤ (e d / m)^m with m = min(n, d − n), which grows with m.
-    """
+    """Bound from above the logarithm, to base 2, of the number of sets of these sizes among d items."""
     nearest = min(max(d // 2, sizes[0]), sizes[-1])
-    m = min(nearest, d - nearest)
-    most = m * (math.log2(math.e) + math.log2(d / m)) if m else 0.0
+    most = float(count_bits_of_sets(np.array(nearest), np.array(d - nearest)))
     return most * (1 + 2.0**-40) + math.log2(len(sizes)) + 1

@@ -23,10 +23,10 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import quantile
+from shortlist.exact.choice import LossRange, quantile
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log, read_sizes
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
@@ -38,7 +38,6 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Stated
 
-_PRECISION = 128
 _AUDITED_DELTA = Fraction(1, 5)
 """Large, because a small delta makes no difference for the few items that can be enumerated."""
 
@@ -261,7 +260,7 @@ def place_stop(weight: Fraction, rate: Fraction, *, height: int) -> Stop | None:
         return None
     if not more:
         return Stop(height=height, copies=math.ceil(weight))
-    with use_precision(_PRECISION):
+    with use_precision():
         copies = (ball(weight) * enclose_exp_minus(rate * more)).upper().ceil().unique_fmpz()
     assert copies is not None
     return Stop(height=height + more, copies=int(copies))
@@ -442,7 +441,7 @@ class Threshold(UnknownDomain):
         A person who brings an item moves one count fewer. So delta need not be divided between noise and items.
         """
         excess = find_excess_order(self.epsilon, self.delta)
-        with use_precision(_PRECISION):
+        with use_precision():
             return round_down(
                 ball(self.delta) * enclose_shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity)
             )
@@ -460,12 +459,12 @@ class ItemsAboveThreshold(RowDraws):
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose the items n times, with their noisy counts."""
-        return [self._release(picks) for picks in self._largest.draw_many(n, bits)]
-
-    def _release(self, picks: Picks) -> Picks:
-        assert picks.counts is not None
-        released = picks.counts >= self._threshold
-        return Picks(levels=picks.levels[released], ranks=picks.ranks[released], counts=picks.counts[released])
+        drawn = []
+        for picks in self._largest.draw_many(n, bits):
+            assert picks.counts is not None
+            kept = picks.counts >= self._threshold
+            drawn.append(Picks(levels=picks.levels[kept], ranks=picks.ranks[kept], counts=picks.counts[kept]))
+        return drawn
 
 
 @lru_cache(maxsize=256)
@@ -478,7 +477,7 @@ def find_threshold(law: DiscreteGaussian | DiscreteLaplace, most: int, hidden: F
     15
     """
     x = 1 / law.b if isinstance(law, DiscreteLaplace) else 1 / (2 * law.variance)
-    with use_precision(_PRECISION):
+    with use_precision():
         rare = round_down(enclose_shortfall(x))
     # `bound_noise` finds the smallest B with 2 · count · P(noise ≥ B + 1) ≤ failure.
     return 2 + max(bound_noise(law, most, 2 * hidden), bound_noise(law, 1, 2 * rare))
@@ -521,18 +520,11 @@ class Stable(UnknownDomain):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        given: object = self.k
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            if len(given) != 2 or self.at_least is not None:
-                raise ParameterError(
-                    "`k` must be a number, or two numbers for the smallest and the largest size", f"not {quote(given)}"
-                )
-            self._read(k=given[1], at_least=given[0])
+        one_size = isinstance(self.k, Sequence) or self.at_least is not None
+        k, at_least = read_sizes(self.k, self.at_least)
+        self._read(k=k)
         UnknownDomain.__post_init__(self)
-        smallest = (self.k + 1) // 2 if self.at_least is None else read_whole(self.at_least, name="at_least")
-        if smallest > self.k:
-            raise ParameterError(f"`at_least` must be at most `k`, which is {quote(self.k)}", f"not {quote(smallest)}")
-        self._read(at_least=smallest)
+        self._read(at_least=at_least or (self.k if one_size else (self.k + 1) // 2))
 
     @property
     def sizes(self) -> range:
@@ -601,40 +593,25 @@ class StableSets(Prepared):
         self._law = law
         self._threshold = threshold
         self.gaps = find_gaps(observed, sizes)
-        widths, numbers = np.unique(self.gaps, return_counts=True)
+        self._widest = widest = int(self.gaps.max())
+        losses = np.sort(widest - self.gaps)
         further = sizes.stop - sizes.start - len(self.gaps)  # they have the gap 0, which is the narrowest
-        self._cells = [
-            GapCell(rate=rate, gap=gap, loss=int(widths[-1]) - gap, sizes=number + (0 if gap else further))
-            for gap, number in zip(widths.tolist(), numbers.tolist(), strict=True)
-        ]
+
+        def count(loss: int) -> int:
+            return int(losses.searchsorted(loss, side="right")) + (further if loss >= widest else 0)
+
+        self._all_sizes = LossRange(rate=rate, count=count, first=0, last=int(losses[-1]))
 
     def draw(self, bits: Bits) -> Picks:
         """Choose a set of items, or none."""
-        cell = quantile(Uniform(bits), self._cells)
-        place = draw_below(cell.sizes, bits)
-        noisy = cell.gap + int(self._law.draw(1, bits)[0])
+        chosen = quantile(Uniform(bits), [self._all_sizes])
+        gap, place = self._widest - chosen.first, draw_below(chosen.members, bits)
+        noisy = gap + int(self._law.draw(1, bits)[0])
         released = 0
-        if cell.gap > 0 and noisy >= self._threshold:
-            released = self._sizes.start + int(np.flatnonzero(self.gaps == cell.gap)[place])
+        if gap > 0 and noisy >= self._threshold:
+            released = self._sizes.start + int(np.flatnonzero(self.gaps == gap)[place])
         picks = self._observed.picks(np.arange(released))
         return Picks(levels=picks.levels, ranks=picks.ranks, unordered=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapCell:
-    """All sizes with the same gap, which is `loss` votes narrower than the widest."""
-
-    rate: Fraction
-    gap: int
-    loss: int
-    sizes: int
-
-    def weight(self) -> arb:
-        """Enclose the weight of these sizes together."""
-        return self.sizes * enclose_exp_minus(self.rate * self.loss)
-
-    def split(self) -> None:
-        """Return None: there are no smaller parts."""
 
 
 def find_gaps(observed: Profile, sizes: range) -> IntArray:
