@@ -177,7 +177,7 @@ class PrivateChoice(RowDraws):
     def __init__(self, levels: Levels, auto: Auto) -> None:
         self._levels = levels
         self._unordered = not auto.ordered
-        self._candidates = auto.candidates
+        self._candidates = dict(auto.candidates)
         self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
         self._prepared: dict[str, Prepared] = {}
         self._rough: dict[str, arb] = {}
