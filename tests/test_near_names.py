@@ -18,6 +18,7 @@ COUNTS = {"apple": 310, "pear": 190, "plum": 12}
         (lambda: shortlist.prepare(COUNTS, k=1, epsilon=1, max_votes=3), "votes_per_person"),
         (lambda: shortlist.prepare(COUNTS, k=1, epsilon=1, sensitivty=3), "sensitivity"),
         (lambda: shortlist.select(COUNTS, item="i", domain=["a"], user="u"), "person"),
+        (lambda: shortlist.select(COUNTS, person="u", item="i", domain=["a"], labels="title"), "label"),
         (lambda: shortlist.mechanisms.Joint(k=1, epsilon=1, neighbors="replace"), "neighbours"),
     ],
 )
@@ -25,6 +26,16 @@ def test_near_names_are_suggested(call, meant):
     """`select`, `top_k`, `prepare` and mechanisms do so, before anything is read or written."""
     with pytest.raises(ParameterError, match=f"no parameter '\\w+'.\nHint: did you mean {meant}\\?"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("option", "answer"),
+    [({"unordered": True}, "pass ordered=False"), ({"delimiter": ";"}, r"pass the table as shortlist\.Files")],
+)
+def test_options_of_the_command_line_are_answered(option, answer):
+    """Python says them in another way."""
+    with pytest.raises(ParameterError, match=f"Hint: {answer}"):
+        shortlist.select("plays.csv", person="u", item="i", domain=["a"], k=1, epsilon=1, **option)
 
 
 def test_a_call_by_place_is_answered_with_the_right_call():

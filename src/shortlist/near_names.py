@@ -21,6 +21,7 @@ _OTHER_NAMES = {
     "item": ("column", "items", "target"),
     "items": ("d", "domain", "domain_size"),
     "k": ("count", "limit", "n", "num", "number", "size", "top", "top_k", "topk"),
+    "label": ("labels",),
     "mechanism": ("algorithm", "law", "mechanisms", "method"),
     "neighbours": ("adjacency", "neighbor", "neighboring", "neighbors", "neighbour", "neighbouring", "relation"),
     "people": ("persons", "population", "users"),
@@ -30,6 +31,12 @@ _OTHER_NAMES = {
     "votes_per_person": ("cap", "max_contributions", "max_votes"),
     "want": ("goal", "target", "wish"),
 }
+
+_OTHER_WAYS = {
+    "unordered": "pass `ordered=False`",
+    **dict.fromkeys(("delimiter", "encoding", "header"), "pass the table as shortlist.Files, which takes it"),
+}
+"""What to write in place of an option of the command line, or of another function."""
 
 
 def find_near_name(name: str, known: Iterable[str]) -> str | None:
@@ -103,6 +110,7 @@ def describe_unknown(
     Hint: did you mean epsilon?
     """
     near = find_near_name(name, (*known, *further))
+    hint = hint or _OTHER_WAYS.get(name)
     if hint is None and near is not None:
         hint = f"did you mean `{near}`?"
     return ParameterError(

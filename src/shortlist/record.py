@@ -144,13 +144,14 @@ def read(written: str, make: type[Release], *, source: str) -> Release:
     try:
         stored = json.loads(written, object_pairs_hook=_read_object, parse_constant=_refuse)
         release = make(**_decode(stored))
-    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError):
-        parquet = source.strip("'").lower().endswith(".parquet")
-        raise DataError(
-            f"the record must follow the schema {SCHEMA}",
-            f"{source} does not",
-            hint="Release.from_parquet reads Parquet files" if parquet else None,
-        ) from None
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        name = source.strip("'").lower()
+        hint = "the record is in the .json file of a release" if name.endswith(".csv") else None
+        if name.endswith(".parquet"):
+            hint = "Release.from_parquet reads Parquet files"
+        elif hint is None and isinstance(error, json.JSONDecodeError):
+            hint = "it is no JSON: is the file complete?"
+        raise DataError(f"the record must follow the schema {SCHEMA}", f"{source} does not", hint=hint) from None
     problem = _find_contradiction(release)
     try:
         terms = _rebuild_terms(release)

@@ -136,12 +136,16 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     ledger("create", "budget.db", "--epsilon", "1", "--population", "customers EU")
     done = select("--ledger", "budget.db", "--note", "weekly", "--output", "top.json")
     assert done.exit_code == 0, done.output
-    assert done.stderr.startswith("wrote top.json\ncharged 1-DP ")
-    assert "add-remove to budget.db; left: epsilon 0\n" in done.stderr
+    assert done.stderr.startswith("wrote top.json\ncharged to budget.db: 1-DP ")
+    assert "add-remove; left: epsilon 0\n" in done.stderr
     (charge,) = Ledger.open(folder / "budget.db").charges
     assert charge.note == "weekly"
     assert charge.release == hashlib.sha256((folder / "top.json").read_bytes()).hexdigest()
-    assert json.loads((folder / "top.json").read_text())["population"] == "customers EU"
+    record = json.loads((folder / "top.json").read_text())
+    assert record["population"] == "customers EU"
+    # The table of the release and the ledger name it alike.
+    assert f"Release {record['id'][:12]}, " in done.stdout
+    assert f"UTC, release {record['id'][:12]}\n" in ledger("show", "budget.db").output
     again = select("--ledger", "budget.db", "--output", "again.json")
     assert again.exit_code == 4
     assert "; epsilon 0 is left; this release needs " in again.stderr
@@ -232,4 +236,5 @@ def test_afford_counts_releases_without_a_domain(path: Path) -> None:
         done = ledger(*asked, *more)
         assert (done.exit_code, done.stdout) == (2, "")
         assert words in done.stderr, more
-    assert "--delta or --domain must be given" in ledger(*asked[:-2], "--no-domain").stderr
+    done = ledger(*asked[:-2], "--no-domain")
+    assert "--delta must go with --no-domain; it was not given.\nHint: try --delta 1e-6\n" in done.stderr

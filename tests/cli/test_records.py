@@ -75,6 +75,18 @@ def test_a_record_is_verified(call: Call, select: Select, folder: Path) -> None:
         assert words in done.stderr
 
 
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize("command", [["show"], ["explain"], ["verify", "--ledger", "budget.db"]])
+def test_a_file_that_is_no_record_is_refused(call: Call, folder: Path, command: list[str]) -> None:
+    """A file that is cut off and one of ranks and items only are told apart."""
+    (folder / "cut.json").write_text((folder / "top.json").read_text()[:400])
+    for name, hint in (("cut.json", "is the file complete?"), ("top.csv", "the record is in the .json file")):
+        done = call(*command, name)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert f"{name!r} does not.\nHint: " in done.stderr
+        assert hint in done.stderr
+
+
 def test_a_record_that_contradicts_itself_is_not_shown(call: Call, select: Select, folder: Path) -> None:
     """Neither command repeats what it says."""
     select("--output", "top.json")

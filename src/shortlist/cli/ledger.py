@@ -11,6 +11,7 @@ import typer
 
 from shortlist.cli import options
 from shortlist.cli.display import check_output, make_console, print_lines, remark, to_text
+from shortlist.errors import ParameterError
 
 EXAMPLES = {
     "create": 'shortlist ledger create budget.db --epsilon 10 --delta 1e-6 --population "customers EU"',
@@ -112,6 +113,8 @@ def afford(path: File, *, request: options.Request, no_domain: options.NoDomain 
     from shortlist.terms import Terms
 
     opened = Ledger.open(path)
+    if no_domain and request.delta is None:
+        raise ParameterError("`delta` must go with `without_domain`", "it was not given", hint="try `delta=1e-6`")
     terms = Terms.read(**request.read(), without_domain=no_domain)
     number = opened.afford(terms.state_guarantee())
     # A number alone is for scripts, and a script reads from a pipe.
@@ -124,7 +127,7 @@ def _print(statement: Any) -> None:
     for line in statement.summary():
         print_lines(console, to_text(line))
     for charge in statement.charges:
-        release = "not finished" if charge.release is None else f"release {charge.release[:12]}"
+        release = "not finished" if charge.release is None else f"release {charge.id[:12]}"
         print()
         print_lines(console, to_text(f"Charge {charge.number:,}, {charge.made:%Y-%m-%d %H:%M} UTC, {release}"))
         print_lines(console, to_text(f"  {charge.mechanism}, {statement.write(charge)}"))

@@ -40,12 +40,18 @@ class Command(TyperCommand):
                     formatter.write_dl(groups[heading])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse a repeated option, and read the arguments."""
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        """Refuse an option that is repeated, or whose value is the next option. Then read the arguments."""
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        names = {name for each in self.get_params(ctx) if each.param_type_name == "option" for name in each.opts}
         for each in order:
-            single = each.param_type_name == "option" and not each.multiple and not getattr(each, "is_flag", False)
-            if single and order.count(each) > 1:
-                raise ParameterError(f"{each.opts[0]} must be given once", "it was given twice")
+            if each.param_type_name != "option" or getattr(each, "is_flag", False):
+                continue
+            if not each.multiple and order.count(each) > 1:
+                hint = f"name several columns in one: {each.opts[0]} title,artist" if each.name == "label" else None
+                raise ParameterError(f"{each.opts[0]} must be given once", "it was given twice", hint=hint)
+            found = values[each.name] if each.multiple else [values[each.name]]
+            for value in names.intersection(found):
+                raise ParameterError(f"{each.opts[0]} must have a value", f"the option {value} follows it")
         return super().parse_args(ctx, args)
 
 

@@ -88,7 +88,7 @@ def _print_charge(release: Release, ledger: Path | None, *, quiet: bool) -> None
         charged = None if quiet else require_ledger(ledger)
         if charged is not None:
             left = charged.budget.write_left(charged.spent)
-            remark(f"charged {release.guarantee} to {ledger or charged.path}; left: {left}", quiet=quiet)
+            remark(f"charged to {ledger or charged.path}: {release.guarantee}; left: {left}", quiet=quiet)
 
 
 def _read_bits(seed: int | None, insecure: bool) -> Bits | None:

@@ -270,9 +270,9 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
 def _check_options(files: Files, form: str, name: str) -> None:
     """Refuse options that the format does not have, for they would be ignored."""
     if form == "parquet" and files.encoding not in _UTF8:
-        raise ParameterError("an encoding must go with CSV or JSON lines", f"{name} is Parquet")
+        raise ParameterError("an encoding must go with CSV or JSON lines", f"the format of {name} is parquet")
     if form != "csv" and (not files.header or files.delimiter is not None):
-        raise ParameterError("a delimiter and a missing header must go with CSV", f"{name} is {form}")
+        raise ParameterError("a delimiter and a missing header must go with CSV", f"the format of {name} is {form}")
 
 
 def _refuse_empty(request: _Request, part: Part) -> None:

@@ -39,8 +39,8 @@ _SHORTEST = 3
 """A name that is missing and has so many letters may be the beginning of the right one."""
 
 _NO_HEADER_OF_VOTES = (
-    " If there is no header, pass `votes.Files.header=False`: columns are then called 1, 2 and so on. If another "
-    "character than , ; | or a tab separates the fields, pass `votes.Files.delimiter='~'`"
+    " If there is no header, pass `votes.Files.header=False`: columns are then called 1, 2 and so on. Fields must be "
+    "separated by , ; | or a tab, or by the one character that you pass, as with `votes.Files.delimiter=':'`"
 )
 _NO_HEADER_OF_DOMAIN = _NO_HEADER_OF_VOTES.replace("`votes.", "`domain.")
 
