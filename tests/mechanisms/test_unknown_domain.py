@@ -325,7 +325,7 @@ def test_epsilon_is_split_where_there_is_a_choice():
 
 def test_stable_refuses_wrong_parameters():
     """Sizes must be a range."""
-    with pytest.raises(ParameterError, match="`at_least` must be at most `k`, not 4 and 3"):
+    with pytest.raises(ParameterError, match="at_least must be at most k, not 4 and 3"):
         Stable(k=3, at_least=4, epsilon=1, delta="1e-6")
     with pytest.raises(ParameterError, match="two numbers"):
         Stable(k=(1, 2, 3), epsilon=1, delta="1e-6")
