@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hostile import Frame, Series
 from pyarrow import dataset, parquet
 
 from shortlist import Files
@@ -18,26 +19,6 @@ from shortlist.errors import DataError, ParameterError, ShortlistError
 from shortlist.votes import Query, observe, tally
 
 ODD = [b"x", 7, 7.5, Decimal("1.5"), uuid.UUID(int=7), [1], {"a": 1}, timedelta(1), object(), 10**400, True, "\ud800"]
-
-
-class Frame(pd.DataFrame):
-    """A company's own class of frames."""
-
-    @property
-    def _constructor(self):
-        return Frame
-
-    @property
-    def _constructor_sliced(self):
-        return Series
-
-
-class Series(pd.Series):
-    """And of columns."""
-
-    @property
-    def _constructor(self):
-        return Series
 
 
 def counts(all_items, votes, **options):
