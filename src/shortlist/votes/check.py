@@ -11,14 +11,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.errors import Dialect, write_python
+from shortlist.votes.dialects import DUCKDB
 from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
-from shortlist.votes.queries import invent_name, quote_text, write_present
-from shortlist.votes.source import VOTES, CountColumn, Rows, TypedRows, Voters, read_columns
-from shortlist.votes.tallies import describe_votes
+from shortlist.votes.queries import invent_name, quote_text
+from shortlist.votes.source import VOTES, Rows, TypedRows
+from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import Family, is_missing, read_count, write_person
 
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
@@ -185,18 +186,19 @@ def check(
     >>> found.rows, found.matched, found.without_item, found.not_in_domain
     (4, 2, 1, 1)
     """
-    columns = read_columns(item=item, person=person, count=count, votes_per_person=None)
-    plan = describe_votes(
+    plan = plan_tally(
         votes,
-        columns,
-        domain,
+        item=item,
+        person=person,
+        count=count,
+        domain=domain,
         domain_column=domain_column,
-        observed=False,
+        any_type=True,
         memory_limit=memory_limit,
         progress=progress,
     )
-    assert plan.domain is not None
-    workspace, numbered = plan.workspace, plan.domain
+    assert plan.request.domain is not None
+    workspace, numbered, counted = plan.workspace, plan.request.domain, plan.request.counted
     progress("Reading the votes")
     table = invent_name()
     # `row` is that of the domain; `written` is the item as text, where it matched no row; `person` may be a count.
@@ -205,30 +207,30 @@ def check(
     )
     with plan.source.explain_failures(), register_engine(workspace.connection.interrupt):
         family = plan.source.read_rows(
-            plan.described, lambda rows: _fill(workspace, table, rows, numbered, columns.voters)
+            plan.described, lambda rows: _fill(workspace, table, rows, numbered, counted=counted)
         )
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
-        return _describe_rows(workspace, table, numbered, family, columns.voters, show_values=show_values)
+        return _describe_rows(workspace, table, numbered, family, counted=counted, show_values=show_values)
 
 
-def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, voters: Voters) -> Family | None:
+def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, counted: bool) -> Family | None:
     """Match every row and keep it in the table; return the family of the items if they have one."""
     if not isinstance(votes, TypedRows):
         lookup = Lookup(domain)
         for items, others in votes:
-            write = _write_count if isinstance(voters, CountColumn) else _write_person
+            write = _write_count if counted else _write_person
             persons = [None if is_missing(other) else write(other) for other in others]
             _insert(workspace, table, lookup.rows(items).tolist(), items, persons)
         return None
     plain = votes.relation
-    fits = can_match(domain.family, votes.family)
+    fits = votes.family is not None and can_match(domain.family, votes.family)
     keys = workspace.connection.from_arrow(make_key_table(domain, votes.kept, votes.family)).set_alias("k")
-    has_item, has_person = (write_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
+    has_item, has_person = (DUCKDB.is_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
     person = "CAST(other AS VARCHAR)"
-    if isinstance(voters, CountColumn):
+    if counted:
         person = f"coalesce(CAST({write_count_reader(str(plain.types[1]))} AS VARCHAR), '{NO_COUNT}')"
     matched = plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left")
     matched.project(
@@ -300,12 +302,11 @@ def _describe_rows(
     table: str,
     domain: Domain,
     family: Family | None,
-    voters: Voters,
     *,
+    counted: bool,
     show_values: bool,
 ) -> Check:
     """Count the rows of the table by what became of them."""
-    counted = isinstance(voters, CountColumn)
     return Check(
         **_count_rows(workspace, table, _write_readable_test(domain.family, family)),
         **(_sum_counts(workspace, table) if counted else _count_persons(workspace, table)),

@@ -53,7 +53,7 @@ NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 
 
 def find_family(arrow_type: Any) -> Family:
-    """Tell the family of an Arrow type; a dictionary has the family of its values.
+    """Tell the family of an Arrow type; a dictionary has the family of its values, and UUIDs are text.
 
     >>> import pyarrow as pa
     >>> str(find_family(pa.int8())), str(find_family(pa.timestamp("s", "UTC"))), str(find_family(pa.list_(pa.int8())))
@@ -62,6 +62,8 @@ def find_family(arrow_type: Any) -> Family:
     types = import_optional("pyarrow").types
     if types.is_dictionary(arrow_type):
         return find_family(arrow_type.value_type)
+    if _is_text_extension(arrow_type):
+        return Family.TEXT
     if types.is_timestamp(arrow_type):
         return Family.NAIVE if arrow_type.tz is None else Family.AWARE
     if types.is_decimal(arrow_type):
@@ -79,7 +81,8 @@ def find_family(arrow_type: Any) -> Family:
 
 
 def choose_exact_type(arrow_type: Any) -> Any:
-    """The Arrow type that all engines hold without loss: dictionaries as their values, instants as times in UTC.
+    """The Arrow type that all engines hold without loss: dictionaries as their values, instants as times in UTC, UUIDs
+    and JSON as text.
 
     DuckDB keeps instants, times of day and durations to the microsecond only, and other timestamps to the nanosecond.
     """
@@ -97,7 +100,7 @@ def choose_exact_type(arrow_type: Any) -> Any:
         return pa.time64("us")
     if types.is_fixed_size_binary(arrow_type) or types.is_binary_view(arrow_type):
         return pa.large_binary()
-    if types.is_string_view(arrow_type):
+    if types.is_string_view(arrow_type) or _is_text_extension(arrow_type):
         return pa.large_string()
     if types.is_float16(arrow_type):
         return pa.float32()
@@ -371,7 +374,7 @@ def _count_nanoseconds(duration: timedelta) -> int:
 
 
 def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
-    """Make an Arrow array of values that all have one type; None is a gap, and a UUID is its text.
+    """Make an Arrow array of values that all have one type; a missing value is a gap, and a UUID is its text.
 
     >>> make_arrow_column([1, 2**70], what="domain").type
     Decimal128Type(decimal128(38, 0))
@@ -399,6 +402,8 @@ def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
 
 
 def _to_plain(value: Any) -> Any:
+    if is_missing(value):
+        return None
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if type(value).__module__ == "uuid" else value
@@ -410,37 +415,25 @@ _UUID_PLACES = np.array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 
 """Where each byte of a UUID stands in its text."""
 
 
-def write_plain(column: Any) -> Any:
-    """Write an Arrow column of UUIDs or JSON as text. Any other column is returned as it is.
+def write_exact(column: Any, *, safe: bool = True) -> Any:
+    """Write an Arrow column in the type that all engines hold without loss.
 
     >>> import pyarrow as pa
-    >>> write_plain(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
+    >>> write_exact(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
     ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
     """
-    pa = import_optional("pyarrow")
-    kind = choose_plain_type(column.type)
-    if kind == column.type:
-        return column
+    pa, kind = import_optional("pyarrow"), choose_exact_type(column.type)
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([write_plain(chunk) for chunk in column.chunks], kind)
-    if pa.types.is_dictionary(column.type):
-        return write_plain(column.dictionary).take(column.indices)
-    return _write_uuids(column.storage) if _is_uuid(column.type) else column.storage
+        return pa.chunked_array([write_exact(chunk, safe=safe) for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type) and _is_text_extension(column.type.value_type):
+        return write_exact(column.dictionary).take(column.indices)
+    if _is_text_extension(column.type):
+        column = column.storage if column.type.extension_name == "arrow.json" else _write_uuids(column.storage)
+    return column.cast(kind, safe=safe)
 
 
-def choose_plain_type(kind: Any) -> Any:
-    """The Arrow type that `write_plain` writes a type as."""
-    pa = import_optional("pyarrow")
-    if pa.types.is_dictionary(kind):
-        plain = choose_plain_type(kind.value_type)
-        return kind if plain == kind.value_type else plain
-    if _is_uuid(kind):
-        return pa.large_string()
-    return kind.storage_type if getattr(kind, "extension_name", None) == "arrow.json" else kind
-
-
-def _is_uuid(kind: Any) -> bool:
-    return getattr(kind, "extension_name", None) == "arrow.uuid"
+def _is_text_extension(kind: Any) -> bool:
+    return getattr(kind, "extension_name", None) in ("arrow.uuid", "arrow.json")
 
 
 def _write_uuids(stored: Any) -> Any:
