@@ -109,10 +109,10 @@ MUTATIONS = (
     # Votes of persons.
     Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
-    Mutation("_write_order", "never", "test_every_engine_keeps_the_same_votes[pyarrow-float]", at=1),
-    Mutation("_write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
+    Mutation("Dialect.write_text", "swap branches", "test_every_engine_keeps_the_same_votes[pyarrow-float]"),
+    Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(
-        "duckdb:_find_items",
+        "RemoteTally._find",
         "write ORDER BY item DESC for ORDER BY item",
         "test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),

@@ -58,7 +58,8 @@ class Dialect:
 
     def write_text(self, column: str, kind: str) -> str:
         """The SQL of `values.write_text` of a column."""
-        return f"coalesce(CAST({(_find(self.texts, kind) or '{0}').format(column)} AS {self.text}), '')"
+        other = _find(self.texts, kind)
+        return f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')"
 
     def write_counting(self, votes: str, request: Request, kinds: Mapping[str, str]) -> str:
         """The query that counts persons (`other`) for each `item`, or takes counts, given the types of both.
