@@ -45,42 +45,38 @@ def _needs_workspace(described: Description, request: Request) -> bool:
 # Polars
 
 
-def open_polars(workspace: Workspace, frame: Any, name: str) -> Source:
-    """A frame, lazy or not."""
-    pl, lazy = import_optional("polars"), frame.lazy()
-    with translate_errors(name):
-        objects = pl.Object in lazy.collect_schema().dtypes()
-    return (_ObjectsSource if objects else PolarsSource)(workspace, lazy, name)
-
-
-def _choose_polars(lazy: Any, choose: Choose) -> Any:
-    """The chosen columns, by position: `*` and names between ^ and $ stand for several columns."""
-    pl, found = import_optional("polars"), lazy.collect_schema().names()
-    places = [found.index(column) for column in choose(Header(columns=found))]
-    pairs = zip(places, name_roles(places), strict=True)
-    taken = lazy.select(pl.selectors.by_index(place).as_expr().alias(role) for place, role in pairs)
-    return taken if len(places) > 1 else taken.unique()
-
-
-class PolarsSource(Source):
-    """A lazy frame of columns that have types."""
+class PolarsSource(ColumnsSource):
+    """A frame, lazy or not. If it has Python objects, it is collected once, in one order, and read value by value."""
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema. Categories are text: their codes depend on other votes."""
-        pl, taken = import_optional("polars"), _choose_polars(self._given, choose)
-        taken = taken.with_columns(_make_plain(name, kind) for name, kind in taken.collect_schema().items())
-        schema = pl.DataFrame(schema=taken.collect_schema()).to_arrow().schema
-        return describe_types(schema.types, taken)
+        pl, lazy = import_optional("polars"), self._given.lazy()
+        found, kinds = lazy.collect_schema().names(), lazy.collect_schema().dtypes()
+        chosen, taken = choose(Header(columns=found)), []
+        for column, role in zip(chosen, name_roles(chosen), strict=True):
+            # By position: `*` and names between ^ and $ stand for several columns.
+            place = found.index(column)
+            taken.append(_make_plain(pl.selectors.by_index(place).as_expr(), kinds[place], role).alias(role))
+        lazy = lazy.select(taken)
+        if pl.Object in lazy.collect_schema().dtypes():
+            return Description(held=lazy)
+        schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
+        return describe_types(schema.types, lazy if len(chosen) > 1 else lazy.unique())
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        return Table.of(described.held.collect(engine="streaming").to_arrow())
+        pl, collected = import_optional("polars"), described.held.collect(engine="streaming")
+        if pl.Object in collected.dtypes:
+            return super().open(Description(held=collected.get_columns()))
+        return Table.of(collected.to_arrow())
 
     def count(self, described: Description, request: Request) -> Tally:
         """Count in Polars; without a domain, the workspace keeps the groups."""
         if _needs_workspace(described, request):
             return super().count(described, request)
-        pl, domain, voted = import_optional("polars"), request.domain, _drop_gaps(described.held)
+        pl, domain, voted = import_optional("polars"), request.domain, described.held.drop_nulls(["item", "other"])
+        if voted.collect_schema()["other"].is_float():
+            voted = voted.filter(pl.col("other").is_not_nan())
         if domain is not None:
             keys = make_key_table(domain, choose_exact_type(described.kind), described.family)
             keys = pl.from_arrow(keys).with_columns(pl.col("row").cast(pl.UInt32))  # short numbers are grouped faster
@@ -98,35 +94,12 @@ class PolarsSource(Source):
         return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), described.family)
 
 
-class _ObjectsSource(ColumnsSource):
-    """A lazy frame with Python objects: it is collected once, in one order, and read value by value."""
-
-    def describe(self, choose: Choose) -> Description:
-        """Take the columns by name."""
-        return Description(held=_choose_polars(self._given, choose))
-
-    def open(self, described: Description) -> Table:
-        """Collect the columns."""
-        return super().open(Description(held=described.held.collect().get_columns()))
-
-
-def _make_plain(name: str, kind: Any) -> Any:
+def _make_plain(column: Any, kind: Any, role: str) -> Any:
     """A column in a type that Arrow has."""
     pl = import_optional("polars")
-    if isinstance(kind, pl.Categorical | pl.Enum):
-        return pl.col(name).cast(pl.String)
-    if str(kind) in ("Int128", "UInt128"):
-        return (
-            pl.col(name).cast(pl.Decimal(DIGITS, 0), strict=False) if name == "item" else pl.col(name).cast(pl.String)
-        )
-    return pl.col(name)
-
-
-def _drop_gaps(lazy: Any) -> Any:
-    """Drop rows without a person or an item."""
-    pl = import_optional("polars")
-    voted = lazy.drop_nulls(["item", "other"])
-    return voted.filter(pl.col("other").is_not_nan()) if lazy.collect_schema()["other"].is_float() else voted
+    if str(kind) in ("Int128", "UInt128") and role == "item":
+        return column.cast(pl.Decimal(DIGITS, 0), strict=False)
+    return column.cast(pl.String) if str(kind).startswith(("Categorical", "Enum", "Int128", "UInt128")) else column
 
 
 # Ibis

@@ -20,7 +20,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.values import NUMBERS, Family, classify, find_family
+from shortlist.votes.values import LARGEST_FLOAT, NUMBERS, Family, classify, find_family
 
 if TYPE_CHECKING:
     from shortlist.votes.domain import Domain
@@ -30,7 +30,6 @@ _SAME = (Family.TEXT, Family.BYTES, Family.BOOLEAN, Family.DATE)
 _TICKS = {"s": -(10**6), "ms": -(10**3), "us": 1, "ns": 10**3}
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _LONGEST_NUMBER = 60
-_LARGEST_FLOAT = 2**53
 _TRUTHS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE")}
 _ZONES = ("Z", "+00:00", "+00", "+0000")
 
@@ -216,7 +215,7 @@ def _convert_number(number: Any, among: Family) -> list[Any]:
     if among == Family.INTEGER:
         return [int(number)] if number == int(number) else []
     # Larger floats stand for several whole numbers.
-    near = abs(number) <= _LARGEST_FLOAT
+    near = abs(number) <= LARGEST_FLOAT
     return [float(number)] if near and Decimal(float(number)) == number else []
 
 

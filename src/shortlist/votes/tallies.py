@@ -13,7 +13,7 @@ from shortlist.votes.domain import NAME, Domain, check_domain, make_chooser, num
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
-from shortlist.votes.frames import SparkSource, open_ibis, open_polars, take_frame
+from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
 from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
@@ -26,7 +26,7 @@ _ACCEPTED = (
 )
 FRAMES: dict[str, Callable[[Workspace, Any, str], Source]] = {
     "pandas": ColumnsSource,
-    "polars": open_polars,
+    "polars": PolarsSource,
     "duckdb": RelationSource,
     "ibis": open_ibis,
     "pyspark": SparkSource,
