@@ -171,25 +171,28 @@ def _is_table_of_votes(header: Header, request: Request) -> bool:
 
 def _find_fault(domain: Any, votes: Any, domain_column: str | None, request: Request) -> str | None:
     """Say how the domain comes from the votes; None if it does not, or if that cannot be seen."""
-    item = request.item
+    item, same_column = request.item, domain_column in (None, request.item)
     if isinstance(domain, Query) and isinstance(votes, Query) and reads_from(domain, votes):
         return "the query reads the table of the votes"
     if isinstance(domain, Query) and is_path(votes) and _reads_files(domain, votes):
         return "the query reads a file of the votes"
-    if domain_column in (None, item) and _is_same(domain, votes):
+    if same_column and _is_same(domain, votes):
         return "the votes themselves were given"
-    if domain_column in (None, item) and _is_column(domain, votes, item):
-        return "a column of the votes was given"
-    # A table of counts may be made from the catalogue, and then it has the memory of the catalogue.
-    if not request.counted and _is_same_memory(domain, domain_column or item, votes, item):
-        return "a column of the votes was given"
-    if all(find_library(each) == "duckdb" and has_columns(each) for each in (domain, votes)) and _reads_relation(
-        domain, votes
-    ):
+    libraries, taken = {find_library(domain), find_library(votes)}, False
+    if isinstance(votes, Mapping):
+        taken = same_column and votes.get(item) is domain
+    elif libraries <= {"polars", "pyarrow"}:
+        # A table of counts may be made from the catalogue, and then it has the memory of the catalogue.
+        taken = not request.counted and _is_same_memory(domain, domain_column or item, votes, item)
+    elif libraries == {"pandas"} and has_columns(votes):
+        # What pandas takes out of a frame has the very index of the frame.
+        index, names = getattr(domain, "index", None), getattr(domain, "columns", [getattr(domain, "name", None)])
+        taken = same_column and index is not None and index.is_(votes.index) and item in list(names)
+    elif libraries == {"duckdb"} and has_columns(domain) and has_columns(votes) and _reads_relation(domain, votes):
         return "the relation reads the table of the votes"
-    if domain_column in (None, item) and _is_projection(domain, votes, item):
-        return "a column of the votes was given"
-    return None
+    elif libraries in ({"pyspark"}, {"ibis"}):
+        taken = same_column and _is_projection(domain, votes, item)
+    return "a column of the votes was given" if taken else None
 
 
 def _is_same(domain: Any, votes: Any) -> bool:
@@ -199,18 +202,6 @@ def _is_same(domain: Any, votes: Any) -> bool:
         return type(domain) is type(votes) and bool(domain == votes)
     listed = isinstance(domain, list | tuple) and is_path(domain)
     return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
-
-
-def _is_column(domain: Any, votes: Any, item: str) -> bool:
-    """Whether the domain is the column of items, of a dict or in pandas."""
-    if isinstance(votes, Mapping):
-        return votes.get(item) is domain
-    if not find_library(domain) == find_library(votes) == "pandas" or not has_columns(votes):
-        return False
-    # What pandas takes out of a frame has the very index of the frame.
-    index = getattr(domain, "index", None)
-    names = domain.columns if has_columns(domain) else [getattr(domain, "name", None)]
-    return index is not None and bool(index.is_(votes.index)) and item in list(names)
 
 
 def _is_same_memory(domain: Any, domain_column: str, votes: Any, item: str) -> bool:
@@ -273,14 +264,10 @@ def _reads_relation(domain: Any, votes: Any) -> bool:
 
 def _is_projection(domain: Any, votes: Any, item: str) -> bool:
     """Whether the domain is the column of items, or its different values, in Spark or Ibis."""
-    library = find_library(votes)
-    if library != find_library(domain) or library not in ("pyspark", "ibis"):
-        return False
     with suppress(Exception):  # an engine that cannot compare: nothing is certain
         column = votes.select(item)
-        if library == "ibis":
-            return any(domain.as_table().equals(each) for each in (column, column.distinct()))
-        return any(domain.sameSemantics(each) for each in (column, column.distinct()))
+        compare = domain.sameSemantics if hasattr(domain, "sameSemantics") else domain.as_table().equals
+        return bool(compare(column) or compare(column.distinct()))
     return False
 
 

@@ -228,7 +228,7 @@ def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: 
     if domain is not None:
         found = counted.fetchnumpy()
         check_counts(found["votes"].tolist())
-        return LocalTally(domain, scatter_counts({"row": found["item"], "votes": found["votes"]}, d=domain.d))
+        return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
     if connection is not workspace.connection:
         counted = workspace.connection.from_arrow(_open_stream(counted))
     return keep_groups(workspace, counted, family)
@@ -354,6 +354,8 @@ def _describe_relation(plain: Any) -> Description:
 class DuckDBSource(Source):
     """A relation of the workspace or of a connection of the user, which `take` makes of the chosen columns."""
 
+    hint = _COMPLETE
+
     def __init__(self, workspace: Workspace, connection: Any, name: str, take: Callable[[Choose], Any]) -> None:
         super().__init__(workspace, connection, name)
         self._take = take
@@ -379,7 +381,7 @@ class DuckDBSource(Source):
         return self._run(described, lambda rows: use(workspace.open_table(Table.of(_open_stream(rows.relation)))))
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
-        with translate_errors(self._name, hint=_COMPLETE), register_engine(self._given.interrupt):
+        with register_engine(self._given.interrupt):
             return work(described.held)
 
 
@@ -421,7 +423,7 @@ class RelationSource(DuckDBSource):
     """A relation of the user, whose connection is unknown: its rows are handed over."""
 
     def __init__(self, workspace: Workspace, relation: Any, name: str) -> None:
-        super().__init__(workspace, None, name, partial(_take_columns, relation, name=name, origin=Origin.FRAME))
+        super().__init__(workspace, None, name, partial(_take_columns, relation, origin=Origin.FRAME))
 
     def open(self, described: Description) -> Table:
         """Read the columns, batch by batch."""
@@ -440,7 +442,7 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: 
             connection.execute(f"ATTACH {quote_text(str(path))} AS {attached} (READ_ONLY)")
             connection.execute(f"USE {attached}")
     relation = _ask(connection, query.sql)
-    return DuckDBSource(workspace, connection, name, partial(_take_columns, relation, name=name, origin=origin))
+    return DuckDBSource(workspace, connection, name, partial(_take_columns, relation, origin=origin))
 
 
 def _ask(connection: Any, sql: str) -> Any:
@@ -457,12 +459,12 @@ def _ask(connection: Any, sql: str) -> Any:
     raise refuse_sql(said, sql)
 
 
-def _take_columns(relation: Any, choose: Choose, *, name: str, origin: Origin) -> Any:
+def _take_columns(relation: Any, choose: Choose, *, origin: Origin) -> Any:
     """The chosen columns by position, because DuckDB takes two names that differ in case for one."""
     found = list(relation.columns)
-    chosen = choose(Header(columns=found, origin=origin))
-    with translate_errors(name):
-        return relation.project(", ".join(f"#{found.index(column) + 1}" for column in chosen))
+    return relation.project(
+        ", ".join(f"#{found.index(each) + 1}" for each in choose(Header(columns=found, origin=origin)))
+    )
 
 
 def _open_stream(relation: Any) -> Any:
@@ -596,21 +598,9 @@ def _write_counts(values: Iterable[Any]) -> Any:
 
 
 def _write_items(column: Any) -> Any:
-    """Write items in a type that DuckDB holds without loss."""
-    pa = import_optional("pyarrow")
-    units = {pa.time64("ns"): 1000, pa.date64(): 86_400_000}.get(column.type)
-    if units is None:
-        return write_exact(column, safe=False)
-    return _divide_exactly(column, units, choose_exact_type(column.type))
-
-
-def _divide_exactly(times: Any, units: int, kind: Any) -> Any:
-    """Dates or times in coarser units, and gaps in place of those that would be rounded or do not fit."""
-    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
-    ticks = times.cast(pa.int64())
-    whole = compute.divide(ticks, units)
-    low, high = (pa.scalar(limit, pa.int64()) for limit in (-(1 << kind.bit_width - 1), (1 << kind.bit_width - 1) - 1))
-    fits = compute.and_(compute.greater_equal(whole, low), compute.less_equal(whole, high))
-    exact = compute.and_(fits, compute.equal(compute.multiply(whole, units), ticks))
-    held = pa.int32() if kind.bit_width == 32 else pa.int64()
-    return compute.if_else(exact, whole, pa.scalar(None, pa.int64())).cast(held).cast(kind)
+    """Write items in a type that DuckDB holds, with gaps in place of those that would be rounded."""
+    pa, compute, exact = import_optional("pyarrow"), import_optional("pyarrow.compute"), write_exact(column, safe=False)
+    if column.type not in (pa.time64("ns"), pa.date64()):
+        return exact
+    same = compute.equal(exact.cast(column.type, safe=False), column)
+    return compute.if_else(same, exact, pa.scalar(None, exact.type))

@@ -89,7 +89,7 @@ class PolarsSource(ColumnsSource):
         grouped = voted.group_by("item").agg(pl.col("other").n_unique().alias("votes"))
         counted = grouped.select("item", "votes").collect(engine="streaming")
         if domain is not None:
-            return LocalTally(domain, scatter_counts({"row": counted["item"], "votes": counted["votes"]}, d=domain.d))
+            return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
         groups = self._workspace.open_table(Table.of(counted.to_arrow()))
         return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), described.family)
 
@@ -156,7 +156,7 @@ class IbisSource(Source):
             voted = voted.filter(~voted.other.isnan())
         matched = voted.join(keys, voted.item == keys.key).select("row", "other")
         counted = matched.group_by("row").agg(votes=matched.other.nunique()).to_pyarrow()
-        return LocalTally(domain, scatter_counts(counted.to_pydict(), d=domain.d))
+        return LocalTally(domain, scatter_counts(counted["row"], counted["votes"], d=domain.d))
 
 
 # Spark

@@ -282,7 +282,7 @@ class Source(ABC):
 
 def name_roles(columns: Sequence[Any]) -> list[str]:
     """What chosen columns are called in engines: that of items first, then that of persons or counts, then labels."""
-    return ["item", "other", *(f"label_{place}" for place in range(2, len(columns)))][: len(columns)]
+    return ["item", "other", *map("label_{}".format, range(2, len(columns)))][: len(columns)]
 
 
 def check_types(described: Description, request: Request) -> None:
@@ -440,17 +440,16 @@ def check_counts(votes: Iterable[int]) -> None:
         )
 
 
-def scatter_counts(found: Any, *, d: int) -> IntArray:
+def scatter_counts(rows: Any, votes: Any, *, d: int) -> IntArray:
     """Write the counts of some rows into an array of all rows; refuse a row that is unknown, missing or repeated.
 
-    >>> scatter_counts({"row": [2, 0], "votes": [5, 7]}, d=4).tolist()
+    >>> scatter_counts([2, 0], [5, 7], d=4).tolist()
     [7, 0, 5, 0]
     """
-    missing = any(np.any(getattr(found[name], "mask", False)) for name in ("row", "votes"))
-    counts = np.zeros(d, dtype=np.int64)
-    rows = np.asarray(found["row"], dtype=np.int64)
-    outside = bool(((rows < 0) | (rows >= d)).any())
-    if missing or outside or np.bincount(rows, minlength=d).max() > 1:
+    missing = np.any(getattr(rows, "mask", False)) or np.any(getattr(votes, "mask", False))
+    counts, places = np.zeros(d, dtype=np.int64), np.asarray(rows, dtype=np.int64)
+    outside = bool(((places < 0) | (places >= d)).any())
+    if missing or outside or np.bincount(places, minlength=d).max() > 1:
         raise ChangedError("each row of the domain must be counted once")
-    counts[rows] = np.asarray(found["votes"], dtype=np.int64)
+    counts[places] = np.asarray(votes, dtype=np.int64)
     return counts

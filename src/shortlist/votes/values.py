@@ -423,15 +423,11 @@ def write_exact(column: Any, *, safe: bool = True) -> Any:
     pa, kind = import_optional("pyarrow"), choose_exact_type(column.type)
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([write_exact(chunk, safe=safe) for chunk in column.chunks], kind)
-    if pa.types.is_dictionary(column.type) and _is_text_extension(column.type.value_type):
+    if pa.types.is_dictionary(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
         return write_exact(column.dictionary).take(column.indices)
-    if _is_text_extension(column.type):
+    if isinstance(column.type, pa.BaseExtensionType) and kind == pa.large_string():
         column = column.storage if column.type.extension_name == "arrow.json" else _write_uuids(column.storage)
     return column.cast(kind, safe=safe)
-
-
-def _is_text_extension(kind: Any) -> bool:
-    return getattr(kind, "extension_name", None) in ("arrow.uuid", "arrow.json")
 
 
 def _write_uuids(stored: Any) -> Any:
