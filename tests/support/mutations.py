@@ -112,8 +112,8 @@ MUTATIONS = (
     Mutation("Dialect.write_text", "swap branches", "test_every_engine_keeps_the_same_votes[pyarrow-float]"),
     Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(
-        "RemoteTally._find",
-        "write ORDER BY item DESC for ORDER BY item",
+        "Dialect.write_finding",
+        "write item DESC) for item)",
         "test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),
 )

@@ -305,7 +305,7 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None) -> Ta
         with register_engine(connection.interrupt):
             return list_rows(workspace.connection.sql(sql.format(table=table)).to_arrow_table())
 
-    return RemoteTally(ask, written=family is None)
+    return RemoteTally(DUCKDB, ask, written=family is None)
 
 
 def list_rows(answer: Any) -> list[tuple[Any, ...]]:

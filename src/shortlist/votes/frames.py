@@ -214,7 +214,7 @@ class SparkSource(Source):
             with keep_quiet(session):
                 return list_rows(session.sql(sql, table=tallied).toArrow())
 
-        return RemoteTally(ask, request.domain, hint=self.hint)
+        return RemoteTally(SPARK, ask, request.domain, hint=self.hint)
 
     def plan_counts(self, described: Description, request: Request) -> Any:
         """The data frame of rows or items and their votes, which Spark computes when it is asked for."""

@@ -80,7 +80,7 @@ class PostgresSource(Source):
                 with session.allow_interrupts():
                     return session.fetch(sql.format(table=counts))
 
-            return RemoteTally(ask, domain, hint=READABLE)
+            return RemoteTally(POSTGRES, ask, domain, hint=READABLE)
 
     @contextmanager
     def _open(self, described: Description) -> Iterator[tuple[Session, list[Column]]]:

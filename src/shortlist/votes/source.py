@@ -26,7 +26,7 @@ from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
 from shortlist.votes.array_counts import ArrayTally
-from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS
+from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import can_match
@@ -360,6 +360,7 @@ class RemoteTally:
 
     def __init__(
         self,
+        dialect: Dialect,
         ask: Callable[[str], Iterable[tuple[Any, ...]]],
         domain: Domain | None = None,
         *,
@@ -372,7 +373,8 @@ class RemoteTally:
         self._profile = Profile(values=values, sizes=sizes, d=int(sizes.sum()))
         if domain is not None and self._profile.d != domain.d:
             raise ChangedError("each row of the domain must be counted once")
-        self._ask, self._domain, self._written, self._hint = ask, domain, written, hint
+        self._dialect, self._ask, self._hint = dialect, ask, hint
+        self._domain, self._written = domain, written
         self._chosen: Sequence[Any] = ()
 
     @property
@@ -387,34 +389,28 @@ class RemoteTally:
     @strip_context
     def rows(self, picks: Picks) -> IntArray:
         """The row of each pick. Without a domain, picks are numbered in the order of their items, which are kept."""
-        wanted = list(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
-        found = {} if not wanted else self._find(wanted)
+        chosen = np.isin(self._profile.values, picks.levels)
+        values, sizes = self._profile.values[chosen], self._profile.sizes[chosen]
+        places = (np.cumsum(sizes) - sizes)[np.searchsorted(-values, -picks.levels)] + picks.ranks
+        answer: dict[int, Any] = {}
+        if len(places):
+            with translate_errors("the chosen items", hint=self._hint):
+                answer = dict(self._ask(self._dialect.write_finding(values.tolist(), places.tolist())))
+        found: list[Any] = [answer.get(place) for place in places.tolist()]
         if self._domain is None and not self._written:
-            found = {pick: write_item(item) for pick, item in found.items()}
-        if any(found.get(pick) is None for pick in wanted):
+            found = [write_item(item) for item in found]
+        if None in found:
             raise ChangedError("the counted items must not change between two reads")
         if self._domain is None:
-            keys = sorted(set(found.values()))
-            self._chosen, places = [read_item(key) for key in keys], {key: place for place, key in enumerate(keys)}
-            found = {pick: places[key] for pick, key in found.items()}
-        return np.array([found[pick] for pick in wanted], dtype=np.int64)
+            keys = sorted(set(found))
+            self._chosen, rows = [read_item(key) for key in keys], {key: row for row, key in enumerate(keys)}
+            found = [rows[key] for key in found]
+        return np.array(found, dtype=np.int64)
 
     @strip_context
     def names(self, rows: IntArray) -> Sequence[Any]:
         """The items of some rows: as the domain wrote them, or those of the last picks."""
         return self._domain.names(rows) if self._domain is not None else [self._chosen[row] for row in rows.tolist()]
-
-    def _find(self, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Any]:
-        """The chosen rows or items, by their votes and their rank among those with as many votes."""
-        levels, pairs = ", ".join({str(level) for level, _ in wanted}), ", ".join(map(str, set(wanted)))
-        place = "row_number() OVER (PARTITION BY votes ORDER BY item) - 1 AS place"
-        ranked = f"SELECT votes, item, {place} FROM {{table}} WHERE votes IN ({levels})"
-        with translate_errors("the chosen items", hint=self._hint):
-            answer = self._ask(
-                f"SELECT votes, place, item FROM ({ranked}) AS ranked "
-                f"JOIN (VALUES {pairs}) AS picked (votes, place) USING (votes, place)"
-            )
-            return {(votes, place): item for votes, place, item in answer}
 
 
 def check_counts(votes: Iterable[int]) -> None:
