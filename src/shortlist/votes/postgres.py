@@ -160,13 +160,11 @@ class Session:
     def copy(self, statement: str, data: bytes) -> None:
         """Send data to a table."""
         with self._connection.cursor().copy(statement.encode()) as copying:
-            stream = io.BytesIO(data)
-            while block := stream.read(1 << 20):
-                copying.write(block)
+            copying.write(data)
 
     def fetch_batches(self, *columns: Column) -> Iterator[tuple[Any, ...]]:
-        """Fetch columns of the view in batches."""
-        values = ", ".join(column.value for column in columns)
+        """Fetch columns of the view in batches; of a single one, its different values."""
+        values = ("" if len(columns) > 1 else "DISTINCT ") + ", ".join(column.value for column in columns)
         with self._connection.cursor(invent_name()) as cursor:
             cursor.execute(f"SELECT {values} FROM {self.view} AS v".encode())
             while rows := cursor.fetchmany(_BATCH):

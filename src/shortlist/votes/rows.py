@@ -34,12 +34,12 @@ class ColumnsSource(Source):
     def describe(self, choose: Choose) -> Description:
         """Take the columns by name."""
         names = list(self._given if isinstance(self._given, Mapping) else self._given.columns)
-        return Description(held=[self._given[name] for name in choose(Header(columns=names))])
+        return Description(held=list(map(self._given.__getitem__, choose(Header(columns=names)))))
 
     def open(self, described: Description) -> Table:
         """Open the columns, which have one length."""
         columns = [_open_column(column, items=not place) for place, column in enumerate(described.held)]
-        if len({len(column) for column in columns}) > 1:
+        if len(set(map(len, columns))) > 1:
             raise DataError("the columns of items and of persons or counts must have one length", "they differ")
         kinds = tuple(getattr(column, "type", None) for column in columns)
         return Table(kinds=kinds, batches=_cut(columns))
@@ -47,7 +47,7 @@ class ColumnsSource(Source):
 
 def _cut(columns: list[Any]) -> Generator[tuple[Any, ...], None, None]:
     for start in range(0, len(columns[0]), _BATCH):
-        parts = (column[start : start + _BATCH] for column in columns)
+        parts = [column[start : start + _BATCH] for column in columns]
         yield tuple(part.combine_chunks() if hasattr(part, "combine_chunks") else part for part in parts)
 
 
