@@ -17,7 +17,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
@@ -50,8 +50,13 @@ _STATELESS = re.compile(
 )
 """Encodings in which the bytes of one row cannot change how later rows are read."""
 _KNOWN = "Parquet (.parquet), CSV (.csv, .tsv) or JSON lines (.jsonl, .ndjson, .json)"
-_DATABASES = (".db", ".duckdb", ".sqlite", ".sqlite3")
-_SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+_OTHER_FORMATS = {
+    **dict.fromkeys(
+        (".db", ".duckdb", ".sqlite", ".sqlite3"), "to query a database, pass `shortlist.Query(database, sql)`"
+    ),
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), "Excel files are not read: save the sheet as CSV"),
+}
+_COMPLETE = "is every file complete, and in the format that its name says?"
 _CHUNK = 1 << 20
 _DELIMITERS = ",\t;|"
 _LONGEST_RECORD = 1 << 24
@@ -93,10 +98,7 @@ class Files:
 
     def __post_init__(self) -> None:
         paths = [self.paths] if isinstance(self.paths, str | os.PathLike) else self.paths
-        listed = (
-            isinstance(paths, list | tuple) and paths and all(isinstance(each, str | os.PathLike) for each in paths)
-        )
-        if not listed:
+        if not isinstance(paths, list | tuple) or not is_path(paths):
             raise ParameterError("files must be given as a path or a list of paths", f"not {type(paths).__name__}")
         object.__setattr__(self, "paths", tuple(os.fsdecode(each) for each in paths))
         if self.format is not None and self.format not in FORMATS.values():
@@ -195,16 +197,8 @@ def _one_format(files: Files, places: Sequence[Place], name: str) -> str:
         return files.format
     for place in places:
         if place.format is None:
-            label = place.label.lower()
-            raise DataError(
-                f"{name} must be {_KNOWN}",
-                f"not {place.label!r}",
-                hint="to query a database, pass `shortlist.Query(database, sql)`"
-                if label.endswith(_DATABASES)
-                else "Excel files are not read: save the sheet as CSV"
-                if label.endswith(_SHEETS)
-                else "state it: `Files.format='csv'`",
-            )
+            hint = _OTHER_FORMATS.get(place.suffixes[0], "state it: `Files.format='csv'`")
+            raise DataError(f"{name} must be {_KNOWN}", f"not {place.label!r}", hint=hint)
     formats = sorted({str(place.format) for place in places})
     if len(formats) > 1:
         raise DataError(f"{name} must be files of one format", f"found {' and '.join(formats)}")
@@ -222,7 +216,7 @@ class OpenedFiles(ABC):
         self._labels: dict[str, str] = {}  # by the paths that DuckDB reads, which may be those of copies
         self._copies: dict[str, Part] = {}  # by the path of the file
         self._stamps: dict[str, tuple[int, int]] = {}
-        with self._explain_failures("is every file complete, and in the format that its name says?"):
+        with self._explain_failures(_COMPLETE):
             self._stamps = {place.target: _read_stamp(place.target) for place in places if place.kind is Kind.LOCAL}
             parts = [self._look_at(place) for place in places]
             empty = next((part for part in parts if part.empty), None)
@@ -263,8 +257,10 @@ class OpenedFiles(ABC):
         return False
 
     def _attempt(self, use: Callable[[Any], _R]) -> _R:
-        hint = "is every file complete, and are all its rows alike?"
-        with self._explain_failures(hint), register_engine(self._connection.interrupt):
+        with (
+            self._explain_failures("is every file complete, and are all its rows alike?"),
+            register_engine(self._connection.interrupt),
+        ):
             groups = self._group(self._parts)
             queries = [self._write_query(group[0], group) for group in groups]
             # Without any, the files do not say which columns they have.
@@ -380,18 +376,9 @@ class OpenedFiles(ABC):
     def _refuse_encoding(self, what: str) -> DataError:
         return DataError(f"{self._name} must be text in {self._files.encoding}", f"{what} is not")
 
-    @contextmanager
-    def _report_failures(self, place: Place) -> Iterator[None]:
+    def _report_failures(self, place: Place) -> AbstractContextManager[None]:
         """Say in our words that a file cannot be read."""
-        try:
-            yield
-        except ShortlistError:
-            raise
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
-            raise DataError(
-                f"{self._name} must be complete and readable", f"{place.label!r} is not ({reason})"
-            ) from None
+        return translate_errors(self._name, hint=_COMPLETE, files={"": place.label})
 
     def _copy(self, place: Place, chunks: Iterable[bytes]) -> str:
         """Write a new file that only its owner may read, in folders that name the same columns.
@@ -470,7 +457,16 @@ class _JsonFiles(OpenedFiles):
 
     def _describe(self, parts: list[Part]) -> list[Part]:
         for part in parts:
-            self._refuse_array(part)
+            start = ""
+            if part.place.kind is not Kind.REMOTE:
+                with closing(self._open_text(part)) as text:
+                    start = next(text, "").lstrip()
+            if start.startswith("["):
+                raise DataError(
+                    f"{self._name} must be JSON lines, one object on each line",
+                    f"{part.place.label!r} holds an array",
+                    hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
+                )
         if self._tolerant:
             chosen = self._choose(_NO_HEADER)
         else:
@@ -480,18 +476,6 @@ class _JsonFiles(OpenedFiles):
                 found.update(dict.fromkeys(names.columns))
             chosen = self._choose(Header(columns=list(found), origin=Origin.KEYS))
         return [replace(part, chosen=tuple(chosen)) for part in parts]
-
-    def _refuse_array(self, part: Part) -> None:
-        if part.place.kind is Kind.REMOTE:
-            return
-        with closing(self._open_text(part)) as text:
-            start = next(text, "").lstrip()
-        if start.startswith("["):
-            raise DataError(
-                f"{self._name} must be JSON lines, one object on each line",
-                f"{part.place.label!r} holds an array",
-                hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
-            )
 
     def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
         declared = [each for each in like.chosen if each not in like.place.keys]
@@ -580,22 +564,19 @@ class _CsvFiles(OpenedFiles):
 
     def _read_first_record(self, part: Part, delimiter: str) -> tuple[str, ...]:
         """The fields of the first record, in which a field in quotes may hold line ends and be of any length."""
-        field = re.compile(r'"((?:[^"]|"")*)"[^D\r\n]*|([^D\r\n]*)'.replace("D", re.escape(delimiter)))
-        read, fields, complete = "", [""], False
+        field, sign, read = _match_field(delimiter), re.escape(delimiter), ""
+        record = re.compile(rf"({field}(?:{sign}{field})*+)[\r\n]")
         with closing(self._open_text(part)) as text:
-            while not complete and len(read) < _LONGEST_RECORD and (piece := next(text, None)) is not None:
-                read, place, fields = read + piece, 0, []
-                while place <= len(read) and (found := field.match(read, place)):
-                    fields.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-                    place = found.end() + 1
-                    if read[found.end() : place] != delimiter:
-                        break
-                # What was read may end inside the record, or inside quotes.
-                quoted = found is not None and (found[2] or "").startswith('"')
-                complete = place <= len(read) and not quoted
-        if self._files.header and "\ufffd" in "".join(fields):
+            while len(read) < _LONGEST_RECORD and not record.match(read) and (piece := next(text, None)) is not None:
+                read += piece
+        found = record.match(read + "\n")
+        line = re.split(r"[\r\n]", read, maxsplit=1)[0] if found is None else found[1]
+        if self._files.header and "\ufffd" in line:
             raise self._refuse_encoding(f"the first line of {part.place.label!r}")
-        return tuple(fields)
+        fields = line.split(delimiter) if found is None else re.findall(f"({field}){sign}", line + delimiter)
+        return tuple(
+            each.strip(" ")[1:-1].replace('""', '"') if re.match(' ?"', each) and found else each for each in fields
+        )
 
     def _write_query(self, like: Part, parts: Sequence[Part]) -> str:
         (delimiter, names), keys = like.layout, like.place.keys
@@ -617,13 +598,13 @@ class _CsvFiles(OpenedFiles):
         if any(part.place.kind is Kind.REMOTE or part.path not in self._copies for part in self._parts):
             return False
         for part in self._parts:
-            delimiter, width = part.layout[0].encode(), len(part.layout[1])
+            delimiter, width = part.layout[0], len(part.layout[1])
             found = self._copies[part.path]
             plain = found if found.compression == "uncompressed" else self._unpack(found, True)
             with open(plain.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 if not self._tolerant and None in _split_records(data, delimiter, width):
                     return False
-                blank = delimiter * (width - 1)
+                blank = delimiter.encode() * (width - 1)
                 lines = _split_records(data, delimiter, width)
                 path = self._copy(part.place, ((blank if line is None else line) + b"\n" for line in lines))
             self._copies[part.path] = replace(plain, path=path)
@@ -631,21 +612,24 @@ class _CsvFiles(OpenedFiles):
         return True
 
 
-def _split_records(data: Any, delimiter: bytes, width: int) -> Iterator[bytes | None]:
+def _match_field(delimiter: str) -> str:
+    """The pattern of a field as DuckDB accepts it: a blank may stand before a quote, and blanks behind it."""
+    sign = re.escape(delimiter)
+    return rf'(?: ?"(?:[^"]++|"")*+" *+(?={sign}|[\r\n]|\Z)|(?! ?")(?:(?!{sign})[^\r\n])*+)'
+
+
+def _split_records(data: Any, delimiter: str, width: int) -> Iterator[bytes | None]:
     r"""Split CSV in UTF-8 into records without their line ends, with None in place of a line that cannot be read.
 
-    A field is quoted or free of line ends. A record has `width` fields, and delimiters may follow. It is written by the
-    rules that DuckDB accepts: a blank may stand before a quote, and blanks behind it. If a quote is not closed before a
-    delimiter or a line end, its line is left out, and the next line is read by itself.
+    A record has `width` fields, and delimiters may follow. If a quote is not closed before a delimiter or a line end,
+    its line is left out, and the next line is read by itself.
 
-    >>> list(_split_records(b'1,"a\n2,b\r\n3,"c\nd"\n4\n', b",", 2))
+    >>> list(_split_records(b'1,"a\n2,b\r\n3,"c\nd"\n4\n', ",", 2))
     [None, b'2,b', b'3,"c\nd"', None]
     """
-    sign = re.escape(delimiter)
-    field = rb'(?: ?"(?:[^"]++|"")*+" *+(?=%b|[\r\n]|\Z)|(?! ?")(?:(?!%b)[^\r\n])*+)' % (sign, sign)
-    record = rb"(?:\A\xef\xbb\xbf)?(%b(?:%b%b){%d}(?:%b)*+)" % (field, sign, field, width - 1, sign)
-    line_end = rb"(?:\r\n?|\n|\Z)"
-    for found in re.finditer(rb"%b%b|[^\r\n]*+%b" % (record, line_end, line_end), data):
+    field, sign, line_end = _match_field(delimiter), re.escape(delimiter), r"(?:\r\n?|\n|\Z)"
+    record = rf"({field}(?:{sign}{field}){{{width - 1}}}(?:{sign})*+){line_end}|[^\r\n]*+{line_end}"
+    for found in re.finditer(rb"(?:\A\xef\xbb\xbf)?(?:%b)" % record.encode(), data):
         line, kept = found[0], found[1]
         with suppress(UnicodeDecodeError):
             if kept is not None and len(line) <= _LONGEST_LINE and line.decode():

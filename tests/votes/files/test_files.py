@@ -176,7 +176,7 @@ def test_right_files_are_split_into_their_records(seed):
         writer = csv.writer(text, quoting=random.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), lineterminator="\r\n")
         rows = [["".join(random.choices('ab",\r\n é', k=random.randint(0, 6))) for _ in range(width)] for _ in range(9)]
         writer.writerows([[field.lstrip(" ") for field in row] for row in rows])
-        records = list(files._split_records(text.getvalue().encode(), b",", width))
+        records = list(files._split_records(text.getvalue().encode(), ",", width))
         assert len(records) == len(rows)
         assert b"\r\n".join(records) + b"\r\n" == text.getvalue().encode()
 
