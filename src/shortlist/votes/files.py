@@ -227,14 +227,16 @@ class OpenedFiles(ABC):
 
     def read(self, use: Callable[[Any], _R]) -> _R:
         """Use the relation of the chosen columns. Refuse to go on with files that changed meanwhile."""
-        try:
-            return self._attempt(use)
-        except ChangedError:
-            raise
-        except DataError:
-            if not self._repair():
-                raise
-        return self._attempt(use)
+        engine, hint = import_optional("duckdb"), "is every file complete, and are all its rows alike?"
+        with self._explain_failures(hint), register_engine(self._connection.interrupt):
+            try:
+                done = use(self._make())
+            except (engine.InvalidInputException, engine.NotImplementedException):
+                if not self._repair():
+                    raise
+                done = use(self._make())
+        self._check_unchanged()
+        return done
 
     @property
     def _connection(self) -> Any:
@@ -256,18 +258,11 @@ class OpenedFiles(ABC):
         """Make copies that can be read, if the files cannot."""
         return False
 
-    def _attempt(self, use: Callable[[Any], _R]) -> _R:
-        with (
-            self._explain_failures("is every file complete, and are all its rows alike?"),
-            register_engine(self._connection.interrupt),
-        ):
-            groups = self._group(self._parts)
-            queries = [self._write_query(group[0], group) for group in groups]
-            # Without any, the files do not say which columns they have.
-            nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in self._chosen)} WHERE false"
-            done = use(self._connection.sql(" UNION ALL ".join(queries) or nothing))
-        self._check_unchanged()
-        return done
+    def _make(self) -> Any:
+        """Make the relation. Files that are all empty do not say which columns they have."""
+        queries = [self._write_query(group[0], group) for group in self._group(self._parts)]
+        nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in self._chosen)} WHERE false"
+        return self._connection.sql(" UNION ALL ".join(queries) or nothing)
 
     def _group(self, parts: Sequence[Part]) -> list[list[Part]]:
         """The files that are read together, as plain files in UTF-8 where DuckDB cannot read them in place."""
