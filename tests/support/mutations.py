@@ -101,7 +101,7 @@ MUTATIONS = (
     # Counts, levels and items.
     Mutation("Profile.find_levels", "swap", "TestJoint::test_sampling_follows_the_law_and_no_other"),
     Mutation("ArrayTally.above", "drop right", "test_shows_the_levels_it_is_asked_for", at=1),
-    Mutation("ArrayTally._find", "move border", "test_shows_the_levels_it_is_asked_for", at=0),
+    Mutation("_find_counts", "move border", "test_shows_the_levels_it_is_asked_for", at=0),
     Mutation("ArrayTally.__init__", "never", "test_a_negative_count_of_any_type_is_refused"),
     Mutation("_Sorted.items", "change sign", "test_shows_the_levels_it_is_asked_for"),
     Mutation("_Tallied._search", "swap", "test_shows_the_levels_it_is_asked_for"),

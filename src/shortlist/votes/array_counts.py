@@ -66,7 +66,7 @@ class ArrayTally:
         view = self._view  # another thread may replace it meanwhile
         if view is None or view.floor > floor:
             most = max(_SHORT, self.d // 64)
-            found = _find(self._counts, floor, most)
+            found = _find_counts(self._counts, floor, most)
             many = len(found) > most
             view = _Tallied(self._counts, floor, self._largest) if many else _Sorted(self._counts, floor, found)
             self._view = view
@@ -119,7 +119,7 @@ class _Tallied:
         values, sizes = self._cap - 1 - offsets, sizes[offsets]
         self._larger = None
         if largest >= self._cap:
-            self._larger = _Sorted(counts, self._cap, _find(counts, self._cap, len(counts)))
+            self._larger = _Sorted(counts, self._cap, _find_counts(counts, self._cap, len(counts)))
             values = np.concatenate([self._larger.profile.values, values])
             sizes = np.concatenate([self._larger.profile.sizes, sizes])
         self.profile = Profile(values=values, sizes=sizes, d=len(counts))
@@ -151,7 +151,7 @@ class _Tallied:
         return found
 
 
-def _find(counts: IntArray, floor: int, most: int) -> IntArray:
+def _find_counts(counts: IntArray, floor: int, most: int) -> IntArray:
     """Find the indices of all counts from a floor upwards, or of the first ones if they are more than `most`."""
     found: list[IntArray] = []
     for start, part in _cut(counts):
