@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import glob
+import inspect
 import lzma
 import mmap
 import os
@@ -20,6 +21,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
+from types import MethodType
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from shortlist.errors import ChangedError, DataError, ParameterError, ShortlistError
@@ -109,6 +111,10 @@ class Files:
         object.__setattr__(self, "encoding", _read_encoding(self.encoding))
         if self.delimiter is not None and (not isinstance(self.delimiter, str) or len(self.delimiter) != 1):
             raise ParameterError("`delimiter` must be one character", f"not {quote(self.delimiter)}")
+
+
+# Without this, Python shows the parameters of `__new__`.
+Files.__signature__ = inspect.signature(MethodType(Files.__init__, object()))  # type: ignore[attr-defined]
 
 
 def _read_encoding(encoding: Any) -> str:
@@ -244,6 +250,7 @@ class OpenedFiles(ABC):
 
     @property
     def _tolerant(self) -> bool:
+        """Whether a line that cannot be read is a row without values."""
         return self._name == VOTES
 
     @abstractmethod
@@ -301,7 +308,8 @@ class OpenedFiles(ABC):
 
     def _look_at(self, place: Place) -> Part:
         """Look at the start of a file: the compression is seen from the first bytes, not the name. Copy streams."""
-        self._labels[place.target] = place.label
+        if place.kind is not Kind.STREAM:
+            self._labels[place.target] = place.label
         if place.kind is Kind.REMOTE:
             return self._load_extension(place)
         path = place.target

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import inspect
 import io
 import os
 import subprocess
@@ -186,6 +187,7 @@ def test_an_unknown_option_is_answered_with_the_one_that_was_meant(name, meant):
     """As in every other call of the library."""
     with pytest.raises(ParameterError, match=f"Files takes .* no parameter '{name}'.\nHint: did you mean {meant}\\?"):
         Files("votes.csv", **{name: ";"})
+    assert list(inspect.signature(Files).parameters) == ["paths", "format", "encoding", "header", "delimiter"]
 
 
 @pytest.mark.parametrize("path", ["nothing.csv", "no/*.parquet"])
