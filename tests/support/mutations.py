@@ -107,6 +107,8 @@ MUTATIONS = (
     Mutation("_Tallied._search", "swap", "test_shows_the_levels_it_is_asked_for"),
     Mutation("_count_levels", "drop right", "test_shows_the_levels_it_is_asked_for", at=2),
     # Votes of persons.
+    Mutation("_split_records", "reverse", "test_a_bad_line_of_csv_changes_no_other_line", at=0),
+    Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
     Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
     Mutation("_write_order", "never", "test_every_engine_keeps_the_same_votes[pyarrow-float]", at=1),

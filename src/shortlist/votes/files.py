@@ -18,7 +18,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from pathlib import Path
 from types import MethodType
@@ -665,16 +665,13 @@ def _read_bytes(part: Part) -> Generator[bytes, None, None]:
             yield from iter(lambda: unpacked.read(_CHUNK), b"")
 
 
-@contextmanager
-def _open_stream(place: Place) -> Iterator[BinaryIO]:
+def _open_stream(place: Place) -> AbstractContextManager[BinaryIO]:
     if place.target != STDIN:
-        with open(place.target, "rb") as file:
-            yield file
-    elif sys.stdin is None or sys.stdin.isatty():
+        return open(place.target, "rb")
+    if sys.stdin is None or sys.stdin.isatty():
         raise ParameterError(
             "standard input must be a file or a pipe",
             "it is closed, or a terminal",
             hint="zcat plays.csv.gz | shortlist select - --input-format csv ...",
         )
-    else:
-        yield sys.stdin.buffer
+    return nullcontext(sys.stdin.buffer)
