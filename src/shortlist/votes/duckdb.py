@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shortlist.errors import ChangedError, DataError, ParameterError
+from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, SEVERAL_COUNTS
 from shortlist.votes.failures import register_engine, translate_errors
@@ -397,26 +397,12 @@ class FileSource(DuckDBSource):
         self._given = self._workspace.connection
         if opened.text:
             return Description(kind=import_optional("pyarrow").string(), held=opened)
-        with opened.explain_failures():
-            described = _describe_relation(take_plain_columns(opened.make(True)))
+        described = opened.read(lambda relation: _describe_relation(take_plain_columns(relation)))
         return Description(kind=described.kind, plain=described.plain, held=opened)
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
         opened: OpenedFiles = described.held
-        try:
-            return self._attempt(opened, work, parallel=True)
-        except ChangedError:
-            raise
-        except DataError:
-            if not opened.may_be_misread:
-                raise
-        return self._attempt(opened, work, parallel=False)
-
-    def _attempt(self, opened: OpenedFiles, work: Callable[[TypedRows], _R], *, parallel: bool) -> _R:
-        with opened.explain_failures(_COMPLETE), register_engine(self._given.interrupt):
-            done = work(_describe_relation(take_plain_columns(opened.make(parallel))).held)
-        opened.check_unchanged()
-        return done
+        return opened.read(lambda relation: work(_describe_relation(take_plain_columns(relation)).held))
 
 
 class RelationSource(DuckDBSource):
