@@ -11,7 +11,7 @@ from typing import Any
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.mechanisms.accuracy import write_votes
-from shortlist.planning.forecast import Forecast
+from shortlist.planning.forecast import Forecast, write_share
 from shortlist.planning.inputs import Constraints
 from shortlist.planning.rules import Collapse, Visibility
 from shortlist.privacy import Neighbours
@@ -107,20 +107,6 @@ def _find_changes(best: Forecast, others: Sequence[Forecast], rule: Collapse | V
         for each in sorted(better, key=lambda each: -each.recall.mean)
     ]
     return (*changes, *rule.suggest())
-
-
-def write_share(share: float) -> str:
-    """Write a share as a percentage that never rounds up to all or down to none.
-
-    >>> write_share(0.9996), write_share(1), write_share(0.367), write_share(0.0001)
-    ('> 99.9 %', '100 %', '37 %', '< 0.1 %')
-    """
-    if share in (0, 1):
-        return f"{share:.0%}".replace("%", " %")
-    if share < 0.001 or share > 0.999:
-        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
-    digits = 1 if share < 0.0995 or share > 0.985 else 0
-    return f"{share:.{digits}%}".replace("%", " %")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

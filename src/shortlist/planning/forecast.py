@@ -68,10 +68,21 @@ class Forecast:
     """Some of the lists: the positions of their items in falling order of count, a row for each list. A place
     without an item has −1."""
 
-    @property
-    def promise(self) -> str:
-        """Epsilon, and delta if there is one, of one such release."""
-        return str(self.mechanism.guarantee).partition("-DP")[0] + "-DP"
+    def to_cells(self) -> dict[str, str]:
+        """Write the forecast as the cells of a table that people read, by the names of the columns."""
+        recall, largest, total, rho = self.recall, self.largest, self.total, self.mechanism.guarantee.rho
+        return {
+            "items": f"{self.length.mean:,.0f}",
+            "recall": f"{recall.mean:.2f}",
+            "range": f"{recall.low:.2f}…{recall.high:.2f}",
+            "exact": f"{'' if self.exact_is_computed else '≈ '}{write_share(self.exact)}",
+            "ℓ∞": f"{largest.low:,.0f}…{largest.middle:,.0f}…{largest.high:,.0f}",
+            "ℓ1": f"{total.low:,.0f}…{total.middle:,.0f}…{total.high:,.0f}",
+            "bound": "–" if self.bound is None else f"{self.bound:,}",
+            "guarantee": str(self.mechanism.guarantee).partition("-DP")[0] + "-DP",
+            "ρ": "–" if rho is None else f"{float(rho):.2g}",
+            "releases": f"{self.affordable:,}",
+        }
 
     def to_row(self) -> dict[str, Any]:
         """Describe the forecast by plain values, as a row of a table."""
@@ -181,6 +192,20 @@ def fill_places(lists: Sequence[IntArray], k: int, *, empty: int) -> IntArray:
     lengths = np.array([len(each) for each in lists])
     places[np.arange(k) < lengths[:, None]] = np.concatenate(lists)
     return places
+
+
+def write_share(share: float) -> str:
+    """Write a share as a percentage that never rounds up to all or down to none.
+
+    >>> write_share(0.9996), write_share(1), write_share(0.367), write_share(0.0001)
+    ('> 99.9 %', '100 %', '37 %', '< 0.1 %')
+    """
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.001 or share > 0.999:
+        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
+    digits = 1 if share < 0.0995 or share > 0.985 else 0
+    return f"{share:.{digits}%}".replace("%", " %")
 
 
 SORTS: dict[str, Callable[[Forecast], Any]] = {

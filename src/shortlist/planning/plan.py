@@ -47,8 +47,6 @@ DRAWS = 400
 """How many lists are drawn. A share of 400 lists is within 0.05 of its probability in 95 of 100 cases. For each epsilon
 that is tried for a wish, no more are drawn."""
 
-_HEADS = ("mechanism", "recall", "exact list", "largest error", "total error", "public bound", "guarantee", "releases")
-
 Report = Callable[[str], None]
 
 
@@ -86,6 +84,15 @@ class Plan:
     def table(self) -> list[dict[str, Any]]:
         """One row for each mechanism, the best first, as plain values: `pandas.DataFrame(plan.table)` shows them."""
         return [each.to_row() for each in self.forecasts]
+
+    @property
+    def cells(self) -> dict[str, dict[str, str]]:
+        """The table as people read it: the texts of each mechanism by the names of the columns, the best first."""
+        hidden = () if self.constraints.without_domain else ("items",)  # with a domain, every list has k items
+        return {
+            each.label: {name: text for name, text in each.to_cells().items() if name not in hidden}
+            for each in self.forecasts
+        }
 
     @property
     def command(self) -> str:
@@ -161,15 +168,12 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """Write the advice, the table and the command as HTML, for notebooks."""
+        cells = self.cells
+        head = "".join(f"<th>{each}</th>" for each in ("mechanism", *next(iter(cells.values()))))
         rows = "".join(
-            f"<tr><td>{escape(each.label)}</td><td>{each.recall.mean:.3f}</td>"
-            f"<td>{'' if each.exact_is_computed else '≈ '}{each.exact:.3f}</td>"
-            f"<td>{each.largest.middle:,.0f}</td><td>{each.total.middle:,.0f}</td>"
-            f"<td>{'–' if each.bound is None else f'{each.bound:,}'}</td>"
-            f"<td>{escape(each.promise)}</td><td>{each.affordable:,}</td></tr>"
-            for each in self.forecasts
+            f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in (name, *row.values()))}</tr>"
+            for name, row in cells.items()
         )
-        head = "".join(f"<th>{each}</th>" for each in _HEADS)
         wish = "" if self.wish_command is None else f"<p>For your wish:</p><pre>{escape(self.wish_command)}</pre>"
         note = explain_limit(self.constraints.votes_per_person)
         limit = "" if note is None else f"<p>{escape(note)}</p>"

@@ -17,8 +17,8 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.mechanisms import MECHANISMS, Mechanism
-from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit, write_share
-from shortlist.planning.forecast import Forecast, Spread
+from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit
+from shortlist.planning.forecast import Forecast, write_share
 from shortlist.planning.inputs import Histogram
 from shortlist.planning.plan import Plan, Planner
 from shortlist.privacy.numbers import write_exact
@@ -72,11 +72,8 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         cells.append([{**_describe(each), "collapse": collapses} for each in row])
     positions = 2 * sizes[-1]
     return {
-        "source": made.histogram.source,
-        "invented": made.histogram.invented,
         "items": d,
         "inside": [_count_inside(made.histogram, size) for size in sizes],
-        "listed": made.constraints.without_domain,
         "budget": str(made.budget.guarantee).partition(" for")[0],
         "limit": explain_limit(made.constraints.votes_per_person),
         "wishes": _answer_wish(made, planner, sizes, report),
@@ -116,35 +113,31 @@ def _answer_wish(
 
 def _describe(made: Plan) -> dict[str, Any]:
     """The numbers and words of one plan."""
-    inside = _count_inside(made.histogram, made.best.k)
+    inside, cells = _count_inside(made.histogram, made.best.k), made.cells
     return {
         "choice": made.advice.choice,
         "rule": made.advice.rule,
         "changes": made.advice.changes,
-        "collapses": made.collapse.happens,
         "rows": {
-            each.label: {**_describe_row(each, inside), "command": made.planner.write_command(each.mechanism)}
+            each.label: {
+                "cells": cells[each.label],
+                "command": made.planner.write_command(each.mechanism),
+                "right_items": write_share(each.recall.mean),
+                "recall": round(each.recall.mean, 3),
+                "exact": float(f"{each.exact:.3g}"),
+                "largest": round(each.largest.middle),
+                **_show_samples(each, inside),
+            }
             for each in made.forecasts
         },
     }
 
 
-def _describe_row(each: Forecast, inside: int) -> dict[str, Any]:
-    rho, unordered = each.mechanism.guarantee.rho, each.mechanism.unordered
-    # Lists without an order begin with the items that have fewest votes.
+def _show_samples(each: Forecast, inside: int) -> dict[str, Any]:
+    """Some lists, and how many of their items are right. Without an order, those with the fewest votes come first."""
+    unordered = each.mechanism.unordered
     samples = -np.sort(-each.samples, axis=1) if unordered else each.samples
     return {
-        "length": round(each.length.mean, 1),
-        "words": [write_share(each.recall.mean), write_share(each.exact)],
-        "recall": _list(each.recall, 3),
-        "exact": float(f"{each.exact:.3g}"),
-        "computed": each.exact_is_computed,
-        "largest": _list(each.largest, 0),
-        "total": _list(each.total, 0),
-        "bound": each.bound,
-        "guarantee": each.promise,
-        "rho": None if rho is None else float(f"{float(rho):.2g}"),
-        "affordable": each.affordable,
         "ordered": not unordered,
         "right": ((samples >= 0) & (samples < inside)).sum(axis=1).tolist(),
         "samples": [_shorten(positions, inside) for positions in samples],
@@ -161,10 +154,6 @@ def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
 def _count_inside(histogram: Histogram, k: int) -> int:
     """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
     return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))
-
-
-def _list(spread: Spread, digits: int) -> list[float]:
-    return [round(value, digits) for value in (spread.mean, spread.low, spread.middle, spread.high)]
 
 
 def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism], histogram: Histogram) -> float | None:
