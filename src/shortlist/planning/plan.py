@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, overload
@@ -31,21 +31,15 @@ from shortlist.planning.advice import (
     write_command,
 )
 from shortlist.planning.forecast import SORTS, Forecast, forecast
-from shortlist.planning.inputs import (
-    FEW_VOTES,
-    Constraints,
-    Histogram,
-    read_budget,
-    read_draws,
-    read_size,
-    take_histogram,
-)
+from shortlist.planning.inputs import FEW_VOTES, Constraints, Histogram, read_number, take_histogram
 from shortlist.planning.rules import Collapse, Visibility, find_collapse, find_visibility
-from shortlist.privacy.numbers import Real, quote, read_epsilon, write_exact
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_exact
 
 DRAWS = 400
 """How many lists are drawn. A share of 400 lists is within 0.05 of its probability in 95 of 100 cases. For each epsilon
 that is tried for a wish, no more are drawn."""
+
+_MOST_DRAWS = 10**6
 
 Report = Callable[[str], None]
 
@@ -228,7 +222,13 @@ def plan(
     list that is not mostly noise; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
     gaps between the counts.
     """
-    size, limit = read_size(k), read_epsilon(epsilon)
+    if isinstance(k, Sequence) and not isinstance(k, str):
+        raise ParameterError(
+            "`k` must be one number in a plan",
+            "not a range of sizes",
+            hint="plan for the smallest and for the largest size; the page has a slider for k",
+        )
+    size, limit = read_whole(k, name="k"), read_epsilon(epsilon)
     constraints = Constraints(
         delta=delta,
         votes_per_person=votes_per_person,
@@ -238,11 +238,17 @@ def plan(
     )
     if not isinstance(sort, str) or sort not in SORTS:
         raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
-    lists, wish = read_draws(draws), None if want is None else Wish.read(want)
+    whole, failure = (
+        read_positive(budget_epsilon, name="budget_epsilon"),
+        read_rational(budget_delta, name="budget_delta"),
+    )
+    if not 0 <= failure < 1:
+        raise ParameterError("`budget_delta` must be from 0 to 1, without 1", f"not {quote(budget_delta)}")
+    lists, wish = read_number(draws, name="draws", most=_MOST_DRAWS), None if want is None else Wish.read(want)
     planner = Planner(
         histogram=take_histogram(counts, size, constraints, like, items, people, exponent),
         constraints=constraints,
-        budget=read_budget(budget_epsilon, budget_delta, constraints.neighbours),
+        budget=Budget.plan(epsilon=whole, delta=failure, neighbours=constraints.neighbours),
         draws=lists,
         seed=seed,
         sort=sort,
