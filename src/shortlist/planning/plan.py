@@ -14,17 +14,21 @@ from typing import Any, overload
 from shortlist.atomic_files import write_whole
 from shortlist.errors import ParameterError
 from shortlist.ledger import Budget
-from shortlist.mechanisms import Joint, Mechanism
+from shortlist.mechanisms import Mechanism
 from shortlist.planning.advice import (
+    EPSILONS,
     INVENTED,
     NOT_PRIVATE,
     Advice,
     Answer,
+    Rule,
     Wish,
     advise,
     explain_answers,
+    explain_collapse,
     explain_limit,
-    find_epsilons,
+    explain_votes,
+    find_epsilon,
     find_least,
     needs_help,
     write_call,
@@ -32,7 +36,6 @@ from shortlist.planning.advice import (
 )
 from shortlist.planning.forecast import SORTS, Forecast, forecast
 from shortlist.planning.inputs import FEW_VOTES, Constraints, Histogram, read_number, take_histogram
-from shortlist.planning.rules import Collapse, Visibility, find_collapse, find_visibility
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_exact
 
 DRAWS = 400
@@ -52,8 +55,8 @@ class Plan:
     constraints: Constraints
     budget: Budget
     forecasts: tuple[Forecast, ...]
-    collapse: Collapse | Visibility
-    """The rule that decides whether the list can be good: how many votes are needed, and how many there are."""
+    collapse: Rule
+    """The rule of votes: how many are enough, and how many there are."""
     advice: Advice
     wish: Wish | None
     answers: Mapping[str, Answer]
@@ -217,9 +220,9 @@ def plan(
     >>> made = plan(like="zipf", items=1000, people=10**5, k=10, epsilon=1)
     >>> made.histogram.invented, round(made.forecasts[0].recall.mean, 2)
     (True, 1.0)
-    >>> print(made.collapse.explain())
-    An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint needs about 144 people at rank 10 for a
-    list that is not mostly noise; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
+    >>> print(made.advice.rule)
+    An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint is proven not to collapse if 144 people or
+    more have the item at rank 10; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
     gaps between the counts.
     """
     if isinstance(k, Sequence) and not isinstance(k, str):
@@ -279,11 +282,8 @@ class Planner:
         few = 1 if self.histogram.invented else FEW_VOTES
         relaxed = self.constraints.relax(k, epsilon, few=few) if needs_help(forecasts[0]) else {}
         others = [self.look(each, words) for words, each in relaxed.items()]
-        rule: Collapse | Visibility
-        if self.constraints.without_domain:
-            rule = find_visibility(self.histogram, [each.mechanism for each in found])
-        else:
-            rule = find_collapse(self.histogram, Joint(k=k, epsilon=epsilon, neighbours=self.constraints.neighbours))
+        explain = explain_votes if self.constraints.without_domain else explain_collapse
+        rule = explain(self.histogram, forecasts)
         return Plan(
             histogram=self.histogram,
             constraints=self.constraints,
@@ -298,8 +298,9 @@ class Planner:
 
     def answer(self, wish: Wish, k: int) -> Mapping[str, Answer]:
         """Find the smallest epsilon of each mechanism for a wish."""
-        quick = replace(self, draws=min(self.draws, DRAWS), progress=lambda step: None)
-        return find_epsilons(wish, self.constraints, k, quick.look, self.progress)
+        quick = replace(self, draws=min(self.draws, DRAWS))
+        allowed = self.constraints.allow(k, EPSILONS[-1])
+        return {name: find_epsilon(wish, mechanism, quick.look) for name, mechanism in allowed.items()}
 
     def write_wish(self, answers: Mapping[str, Answer], k: int, preferred: str) -> str | None:
         """Write the command for the smallest epsilon of the answers; None if no epsilon is enough."""
@@ -314,5 +315,5 @@ class Planner:
 
     def look(self, mechanism: Mechanism, label: str | None = None) -> Forecast:
         """Forecast one mechanism."""
-        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name}")
+        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at ε = {write_exact(mechanism.epsilon)}")
         return forecast(mechanism, self.histogram, budget=self.budget, draws=self.draws, seed=self.seed, label=label)

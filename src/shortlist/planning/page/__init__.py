@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.mechanisms import MECHANISMS, Mechanism
+from shortlist.mechanisms import MECHANISMS
 from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit
 from shortlist.planning.forecast import Forecast, write_share
 from shortlist.planning.inputs import Histogram
@@ -47,6 +46,7 @@ def write_page(made: Plan, *, progress: Callable[[str], None] = lambda step: Non
         # Inside a script, "<" could end it: JSON has an escape for it.
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
         source=escape(made.histogram.source),
+        kind=" invented" if made.histogram.invented else "",
         warning=escape(INVENTED if made.histogram.invented else NOT_PRIVATE),
         allowed=escape(made.constraints.describe()),
         version=escape(__version__),
@@ -67,9 +67,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         for epsilon in epsilons:
             report(f"Planning for k = {size:,} and ε = {write_exact(epsilon)}")
             row.append(planner.plan(size, epsilon))
-        allowed = [made.constraints.allow(size, epsilon) for epsilon in epsilons]
-        collapses = {name: _find_crossing(epsilons, [each[name] for each in allowed], made.histogram) for name in names}
-        cells.append([{**_describe(each), "collapse": collapses} for each in row])
+        cells.append([_describe(each) for each in row])
     positions = 2 * sizes[-1]
     return {
         "items": d,
@@ -154,19 +152,3 @@ def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
 def _count_inside(histogram: Histogram, k: int) -> int:
     """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
     return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))
-
-
-def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism], histogram: Histogram) -> float | None:
-    """The epsilon at which the votes that are needed equal the votes at rank k, between points of the grid.
-
-    `auto` needs what the mechanism needs that it chooses. None also stands for an epsilon outside of the grid.
-    """
-    votes = int(histogram.counts[mechanisms[0].k - 1])
-    if len(mechanisms[0].candidates) > 1 or not votes:
-        return None
-    points = [(float(each), one.find_need(histogram.profile)) for each, one in zip(epsilons, mechanisms, strict=True)]
-    for (left, before), (right, after) in itertools.pairwise(points):
-        if before is not None and after is not None and before > votes >= after:
-            share = math.log((before + 1) / (votes + 1)) / math.log((before + 1) / (after + 1))
-            return round(math.exp(math.log(left) + share * math.log(right / left)), 4)
-    return None

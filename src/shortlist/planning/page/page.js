@@ -81,13 +81,16 @@ function showCurve(id, title, value, logarithmic) {
     group.append(draw("polyline", { points: line, fill: "none", stroke: each.colour, "stroke-width": 2,
       "stroke-dasharray": each.dash, "stroke-linejoin": "round" }));
     points.forEach(([x, y]) => group.append(marker(each.shape, x, y, each.colour)));
-    const collapse = row[0].collapse[each.name];
-    if (collapse !== null) {
-      const after = data.epsilons.findIndex((epsilon) => epsilon >= collapse);
-      const part = (across(collapse) - points[after - 1][0]) / (points[after][0] - points[after - 1][0]);
-      const y = points[after - 1][1] + part * (points[after][1] - points[after - 1][1]);
-      group.append(draw("circle", { class: "collapse", cx: across(collapse), cy: y, r: 7, fill: "none",
-        stroke: each.colour, "stroke-width": 2.5 }, draw("title", {}, `${each.name} collapses below ε = ${collapse}`)));
+    // The point of collapse: from it on, at least half of the list is right at every larger epsilon of the grid.
+    const recalls = row.map((cell) => cell.rows[each.name].recall);
+    const last = recalls.findLastIndex((recall) => recall < 0.5);
+    if (last >= 0 && last + 1 < recalls.length) {
+      const part = (0.5 - recalls[last]) / (recalls[last + 1] - recalls[last]);
+      const between = (from, to) => from + part * (to - from);
+      const epsilon = Math.exp(between(...data.epsilons.slice(last, last + 2).map(Math.log)));
+      const [x, y] = [0, 1].map((axis) => between(points[last][axis], points[last + 1][axis]));
+      group.append(draw("circle", { class: "collapse", cx: x, cy: y, r: 7, fill: "none", stroke: each.colour,
+        "stroke-width": 2.5 }, draw("title", {}, `${each.name} collapses below ε = ${Number(epsilon.toPrecision(2))}`)));
     }
     picture.append(group);
   }
