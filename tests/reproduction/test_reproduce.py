@@ -216,7 +216,7 @@ def test_quick_is_the_same_grid_on_small_data():
 def test_ctrl_c_keeps_what_is_done(tmp_path):
     """A signal ends the run with code 130; all trials so far stay, and it is said how to continue."""
     output = tmp_path / "results"
-    # So many trials take hours: the signal comes before the end. A shell lets its background jobs ignore the signal, and
+    # So many trials take hours, so the signal comes before the end. Background jobs of a shell ignore the signal, and
     # their children inherit that.
     words = ["--datasets", "books", "--vary", "k", "--trials", "2000", "--output", str(output)]
     environment = {name: value for name, value in os.environ.items() if name != "SHORTLIST_DATA"}

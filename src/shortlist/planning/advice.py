@@ -56,22 +56,6 @@ _TWO_DIGITS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """How many votes are enough, and how many there are."""
-
-    text: str
-    """The rule with the user's own numbers, and whether the forecast agrees."""
-    needs: Mapping[str, int]
-    """How many votes the item at rank k needs, by the name of the mechanism."""
-    changes: tuple[str, ...] = ()
-    """What would give enough votes."""
-    enough_epsilon: Fraction | None = None
-    """The smallest epsilon with two digits for which the votes are enough; None if it is above 100 or not needed."""
-    enough_k: int | None = None
-    """How many items have enough votes for a list of as many; None if that is no item, or not needed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """What is advised, in sentences."""
 
@@ -87,9 +71,11 @@ class Advice:
         return f"{self.choice} {self.rule}{helps}"
 
 
-def advise(forecasts: Sequence[Forecast], others: Sequence[Forecast], rule: Rule) -> Advice:
+def advise(histogram: Histogram, forecasts: Sequence[Forecast], others: Sequence[Forecast]) -> Advice:
     """Advise on forecasts in the order of the user's wishes, and on those that other constraints would allow."""
     best = forecasts[0]
+    explain = explain_collapse if best.mechanism.needs_domain else explain_votes
+    rule, more = explain(histogram, forecasts)
     better = sorted(
         (each for each in others if each.recall.mean > best.recall.mean + _BETTER), key=lambda each: -each.recall.mean
     )
@@ -100,8 +86,8 @@ def advise(forecasts: Sequence[Forecast], others: Sequence[Forecast], rule: Rule
     ]
     return Advice(
         choice=" ".join([_describe_choice(best), *_compare(forecasts)]),
-        rule=rule.text,
-        changes=(*changes, *rule.changes) if needs_help(best) else (),
+        rule=rule,
+        changes=(*changes, *more) if needs_help(best) else (),
     )
 
 
@@ -147,47 +133,43 @@ def _compare(forecasts: Sequence[Forecast]) -> list[str]:
     return [f"For comparison, {' and '.join(parts)}."]
 
 
-def explain_collapse(histogram: Histogram, forecasts: Sequence[Forecast]) -> Rule:
-    """Explain whether Joint collapses on these counts, by the rule and by its forecast."""
+def explain_collapse(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[str, list[str]]:
+    """Explain whether Joint collapses, by the rule and by its forecast, and which changes give it enough votes."""
     forecast = next(each for each in forecasts if each.label == "joint")
     joint, counts, d = forecast.mechanism, histogram.counts, histogram.d
-    k, votes = joint.k, int(counts[joint.k - 1])
 
-    def lacks(**changed: Any) -> bool:
-        changed_joint = replace(joint, **changed)
-        needed = changed_joint.error_bound(d)
-        return needed is None or needed > counts[changed_joint.k - 1]
+    def find_lack(joint: Mechanism) -> int:
+        """How many votes the item at rank k lacks."""
+        needed = joint.error_bound(d)
+        assert needed is not None
+        return needed - int(counts[joint.k - 1])
 
-    needed = joint.error_bound(d)
-    assert needed is not None
+    k, lack, votes = joint.k, find_lack(joint), int(counts[joint.k - 1])
     lists = int((math.lgamma(d + 1) - math.lgamma(d - k + 1)) / math.log(10))
     rule = (
         f"An ordered list of {k:,} items is one of about 10^{lists:,} lists. At ε = {write_exact(joint.epsilon)} joint "
-        f"is proven not to collapse if {needed:,} people or more have the item at rank {k:,}; you have {votes:,}."
+        f"is proven not to collapse if {votes + lack:,} people or more have the item at rank {k:,}; you have {votes:,}."
     )
-    if votes >= needed:
-        text = f"{rule} So joint does not collapse. Whether its list is exact depends on the gaps between the counts."
-        return Rule(text=text, needs={"joint": needed})
+    if lack <= 0:
+        return (
+            f"{rule} So joint does not collapse. Whether its list is exact depends on the gaps between the counts.",
+            [],
+        )
     right = f"joint gets {write_share(forecast.recall.mean)} right"
     if forecast.recall.mean < _COLLAPSED:
-        text = f"{rule} You have fewer, and in the forecast joint collapses: {right}, so most of its list is noise."
+        rule += f" You have fewer, and in the forecast joint collapses: {right}, so most of its list is noise."
     else:
-        text = f"{rule} You have fewer, so the forecast decides: {right}."
-    least = bisect_left(_TWO_DIGITS, True, key=lambda epsilon: not lacks(epsilon=epsilon))
-    enough_epsilon = _TWO_DIGITS[least] if least < len(_TWO_DIGITS) else None
-    enough_k = bisect_left(range(1, k + 1), True, key=lambda size: lacks(k=size)) or None
-    changes = [] if enough_epsilon is None else [f"from ε = {write_exact(enough_epsilon)} on, joint has enough votes"]
-    changes += [] if enough_k is None else [f"up to k = {enough_k:,}, joint has enough votes"]
-    return Rule(
-        text=text,
-        needs={"joint": needed},
-        changes=tuple(changes),
-        enough_epsilon=enough_epsilon,
-        enough_k=enough_k,
-    )
+        rule += f" You have fewer, so the forecast decides: {right}."
+    # The need falls with epsilon. It grows with k, and the votes fall.
+    epsilon = bisect_left(_TWO_DIGITS, 0, key=lambda each: -max(0, find_lack(replace(joint, epsilon=each))))
+    size = bisect_left(range(1, k + 1), 1, key=lambda each: find_lack(replace(joint, k=each)))
+    changes = [
+        f"from ε = {write_exact(each)} on, joint has enough votes" for each in _TWO_DIGITS[epsilon : epsilon + 1]
+    ]
+    return rule, [*changes, *([f"up to k = {size:,}, joint has enough votes"] if size else [])]
 
 
-def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> Rule:
+def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[str, list[str]]:
     """Explain how many votes an item needs to be released without a domain, and how many items have as many."""
     best, k = forecasts[0], forecasts[0].mechanism.k
     needs = {
@@ -197,34 +179,24 @@ def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> Rule:
     enough = int(np.searchsorted(-histogram.counts, -least, side="right"))
     others = [f"{other} about {need:,}" for other, need in needs.items() if other != name]
     more = f" ({', '.join(others)})" if others else ""
-    text = (
+    rule = (
         "Without a public list of items, an item is released only if many people have it: an item of one person "
         f"must stay hidden. Here {name} needs about {least:,} people for an item{more}; the item at rank "
         f"{k:,} has {int(histogram.counts[k - 1]):,}."
     )
     if enough >= k:
-        return Rule(text=f"{text} So all {k:,} places can be filled.", needs=needs, enough_k=k)
-    listed = f"in the forecast, {best.label} lists about {best.length.mean:,.0f}"
+        return f"{rule} So all {k:,} places can be filled.", []
     have = f"Only {enough:,} items have as many" if enough else "No item has as many"
-    changes = (f"k = {enough:,} or less: only these items have enough votes",) if enough else ()
-    return Rule(text=f"{text} {have}; {listed}.", needs=needs, changes=changes, enough_k=enough or None)
+    rule += f" {have}; in the forecast, {best.label} lists about {best.length.mean:,.0f}."
+    return rule, [f"k = {enough:,} or less: only these items have enough votes"] if enough else []
 
 
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """What a wish may be about: what it means in words, and where a forecast states it."""
-
-    words: str
-    find: Callable[[Forecast], float]
-
-
-_MEASURES = {
-    "recall": _Measure(
-        "in 95 of 100 lists, {} or more of the items are in the true top k", lambda each: each.recall.low
-    ),
-    "exact": _Measure("the exact list has a probability of {} or more", lambda each: each.exact),
-    "error": _Measure("in 95 of 100 lists, no place is off by more than {} votes", lambda each: each.largest.high),
+_MEASURES: dict[str, tuple[str, Callable[[Forecast], float]]] = {
+    "recall": ("in 95 of 100 lists, {} or more of the items are in the true top k", lambda each: each.recall.low),
+    "exact": ("the exact list has a probability of {} or more", lambda each: each.exact),
+    "error": ("in 95 of 100 lists, no place is off by more than {} votes", lambda each: each.largest.high),
 }
+"""What a wish may be about: what it means in words, and where a forecast states it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,16 +232,16 @@ class Wish:
 
     def __str__(self) -> str:
         value = f"{float(self.value):,g}" if self.measure == "error" else f"{float(100 * self.value):g} %"
-        return _MEASURES[self.measure].words.format(value)
+        return _MEASURES[self.measure][0].format(value)
 
     def measure_of(self, forecast: Forecast) -> str:
         """The measure of a forecast that the wish is about, in words."""
-        found = _MEASURES[self.measure].find(forecast)
+        found = _MEASURES[self.measure][1](forecast)
         return f"{found:,.0f} votes" if self.measure == "error" else write_share(found)
 
     def holds(self, forecast: Forecast) -> bool:
         """Whether a forecast satisfies the wish."""
-        found = _MEASURES[self.measure].find(forecast)
+        found = _MEASURES[self.measure][1](forecast)
         return found <= float(self.value) if self.measure == "error" else found >= float(self.value)
 
 

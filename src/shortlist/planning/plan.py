@@ -16,18 +16,14 @@ from shortlist.errors import ParameterError
 from shortlist.ledger import Budget
 from shortlist.mechanisms import Mechanism
 from shortlist.planning.advice import (
-    EPSILONS,
     INVENTED,
     NOT_PRIVATE,
     Advice,
     Answer,
-    Rule,
     Wish,
     advise,
     explain_answers,
-    explain_collapse,
     explain_limit,
-    explain_votes,
     find_epsilon,
     find_least,
     needs_help,
@@ -55,8 +51,6 @@ class Plan:
     constraints: Constraints
     budget: Budget
     forecasts: tuple[Forecast, ...]
-    collapse: Rule
-    """The rule of votes: how many are enough, and how many there are."""
     advice: Advice
     wish: Wish | None
     answers: Mapping[str, Answer]
@@ -99,7 +93,11 @@ class Plan:
     @property
     def wish_command(self) -> str | None:
         """The command for the wish, with the smallest epsilon; None without a wish, or if no epsilon is enough."""
-        return self.planner.write_wish(self.answers, self.best.k, self.best.name)
+        least = find_least(self.answers, self.best.name)
+        if least is None or least.epsilon is None:
+            return None
+        allowed = self.constraints.allow(self.best.k, least.epsilon)
+        return self.planner.write_command(allowed[least.mechanism])
 
     @property
     def call(self) -> str:
@@ -241,11 +239,8 @@ def plan(
     )
     if not isinstance(sort, str) or sort not in SORTS:
         raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
-    whole, failure = (
-        read_positive(budget_epsilon, name="budget_epsilon"),
-        read_rational(budget_delta, name="budget_delta"),
-    )
-    if not 0 <= failure < 1:
+    whole = read_positive(budget_epsilon, name="budget_epsilon")
+    if not 0 <= (failure := read_rational(budget_delta, name="budget_delta")) < 1:
         raise ParameterError("`budget_delta` must be from 0 to 1, without 1", f"not {quote(budget_delta)}")
     lists, wish = read_number(draws, name="draws", most=_MOST_DRAWS), None if want is None else Wish.read(want)
     planner = Planner(
@@ -276,38 +271,24 @@ class Planner:
 
     def plan(self, k: int, epsilon: Any, wish: Wish | None = None) -> Plan:
         """Make the plan for one k and one epsilon."""
-        found = [self.look(each) for each in self.constraints.allow(k, epsilon).values()]
-        forecasts = sorted(found, key=SORTS[self.sort])
+        allowed, quick = self.constraints.allow(k, epsilon), replace(self, draws=min(self.draws, DRAWS))
+        forecasts = sorted(map(self.look, allowed.values()), key=SORTS[self.sort])
         # Invented people cast one vote each if no limit is given, so that is the limit to propose.
         few = 1 if self.histogram.invented else FEW_VOTES
         relaxed = self.constraints.relax(k, epsilon, few=few) if needs_help(forecasts[0]) else {}
         others = [self.look(each, words) for words, each in relaxed.items()]
-        explain = explain_votes if self.constraints.without_domain else explain_collapse
-        rule = explain(self.histogram, forecasts)
         return Plan(
             histogram=self.histogram,
             constraints=self.constraints,
             budget=self.budget,
             forecasts=tuple(forecasts),
-            collapse=rule,
-            advice=advise(forecasts, others, rule),
+            advice=advise(self.histogram, forecasts, others),
             wish=wish,
-            answers={} if wish is None else self.answer(wish, k),
+            answers={}
+            if wish is None
+            else {name: find_epsilon(wish, each, quick.look) for name, each in allowed.items()},
             planner=self,
         )
-
-    def answer(self, wish: Wish, k: int) -> Mapping[str, Answer]:
-        """Find the smallest epsilon of each mechanism for a wish."""
-        quick = replace(self, draws=min(self.draws, DRAWS))
-        allowed = self.constraints.allow(k, EPSILONS[-1])
-        return {name: find_epsilon(wish, mechanism, quick.look) for name, mechanism in allowed.items()}
-
-    def write_wish(self, answers: Mapping[str, Answer], k: int, preferred: str) -> str | None:
-        """Write the command for the smallest epsilon of the answers; None if no epsilon is enough."""
-        least = find_least(answers, preferred)
-        if least is None or least.epsilon is None:
-            return None
-        return self.write_command(self.constraints.allow(k, least.epsilon)[least.mechanism])
 
     def write_command(self, mechanism: Mechanism) -> str:
         """Write the command of the shell that releases a list by a mechanism."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from html import escape
@@ -19,7 +19,7 @@ from shortlist.mechanisms import MECHANISMS
 from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit
 from shortlist.planning.forecast import Forecast, write_share
 from shortlist.planning.inputs import Histogram
-from shortlist.planning.plan import Plan, Planner
+from shortlist.planning.plan import Plan
 from shortlist.privacy.numbers import write_exact
 from shortlist.version import __version__
 
@@ -68,45 +68,36 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
             report(f"Planning for k = {size:,} and ε = {write_exact(epsilon)}")
             row.append(planner.plan(size, epsilon))
         cells.append([_describe(each) for each in row])
-    positions = 2 * sizes[-1]
+    speaking = replace(planner, progress=report)
+    wished = [made if size == k else speaking.plan(size, made.best.epsilon, made.wish) for size in sizes if made.wish]
     return {
         "items": d,
         "inside": [_count_inside(made.histogram, size) for size in sizes],
         "budget": str(made.budget.guarantee).partition(" for")[0],
         "limit": explain_limit(made.constraints.votes_per_person),
-        "wishes": _answer_wish(made, planner, sizes, report),
+        "wishes": [_describe_wish(each) for each in wished],
         "draws": planner.draws,
         "places": _SHOWN_PLACES,
         "epsilons": [float(each) for each in epsilons],
         "sizes": sizes,
         "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
         "mechanisms": [{"name": name, "colour": colours[name]} for name in names],
-        "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(positions, d))],
+        "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(2 * sizes[-1], d))],
         "cells": cells,
     }
 
 
-def _answer_wish(
-    made: Plan, planner: Planner, sizes: Sequence[int], report: Callable[[str], None]
-) -> list[dict[str, Any]]:
-    """The wish and its answers for each k, or nothing without a wish."""
-    if made.wish is None:
-        return []
-    answers = [
-        made.answers if size == made.best.k else replace(planner, progress=report).answer(made.wish, size)
-        for size in sizes
-    ]
-    return [
-        {
-            "text": explain_answers(made.wish, each),
-            "answers": [
-                [name, None if answer.epsilon is None else float(answer.epsilon), str(answer)]
-                for name, answer in each.items()
-            ],
-            "command": planner.write_wish(each, size, made.best.name),
-        }
-        for size, each in zip(sizes, answers, strict=True)
-    ]
+def _describe_wish(made: Plan) -> dict[str, Any]:
+    """The answers to the wish of one plan."""
+    assert made.wish is not None
+    return {
+        "text": explain_answers(made.wish, made.answers),
+        "answers": [
+            [name, None if answer.epsilon is None else float(answer.epsilon), str(answer)]
+            for name, answer in made.answers.items()
+        ],
+        "command": made.wish_command,
+    }
 
 
 def _describe(made: Plan) -> dict[str, Any]:
