@@ -81,7 +81,7 @@ def test_the_rule_never_contradicts_the_forecast():
         made = shortlist.plan(
             like="zipf", exponent="1.1", items=10**5, people=10**6, k=50, epsilon=epsilon, draws=50, sort="name"
         )
-        joint = next(each for each in made.forecasts if each.label == "joint")
+        joint = next(each for each in made.forecasts if each.name == "joint")
         assert joint.bound > made.histogram.counts[49]
         assert (joint.recall.mean < 0.5) == collapses == ("joint collapses" in made.why)
         assert ("You have fewer, so the forecast decides: joint gets" in made.why) == (not collapses)
@@ -197,7 +197,7 @@ def test_invented_people_cast_one_vote_but_nobody_is_limited():
 def test_the_command_has_the_cap_whatever_the_mechanism(name):
     """Votes beyond the limit are not counted, so the release needs the limit as well."""
     made = shortlist.plan(STEEP, k=5, epsilon=1, delta="1e-6", votes_per_person=7, draws=10)
-    mechanism = next(each.mechanism for each in made.forecasts if each.label == name)
+    mechanism = next(each.mechanism for each in made.forecasts if each.name == name)
     command = shortlist.planning.advice.write_command(mechanism, votes_per_person=7)
     assert "--votes-per-person 7" in command
     assert ("--delta 1e-6" in command) == (name != "margin-joint")

@@ -71,18 +71,16 @@ class Advice:
         return f"{self.choice} {self.rule}{helps}"
 
 
-def advise(histogram: Histogram, forecasts: Sequence[Forecast], others: Sequence[Forecast]) -> Advice:
-    """Advise on forecasts in the order of the user's wishes, and on those that other constraints would allow."""
+def advise(histogram: Histogram, forecasts: Sequence[Forecast], others: Mapping[str, Forecast]) -> Advice:
+    """Advise on forecasts in the order of the user's wishes, and on those that changes would allow."""
     best = forecasts[0]
     explain = explain_collapse if best.mechanism.needs_domain else explain_votes
     rule, more = explain(histogram, forecasts)
-    better = sorted(
-        (each for each in others if each.recall.mean > best.recall.mean + _BETTER), key=lambda each: -each.recall.mean
-    )
     changes = [
-        f"{each.label}, {each.mechanism.name} gets {write_share(each.recall.mean)} right, and the budget covers "
+        f"{words}, {each.name} gets {write_share(each.recall.mean)} right, and the budget covers "
         f"{_count_releases(each)}"
-        for each in better
+        for words, each in sorted(others.items(), key=lambda pair: -pair[1].recall.mean)
+        if each.recall.mean > best.recall.mean + _BETTER
     ]
     return Advice(
         choice=" ".join([_describe_choice(best), *_compare(forecasts)]),
@@ -100,11 +98,11 @@ def _describe_choice(best: Forecast) -> str:
     k, order = best.mechanism.k, " without their order" if best.mechanism.unordered else ""
     top = f"the true top {k:,}"
     if best.recall.low == 1:
-        parts = [f"Take {best.label}: in 95 of 100 lists or more, all {k:,} items are in {top}{order}."]
+        parts = [f"Take {best.name}: in 95 of 100 lists or more, all {k:,} items are in {top}{order}."]
     else:
         share, least = write_share(best.recall.mean), write_share(best.recall.low)
         parts = [
-            f"Take {best.label}: on average {share} of {top} are in its list{order}, and {least} or more in 95 of 100 "
+            f"Take {best.name}: on average {share} of {top} are in its list{order}, and {least} or more in 95 of 100 "
             "lists."
         ]
     if best.length.mean < k - 0.5:
@@ -128,14 +126,14 @@ def _compare(forecasts: Sequence[Forecast]) -> list[str]:
     best, worst = forecasts[0], min(forecasts, key=lambda each: each.recall.mean)
     if worst.recall.mean > best.recall.mean - _BETTER:
         return []
-    shown = [each for each in forecasts[1:] if each.label in (DEFAULT_MECHANISM, "joint")] or [worst]
-    parts = [f"{each.label} gets {write_share(each.recall.mean)} right" for each in shown]
+    shown = [each for each in forecasts[1:] if each.name in (DEFAULT_MECHANISM, "joint")] or [worst]
+    parts = [f"{each.name} gets {write_share(each.recall.mean)} right" for each in shown]
     return [f"For comparison, {' and '.join(parts)}."]
 
 
 def explain_collapse(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[str, list[str]]:
     """Explain whether Joint collapses, by the rule and by its forecast, and which changes give it enough votes."""
-    forecast = next(each for each in forecasts if each.label == "joint")
+    forecast = next(each for each in forecasts if each.name == "joint")
     joint, counts, d = forecast.mechanism, histogram.counts, histogram.d
 
     def find_lack(joint: Mechanism) -> int:
@@ -172,9 +170,7 @@ def explain_collapse(histogram: Histogram, forecasts: Sequence[Forecast]) -> tup
 def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[str, list[str]]:
     """Explain how many votes an item needs to be released without a domain, and how many items have as many."""
     best, k = forecasts[0], forecasts[0].mechanism.k
-    needs = {
-        each.label: need for each in forecasts if (need := each.mechanism.find_need(histogram.profile)) is not None
-    }
+    needs = {each.name: need for each in forecasts if (need := each.mechanism.find_need(histogram.profile)) is not None}
     name, least = min(needs.items(), key=lambda pair: pair[1])
     enough = int(np.searchsorted(-histogram.counts, -least, side="right"))
     others = [f"{other} about {need:,}" for other, need in needs.items() if other != name]
@@ -187,7 +183,7 @@ def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[
     if enough >= k:
         return f"{rule} So all {k:,} places can be filled.", []
     have = f"Only {enough:,} items have as many" if enough else "No item has as many"
-    rule += f" {have}; in the forecast, {best.label} lists about {best.length.mean:,.0f}."
+    rule += f" {have}; in the forecast, {best.name} lists about {best.length.mean:,.0f}."
     return rule, [f"k = {enough:,} or less: only these items have enough votes"] if enough else []
 
 

@@ -47,7 +47,6 @@ class Forecast:
     """What a mechanism will do on given counts: computed from its law, or measured on lists that were drawn."""
 
     mechanism: Mechanism
-    label: str
     exact: float
     """The probability of the exact list."""
     exact_is_computed: bool
@@ -67,6 +66,11 @@ class Forecast:
     samples: IntArray
     """Some of the lists: the positions of their items in falling order of count, a row for each list. A place
     without an item has −1."""
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return self.mechanism.name
 
     def to_cells(self) -> dict[str, str]:
         """Write the forecast as the cells of a table that people read, by the names of the columns."""
@@ -88,7 +92,7 @@ class Forecast:
         """Describe the forecast by plain values, as a row of a table."""
         guarantee = self.mechanism.guarantee
         row: dict[str, Any] = {
-            "mechanism": self.label,
+            "mechanism": self.name,
             "exact": self.exact,
             "exact_from": "law" if self.exact_is_computed else "draws",
         }
@@ -110,9 +114,7 @@ class Forecast:
         }
 
 
-def forecast(
-    mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draws: int, seed: int, label: str | None = None
-) -> Forecast:
+def forecast(mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draws: int, seed: int) -> Forecast:
     """Draw many lists of a mechanism, and compute what its law says. Equal seeds draw from equal random numbers."""
     prepared = mechanism.prepare(histogram.profile)
     lists = prepared.draw_many(draws, SeededBits(seed))
@@ -126,7 +128,6 @@ def forecast(
     positions = [np.searchsorted(-histogram.counts, -each.levels) + each.ranks for each in lists[:SAMPLES]]
     return Forecast(
         mechanism=mechanism,
-        label=mechanism.name if label is None else label,
         exact=float(errors.exact.mean()) if chance is None else chance,
         exact_is_computed=chance is not None,
         length=Spread.of(np.array([len(each.levels) for each in lists], dtype=np.float64)),
@@ -215,6 +216,6 @@ SORTS: dict[str, Callable[[Forecast], Any]] = {
     "total": lambda each: (each.total.mean, each.largest.mean),
     "bound": lambda each: (each.bound is None, each.bound or 0),
     "releases": lambda each: (-each.affordable, -each.recall.mean),
-    "name": lambda each: each.label,
+    "name": lambda each: each.name,
 }
 """What forecasts may be sorted by: the best comes first."""

@@ -81,7 +81,7 @@ class Plan:
         """The table as people read it: the texts of each mechanism by the names of the columns, the best first."""
         hidden = () if self.constraints.without_domain else ("items",)  # with a domain, every list has k items
         return {
-            each.label: {name: text for name, text in each.to_cells().items() if name not in hidden}
+            each.name: {name: text for name, text in each.to_cells().items() if name not in hidden}
             for each in self.forecasts
         }
 
@@ -276,7 +276,7 @@ class Planner:
         # Invented people cast one vote each if no limit is given, so that is the limit to propose.
         few = 1 if self.histogram.invented else FEW_VOTES
         relaxed = self.constraints.relax(k, epsilon, few=few) if needs_help(forecasts[0]) else {}
-        others = [self.look(each, words) for words, each in relaxed.items()]
+        others = {words: self.look(each) for words, each in relaxed.items()}
         return Plan(
             histogram=self.histogram,
             constraints=self.constraints,
@@ -294,7 +294,7 @@ class Planner:
         """Write the command of the shell that releases a list by a mechanism."""
         return write_command(mechanism, votes_per_person=self.constraints.votes_per_person, item=self.item)
 
-    def look(self, mechanism: Mechanism, label: str | None = None) -> Forecast:
+    def look(self, mechanism: Mechanism) -> Forecast:
         """Forecast one mechanism."""
         self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at ε = {write_exact(mechanism.epsilon)}")
-        return forecast(mechanism, self.histogram, budget=self.budget, draws=self.draws, seed=self.seed, label=label)
+        return forecast(mechanism, self.histogram, budget=self.budget, draws=self.draws, seed=self.seed)

@@ -108,8 +108,8 @@ def _describe(made: Plan) -> dict[str, Any]:
         "rule": made.advice.rule,
         "changes": made.advice.changes,
         "rows": {
-            each.label: {
-                "cells": cells[each.label],
+            each.name: {
+                "cells": cells[each.name],
                 "command": made.planner.write_command(each.mechanism),
                 "right_items": write_share(each.recall.mean),
                 "recall": round(each.recall.mean, 3),
