@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from shortlist.planning.forecast import Forecast
     from shortlist.planning.plan import Plan
 
 EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1e5 \\
@@ -223,7 +223,7 @@ def _print_plan(made: Plan, printed: Format) -> None:
     title.stylize("bold")
     print_lines(console, title)
     print_lines(console, to_text(f"Allowed: {made.constraints.describe()}."))
-    _print_whole(console, _make_table(made.forecasts, console.width, short=made.constraints.without_domain))
+    _print_whole(console, _make_table(made.cells, console.width))
     _print_advice(console, made)
     _print_answers(console, made)
     _print_legend(console, made)
@@ -239,34 +239,19 @@ def _print_plan(made: Plan, printed: Format) -> None:
         print(f"  {made.wish_command}")
 
 
-def _make_table(forecasts: tuple[Forecast, ...], width: int, *, short: bool) -> Table:
-    """Lay out the forecasts. With `short`, lists may have fewer than k items, and a column says how many."""
+def _make_table(cells: Mapping[str, Mapping[str, str]], width: int) -> Table:
+    """Lay out the forecasts."""
     from rich import box
     from rich.table import Table
 
-    from shortlist.planning.advice import write_share
-
-    names = [*(["items"] if short else []), "recall", "exact", "ℓ∞"]
-    names += ["ℓ1", "bound", "guarantee", "ρ"] if width >= _WIDE else []
-    names.append("releases")
+    hidden = {"range"} if width >= _WIDE else {"range", "ℓ1", "bound", "guarantee", "ρ"}
+    names = [name for name in next(iter(cells.values())) if name not in hidden]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("mechanism", no_wrap=True)
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
-    for each in forecasts:
-        rho = each.mechanism.guarantee.rho
-        cells = {
-            "items": f"{each.length.mean:,.0f}",
-            "recall": f"{each.recall.mean:.2f}",
-            "exact": f"{'' if each.exact_is_computed else '≈'}{write_share(each.exact).replace(' ', '')}",
-            "ℓ∞": f"{each.largest.low:,.0f}…{each.largest.middle:,.0f}…{each.largest.high:,.0f}",
-            "ℓ1": f"{each.total.low:,.0f}…{each.total.middle:,.0f}…{each.total.high:,.0f}",
-            "bound": "–" if each.bound is None else f"{each.bound:,}",
-            "guarantee": each.promise,
-            "ρ": "–" if rho is None else f"{float(rho):.2g}",
-            "releases": f"{each.affordable:,}",
-        }
-        table.add_row(to_text(each.label), *(cells[name] for name in names))
+    for mechanism, row in cells.items():
+        table.add_row(to_text(mechanism), *(row[name] for name in names))
     return table
 
 
