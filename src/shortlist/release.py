@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -357,8 +358,16 @@ def write_csv(release: Release) -> str:
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([record.write_item(value) for value in row] for row in zip(*columns.values(), strict=True))
+    writer.writerows([_write_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def _write_cell(value: Any) -> Any:
+    """Write a value as CSV holds it: numbers stay numbers, bytes become base64, dates and times ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    written = value if isinstance(value, int | Decimal) else record.encode_item(value)
+    return next(iter(written.values())) if isinstance(written, dict) else written
 
 
 class UsefulnessWarning(UserWarning):

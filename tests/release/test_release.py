@@ -598,6 +598,15 @@ def test_refuses_a_choice_that_differs(change):
         Release.from_json(json.dumps(stored))
 
 
+@pytest.mark.parametrize("version", [__version__, "9"])
+def test_refuses_a_choice_that_is_missing(version):
+    """An assessment is of the mechanism that was chosen, in every version."""
+    stored = prepare([900, 400, 1], k=2, epsilon=1, assess="0.1").release().to_dict()
+    del stored["parameters"]["chosen"]
+    with pytest.raises(DataError, match="must not contradict itself"):
+        Release.from_json(json.dumps({**stored, "version": version}))
+
+
 def test_refuses_a_delta_that_differs():
     """The delta of the parameters is that of the guarantee."""
     release = prepare(range(60), k=30, epsilon=1, delta="1e-6", mechanism="cdp-peel").release()
@@ -614,7 +623,7 @@ def test_a_weaker_guarantee_of_another_version_is_believed():
     stored = make().to_dict()
     stored["guarantee"]["rho"] = None
     assert Release.from_json(json.dumps({**stored, "version": "9"})).guarantee.rho is None
-    with pytest.raises(DataError, match="the guarantee differs"):
+    with pytest.raises(DataError, match="guarantee differs"):
         Release.from_json(json.dumps(stored))
 
 
