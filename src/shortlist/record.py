@@ -379,7 +379,7 @@ def _compare_terms(release: Release, terms: Terms) -> str | None:
     # Another version may have fewer parameters, and may prove something else. What is stated at all is the same.
     if not current:
         missing &= _ABOUT_CHOICE
-    if missing or any(value != parameters.get(name) for name, value in release.parameters.items()):
+    if missing or not release.parameters.items() <= parameters.items():
         return "the parameters differ from those that the mechanism states"
     for name, value in implied.items():
         stated = getattr(release, name)

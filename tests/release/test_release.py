@@ -45,7 +45,7 @@ ITEMS = {
 
 
 def make(items=("a", "b"), *, secure=True):
-    terms = Terms.build(FastJoint(k=len(items), epsilon=Fraction(1, 3), beta="0.1"), {})
+    terms = Terms.read(FastJoint(k=len(items), epsilon=Fraction(1, 3), beta="0.1"))
     return make_release(terms, items, d=9, bits=SystemBits() if secure else SeededBits(1))
 
 

@@ -311,12 +311,12 @@ class Account:
         """Charge the release, unless there are too few items for it."""
         if self.ledger is None:
             return
-        mechanism, guarantee = self.terms.mechanism, self.terms.state_guarantee()
+        mechanism, guarantee = self.terms.mechanism, self.terms.guarantee
         mechanism.check_size(d)
         self._charge = self.ledger.charge(
             mechanism,
             guarantee,
-            parameters=self.terms.list_parameters(),
+            parameters=self.terms.parameters,
             bits=self.bits,
             note=self.note,
             identifier=self.id,
@@ -359,9 +359,9 @@ def open_account(
         note=check_text(note, name="note"),
         period=check_text(period, name="period"),
     )
-    encode_parameters(terms.list_parameters())  # a release whose record cannot be written is refused before it is paid
+    encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
     if opened is not None:
-        opened.check(terms.mechanism, terms.state_guarantee(), bits=bits, note=note)
+        opened.check(terms.mechanism, terms.guarantee, bits=bits, note=note)
         global latest
         latest = account
     return account

@@ -196,7 +196,7 @@ class Selector(Generic[Items]):
     @property
     def guarantee(self) -> Guarantee:
         """What one release promises, with all that it holds. A draw of the items alone promises no less."""
-        return self._terms.state_guarantee()
+        return self._terms.guarantee
 
     def draw(self, bits: Bits | None = None) -> Items:
         """Choose k items: a list of labels if the counts had labels, else an array of indices.
