@@ -425,8 +425,8 @@ def _forget(account: Account) -> None:
 def _warn(text: str) -> None:
     """Warn the caller of `select`. If warnings are errors, print the warning, so that the release is not lost."""
     try:
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        warnings.warn(text, RuntimeWarning, stacklevel=5)
     except RuntimeWarning:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            warnings.warn(text, RuntimeWarning, stacklevel=5)
