@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import base64
 import json
+import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -152,7 +153,8 @@ def read(written: str, make: type[Release], *, source: str) -> Release:
     """
     try:
         stored = json.loads(written, object_pairs_hook=_read_object, parse_constant=_refuse)
-        release = make(**_decode(stored))
+        release = make(**_decode(stored, [each.name for each in fields(make)]))
+        _check(_has_right_values(release))
         again = encode(release)
         _check(_includes(stored, again))
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -199,45 +201,17 @@ def _includes(whole: Any, part: Any) -> bool:
     return json.dumps(whole, sort_keys=True) == json.dumps(part, sort_keys=True)
 
 
-def _decode(stored: dict[str, Any]) -> dict[str, Any]:
-    """Read the fields of a release, as far as a wrong value would be written again as it is."""
+def _decode(stored: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Read the fields of a release that have these names."""
     _check(stored["schema"] == SCHEMA)
-    given = {"domain_size": None, **stored}
-    if "charge" in stored:
-        given |= {"charge": stored["charge"]["number"], "ledger": stored["charge"]["ledger"]}
-    return {name: decode(given[name]) for name, decode in _FIELDS.items() if name in given}
-
-
-def _is_name(stored: Any) -> bool:
-    """Whether a value is a short text on one line, such as a name or a version."""
-    return isinstance(stored, str) and 0 < len(stored) <= _LONGEST_NAME and stored.isprintable()
-
-
-def _take(is_right: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Make a decoder of values that are taken as they are, if they are right."""
-
-    def decode(stored: Any) -> Any:
-        _check(is_right(stored))
-        return stored
-
-    return decode
-
-
-def _decode_time(stored: Any) -> datetime:
-    made = datetime.fromisoformat(stored)
-    _check(made.tzinfo == UTC)
-    return made
+    given = {name: stored[name] for name in names if name in stored and name != "ledger"}
+    given |= {name: decode(given[name]) for name, decode in _DECODERS.items() if name in given}
+    paid = {"charge": stored["charge"]["number"], "ledger": stored["charge"]["ledger"]} if "charge" in given else {}
+    return {"domain_size": None, **given, **paid}
 
 
 def _decode_items(stored: Any) -> tuple[Any, ...]:
-    items = tuple(map(_decode_item, stored))
-    _check(all(item is not None for item in items))
-    return items
-
-
-def _decode_labels(stored: Any) -> dict[str, tuple[Any, ...]]:
-    _check(all(_is_name(name) and name not in COLUMNS for name in stored))
-    return {name: tuple(map(_decode_item, column)) for name, column in stored.items()}
+    return tuple(map(_decode_item, stored))
 
 
 def _decode_parameter(stored: Any) -> Any:
@@ -254,44 +228,52 @@ def _decode_parameter(stored: Any) -> Any:
     return number if write_exact(number) == stored else stored
 
 
-def _decode_guarantee(stored: Any) -> Guarantee:
-    guarantee: Guarantee = _make(Guarantee, stored)
-    _check(guarantee.epsilon > 0 and guarantee.delta < 1 and (guarantee.rho is None or guarantee.rho > 0))
-    return guarantee
-
-
-def _decode_counts(stored: Any) -> ReleasedCounts:
-    counts: ReleasedCounts = _make(ReleasedCounts, stored)
-    _check(all(low <= high for low, high in zip(counts.low or (), counts.high or (), strict=True)))
-    return counts
-
-
-def _decode_assessment(stored: Any) -> Any:
-    _check(stored["margin"] is not None)
-    return _make(Assessment, {**stored, "bound": _make(ErrorBound, stored["bound"])})
-
-
 def _make(kind: Any, stored: Mapping[str, Any]) -> Any:
     """Make a value from the fields that this version knows. Its class refuses wrong values."""
     return kind(**{each.name: stored[each.name] for each in fields(kind) if each.name in stored})
 
 
-_FIELDS: dict[str, Callable[[Any], Any]] = {
+_DECODERS: dict[str, Callable[[Any], Any]] = {
     "items": _decode_items,
+    "labels": lambda stored: {name: _decode_items(column) for name, column in stored.items()},
     "parameters": lambda stored: {name: _decode_parameter(value) for name, value in stored.items()},
-    "guarantee": _decode_guarantee,
-    "counts": _decode_counts,
+    "guarantee": lambda stored: _make(Guarantee, stored),
+    "counts": lambda stored: _make(ReleasedCounts, stored),
     "error_bound": lambda stored: _make(ErrorBound, stored),
-    "assessment": _decode_assessment,
-    "labels": _decode_labels,
-    "made": _decode_time,
-    **dict.fromkeys(("id", "ledger"), _take(lambda stored: _IDENTIFIER.fullmatch(stored) is not None)),
-    **dict.fromkeys(("mechanism", "version", "note", "period", "population"), _take(_is_name)),
-    **dict.fromkeys(("secure", "persons_counted", "ordered"), _take(lambda stored: isinstance(stored, bool))),
-    **dict.fromkeys(("up_to", "charge"), _take(lambda stored: type(stored) is int and stored >= 1)),
-    "domain_size": _take(lambda stored: stored is None or (type(stored) is int and stored >= 1)),
+    "assessment": lambda stored: _make(Assessment, {**stored, "bound": _make(ErrorBound, stored["bound"])}),
+    "made": datetime.fromisoformat,
 }
-"""How each field of a release is read. `encode` writes it."""
+"""How a field is read that is not written as it is."""
+
+
+def _has_right_values(release: Release) -> bool:
+    """Whether all values are such as a release has, where writing them again does not tell."""
+    guarantee, counts, assessed = release.guarantee, release.counts, release.assessment
+    names = (release.mechanism, release.version, *release.labels)
+    texts = (release.note, release.period, release.population)
+    flags = (release.secure, release.persons_counted, release.ordered)
+    numbers = (release.domain_size, release.up_to, release.charge)
+    identifiers = (release.id, "0" * 32 if release.ledger is None else release.ledger)
+    return (
+        guarantee.epsilon > 0
+        and guarantee.delta < 1
+        and (guarantee.rho is None or guarantee.rho > 0)
+        and release.made.tzinfo == UTC
+        and all(item is not None for item in release.items)
+        and all(map(_is_name, names))
+        and all(text is None or _is_name(text) for text in texts)
+        and not COLUMNS & release.labels.keys()
+        and all(isinstance(flag, bool) for flag in flags)
+        and all(number is None or (type(number) is int and number >= 1) for number in numbers)
+        and all(_IDENTIFIER.fullmatch(each) is not None for each in identifiers)
+        and (counts is None or all(map(operator.le, counts.low or (), counts.high or ())))
+        and (assessed is None or assessed.margin is not None)
+    )
+
+
+def _is_name(stored: Any) -> bool:
+    """Whether a value is a short text on one line, such as a name or a version."""
+    return isinstance(stored, str) and 0 < len(stored) <= _LONGEST_NAME and stored.isprintable()
 
 
 def _find_contradiction(release: Release) -> str | None:
