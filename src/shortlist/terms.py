@@ -196,6 +196,8 @@ class Terms:
             parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
         votes = None if d is None else ran.error_bound(d, _CONFIDENCE)
         return {
+            "mechanism": mechanism.name,
+            "domain_size": d,
             "parameters": parameters,
             "guarantee": self.guarantee,
             "persons_counted": self.persons_counted,

@@ -27,7 +27,7 @@ from shortlist.mechanisms import MECHANISMS, FastJoint, Joint
 from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
-from shortlist.release import Release, make_release
+from shortlist.release import Release
 from shortlist.terms import Terms
 from shortlist.version import __version__
 
@@ -46,7 +46,7 @@ ITEMS = {
 
 def make(items=("a", "b"), *, secure=True):
     terms = Terms.read(FastJoint(k=len(items), epsilon=Fraction(1, 3), beta="0.1"))
-    return make_release(terms, items, d=9, bits=SystemBits() if secure else SeededBits(1))
+    return Release(items=items, secure=secure, **terms.state(d=9))
 
 
 @pytest.mark.parametrize("kind", ITEMS)
@@ -287,8 +287,9 @@ def test_says_when_it_is_not_secure(tmp_path):
         assert all(("secure" in frame.columns) == (not release.secure) for frame in frames)
         assert all(list(frame.get("secure", [True, True])) == [release.secure] * 2 for frame in frames)
         assert release.to_dict()["secure"] == release.secure
-        for shown in (str(release), release._repr_html_()):
+        for shown in (repr(release), str(release), release._repr_html_(), release.explain()):
             assert ("NOT SECURE" in shown) == (not release.secure)
+            assert release.secure or shown.index("NOT SECURE") < shown.index("-DP")  # before what it promises
 
 
 class Claiming:

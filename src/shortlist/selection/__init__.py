@@ -15,7 +15,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.exact.bits import Bits, read_bits
+from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, Prepared
 from shortlist.near_names import show_options
@@ -390,20 +390,16 @@ def _make(
     label_items: Callable[[Sequence[Any]], dict[str, tuple[Any, ...]]] | None = None,
 ) -> Release:
     """Draw, name the items, and make the release that was charged. Its caller's caller is warned of what it lacks."""
-    from shortlist.release import make_release, warn
+    from shortlist.release import Release, warn
 
     terms, bits = account.terms, account.bits
     picks, spread = terms.draw_extras(prepared.draw(bits), levels, bits)
     items, noisy = name(picks)
-    release = make_release(
-        terms,
-        items,
-        d=d,
-        bits=bits,
-        noisy=noisy,
-        chosen=picks.chosen,
-        spread=spread,
+    release = Release(
+        items=tuple(items),
         labels={} if label_items is None else label_items(items),
+        secure=is_secure(bits),
+        **terms.state(d=d, noisy=noisy, chosen=picks.chosen, spread=spread),
         **account.describe(),
     )
     account.finish(release)
