@@ -320,8 +320,9 @@ def _rebuild_sentences(release: Release, terms: Terms | None) -> Release:
     """Say what the bounds of a record bound, from their numbers."""
 
     def complete(bound: ErrorBound) -> ErrorBound:
-        unknown = _UNKNOWN_BOUND.format(bound=write_votes(bound.votes))
-        words = unknown if terms is None else terms.write_bound(bound.votes, release.parameters.get("chosen"))
+        words = _UNKNOWN_BOUND.format(bound=write_votes(bound.votes))
+        if terms is not None:
+            words = terms.state_bound(bound.votes, release.parameters.get("chosen")).statement
         return replace(bound, statement=words)
 
     bound, assessed = release.error_bound, release.assessment

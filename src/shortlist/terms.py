@@ -203,26 +203,21 @@ class Terms:
             "persons_counted": self.persons_counted,
             "ordered": not mechanism.unordered,
             "up_to": None if mechanism.needs_domain else mechanism.k,
-            "counts": self._state_counts(ran, noisy, d),
-            "error_bound": None if votes is None else self._state_bound(votes, chosen),
-            "assessment": self._state_assessment(ran, spread, chosen),
+            "counts": None if noisy is None else self._state_counts(ran, noisy, d),
+            "error_bound": None if votes is None else self.state_bound(votes, chosen),
+            "assessment": None if spread is None else self._state_assessment(ran, spread, chosen),
         }
 
-    def write_bound(self, votes: int, chosen: str | None) -> str:
-        """Write in words what a bound of so many votes says about the list."""
-        from shortlist.mechanisms.accuracy import write_votes
+    def state_bound(self, votes: int, chosen: str | None) -> ErrorBound:
+        """State a bound on the error of the list, of so many votes."""
+        from shortlist.mechanisms.accuracy import ErrorBound, write_votes
         from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 
         ran = self.mechanism.resolve(chosen)
         words = UNORDERED_BOUND if self.mechanism.unordered and not ran.unordered else ran.bound_in_words
-        return words.format(bound=write_votes(votes))
+        return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=write_votes(votes)))
 
-    def _state_bound(self, votes: int, chosen: str | None) -> ErrorBound:
-        from shortlist.mechanisms.accuracy import ErrorBound
-
-        return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=self.write_bound(votes, chosen))
-
-    def _state_counts(self, ran: Mechanism, noisy: IntArray | None, d: int | None) -> ReleasedCounts | None:
+    def _state_counts(self, ran: Mechanism, noisy: IntArray, d: int | None) -> ReleasedCounts | None:
         """State noisy counts: those that were bought have an interval each, others have intervals that hold together.
 
         The counts of threshold have none: without a public domain, how many counts they would have to hold is not
@@ -231,21 +226,19 @@ class Terms:
         from shortlist.mechanisms import NoisyCounts, Threshold
         from shortlist.mechanisms.accuracy import ReleasedCounts
 
-        if noisy is None:
-            return None
         if self.counts is not None:
             return self.counts.state_counts(noisy.tolist())
         if isinstance(ran, Threshold):
             return ReleasedCounts(values=tuple(noisy.tolist()))
         return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and d is not None else None
 
-    def _state_assessment(self, ran: Mechanism, spread: int | None, chosen: str | None) -> Assessment | None:
+    def _state_assessment(self, ran: Mechanism, spread: int, chosen: str | None) -> Assessment | None:
         from shortlist.mechanisms.accuracy import Assessment
 
-        if self.assess is None or spread is None:
+        if self.assess is None:
             return None
         failure = 1 - _CONFIDENCE
-        bound = self._state_bound(self.assess.bound(ran, spread, failure), chosen)
+        bound = self.state_bound(self.assess.bound(ran, spread, failure), chosen)
         # Cutting off at 0 brings no estimate farther from a spread, which is 0 or more.
         return Assessment(estimate=max(0, spread), margin=self.assess.find_margin(failure), bound=bound)
 

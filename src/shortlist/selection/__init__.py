@@ -361,15 +361,16 @@ class Selector(Generic[Items]):
 
         account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period)
         account.charge(self._tally.d)
-        return _make(account, self._prepared, self._tally, self._find, d=self._tally.d)
+
+        def name(picks: Picks) -> tuple[Any, IntArray | None]:
+            return self._name(picks, self._tally.items(picks))
+
+        return _make(account, self._prepared, self._tally, name, d=self._tally.d)
 
     def _draw(self, bits: Bits) -> Items:
-        items: Items = self._find(self._prepared.draw(bits))[0]
+        picks = self._prepared.draw(bits)
+        items: Items = self._name(picks, self._tally.items(picks))[0]
         return items
-
-    def _find(self, picks: Picks) -> tuple[Any, IntArray | None]:
-        """Find the items of picks, and their noisy counts."""
-        return self._name(picks, self._tally.items(picks))
 
     def _name(self, picks: Picks, rows: IntArray) -> tuple[Any, IntArray | None]:
         indices, noisy = picks.publish(rows)
