@@ -27,13 +27,14 @@ import numpy as np
 
 from shortlist import record
 from shortlist.atomic_files import write_whole
-from shortlist.errors import DataError, MissingExtraError, ParameterError
+from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SystemBits
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
 from shortlist.privacy import Guarantee
 from shortlist.safe_text import escape, escape_surrogates
 from shortlist.version import __version__
+from shortlist.votes.libraries import import_optional
 
 PathLike = str | os.PathLike[str]
 
@@ -145,13 +146,10 @@ class Release(Sequence[Any]):
         return "\n".join([*self._write_rows(len(self)), "", *self.caption()])
 
     def _repr_html_(self) -> str:
-        columns = make_columns(self)
+        columns = self._write_cells(len(self))
         heads = "".join(f"<th>{name}</th>" for name in columns)
-        cells = [
-            [f"<td>{'' if value is None else html.escape(escape(value))}</td>" for value in column]
-            for column in columns.values()
-        ]
-        rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+        cells = ([f"<td>{html.escape(text)}</td>" for text in row] for row in zip(*columns.values(), strict=True))
+        rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         # A caption of the table would be as narrow as the table.
         caption = "<br>".join(html.escape(line) for line in self.caption())
         return f"<table><tr>{heads}</tr>{rows}</table><p>{caption}</p>"
@@ -249,26 +247,21 @@ class Release(Sequence[Any]):
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as Parquet, with the whole record as JSON in the file's metadata."""
-        table = self.to_arrow()
-        from pyarrow import parquet
-
+        table, parquet = self.to_arrow(), import_optional("pyarrow.parquet")
         write_whole(path, lambda file: parquet.write_table(table, file), force=force)
 
     def to_arrow(self) -> Any:
         """Make a `pyarrow.Table` of ranks and items, with the whole record as JSON in its metadata."""
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise MissingExtraError("tables", purpose="an Arrow table") from None
         from shortlist.votes.values import make_arrow_column
 
+        pa = import_optional("pyarrow", purpose="an Arrow table")
         columns: dict[str, Any] = make_columns(self)
-        text = pa.array([], pa.string())
-        texts = ("item", *self.labels)
-        for name in texts:
-            columns[name] = make_arrow_column(columns[name], what=f"the column {name!r}") if self.items else text
-        for name in columns.keys() - set(texts):
-            columns[name] = pa.array(columns[name], pa.bool_() if name == "secure" else pa.int64())
+        for name, column in columns.items():
+            if name == "item" or name in self.labels:
+                text = pa.array([], pa.string())
+                columns[name] = make_arrow_column(column, what=f"the column {name!r}") if self.items else text
+            else:
+                columns[name] = pa.array(column, pa.bool_() if name == "secure" else pa.int64())
         return pa.table(columns).replace_schema_metadata({METADATA: record.write(self)})
 
     def to_pandas(self) -> Any:
@@ -287,12 +280,16 @@ class Release(Sequence[Any]):
 
     def _write_rows(self, number: int) -> list[str]:
         """Write the first rows as aligned text."""
-        shown = {name: column[:number] for name, column in make_columns(self).items() if name != "secure"}
-        columns = [["" if value is None else escape(value) for value in column] for column in shown.values()]
+        columns = [column for name, column in self._write_cells(number).items() if name != "secure"]
         widths = [max(map(len, column), default=0) for column in columns]
         pads = (str.rjust if self.ordered else str.ljust, *[str.ljust] * len(widths))
         rows = (zip(pads, row, widths, strict=False) for row in zip(*columns, strict=True))
         return ["  ".join(pad(text, width) for pad, text, width in row).rstrip() for row in rows]
+
+    def _write_cells(self, number: int) -> dict[str, list[str]]:
+        """Write the values of the first rows as text, column by column."""
+        columns = make_columns(self)
+        return {name: ["" if each is None else escape(each) for each in columns[name][:number]] for name in columns}
 
     def _mark(self) -> list[str]:
         """Say that a release is not secure, before anything that it promises."""
@@ -447,11 +444,7 @@ def _read_file(path: Path) -> str:
 
 def _read_parquet_record(path: PathLike) -> str:
     """Read the JSON of a record from the metadata of a Parquet file."""
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("tables", purpose="a Parquet file") from None
-    name = _name_source(path)
+    name, parquet = _name_source(path), import_optional("pyarrow.parquet", purpose="a Parquet file")
     try:
         found = (parquet.read_schema(path).metadata or {}).get(METADATA.encode())
     except (OSError, ValueError, TypeError):
