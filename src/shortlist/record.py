@@ -32,7 +32,7 @@ from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
-from shortlist.safe_text import is_visible
+from shortlist.safe_text import is_line, is_visible
 from shortlist.terms import EXTRAS, Terms
 from shortlist.version import __version__
 
@@ -46,7 +46,6 @@ COLUMNS = {"rank", "item", "count", "low", "high", "secure"}
 _SAFE_INTEGER = 2**53
 """Many readers of JSON hold numbers as floats, which are exact up to here."""
 _LONGEST_NUMBER = 10_000
-_LONGEST_NAME = 200
 _EXACT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+|/[1-9][0-9]*)?")
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-][0-9]{1,4})?")
 _IDENTIFIER = re.compile(r"[0-9a-f]{32}")
@@ -260,8 +259,8 @@ def _has_right_values(release: Release) -> bool:
         and (guarantee.rho is None or guarantee.rho > 0)
         and release.made.tzinfo == UTC
         and all(item is not None for item in release.items)
-        and all(map(_is_name, names))
-        and all(text is None or _is_name(text) for text in texts)
+        and all(map(is_line, names))
+        and all(text is None or is_line(text) for text in texts)
         and not COLUMNS & release.labels.keys()
         and all(isinstance(flag, bool) for flag in flags)
         and all(number is None or (type(number) is int and number >= 1) for number in numbers)
@@ -269,11 +268,6 @@ def _has_right_values(release: Release) -> bool:
         and (counts is None or all(map(operator.le, counts.low or (), counts.high or ())))
         and (assessed is None or assessed.margin is not None)
     )
-
-
-def _is_name(stored: Any) -> bool:
-    """Whether a value is a short text on one line, such as a name or a version."""
-    return isinstance(stored, str) and 0 < len(stored) <= _LONGEST_NAME and stored.isprintable()
 
 
 def _find_contradiction(release: Release) -> str | None:

@@ -19,6 +19,7 @@ from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_ki
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
 from shortlist.profile import Levels, Picks
+from shortlist.safe_text import LONGEST_LINE, is_line
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
     from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
@@ -28,7 +29,6 @@ if TYPE_CHECKING:  # most lists are made without these, so they are imported whe
 EXTRAS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta"})
 """The parameters that buy something on top of a list."""
 _CONFIDENCE = Fraction(19, 20)
-_LONGEST_TEXT = 200
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
 _LIST = "pass `domain='catalogue.csv'`, a public list of all items that may be released, voted for or not"
@@ -250,8 +250,8 @@ def check_text(text: str | None, *, name: str) -> str | None:
     """Return a name or a note, or None if it is empty. Refuse several lines, and more than 200 characters."""
     if text is None or (isinstance(text, str) and not text):
         return None
-    if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_TEXT:
-        raise ParameterError(f"`{name}` must be one line of at most {_LONGEST_TEXT} characters")
+    if not is_line(text):
+        raise ParameterError(f"`{name}` must be one line of at most {LONGEST_LINE} characters")
     return text
 
 
