@@ -368,15 +368,14 @@ class UsefulnessWarning(UserWarning):
     """A list may be useless, or a guarantee may promise almost nothing. The release is made all the same."""
 
 
-def warn(release: Release, people: int | None, *, stacklevel: int) -> None:
-    """Warn the caller. Where warnings are errors they are shown all the same, and nothing is lost."""
-    for text in find_warnings(release, people):
-        try:
-            warnings.warn(text, UsefulnessWarning, stacklevel=stacklevel + 1)
-        except UsefulnessWarning:
-            with warnings.catch_warnings():
-                warnings.simplefilter("always", UsefulnessWarning)
-                warnings.warn(text, UsefulnessWarning, stacklevel=stacklevel + 1)
+def show_warning(text: str, category: type[Warning], *, stacklevel: int) -> None:
+    """Warn. Where warnings are errors they are shown all the same, so that a release that is made is not lost."""
+    try:
+        warnings.warn(text, category, stacklevel=stacklevel)
+    except category:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", category)
+            warnings.warn(text, category, stacklevel=stacklevel)
 
 
 def find_warnings(release: Release, people: int | None) -> list[str]:

@@ -391,7 +391,7 @@ def _make(
     label_items: Callable[[Sequence[Any]], dict[str, tuple[Any, ...]]] | None = None,
 ) -> Release:
     """Draw, name the items, and make the release that was charged. Its caller's caller is warned of what it lacks."""
-    from shortlist.release import Release, warn
+    from shortlist.release import Release, UsefulnessWarning, find_warnings, show_warning
 
     terms, bits = account.terms, account.bits
     picks, spread = terms.draw_extras(prepared.draw(bits), levels, bits)
@@ -404,7 +404,8 @@ def _make(
         **account.describe(),
     )
     account.finish(release)
-    warn(release, terms.people, stacklevel=3)
+    for text in find_warnings(release, terms.people):
+        show_warning(text, UsefulnessWarning, stacklevel=4)
     return release
 
 
