@@ -85,9 +85,9 @@ class Terms:
     persons_counted: bool = False
     people: int | None = None
     unit: str = "person"
-    guarantee: Guarantee = field(init=False)
+    guarantee: Guarantee = field(init=False, compare=False)
     """What a release promises, with all that it holds."""
-    parameters: Mapping[str, Any] = field(init=False)
+    parameters: Mapping[str, Any] = field(init=False, compare=False)
     """The public parameters by the names under which they were given. They are known before votes are read."""
 
     def __post_init__(self) -> None:
