@@ -143,6 +143,9 @@ class Terms:
         times = read_whole(sensitivity, name="sensitivity")
         bought = {name: parameters.pop(name) for name in EXTRAS & parameters.keys()}
         bought = {name: value for name, value in bought.items() if value is not None}
+        for name in ("assess", "counts_epsilon"):
+            if name in bought:
+                bought[name] = read_epsilon(bought[name], name=name) / times
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
         if without_domain:
             built = _build_without_domain(mechanism, times, bought, votes_per_person=votes_per_person, **parameters)
@@ -156,10 +159,14 @@ class Terms:
                 f"not {quote(cap)}",
                 hint="a person who adds that much to one count casts as many votes",
             )
+        if times > 1 and "counts_delta" in bought:
+            raise ParameterError(
+                "`counts_delta` must go with a `sensitivity` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
+            )
         return cls(
             mechanism=built,
-            assess=_read_assess(built, bought, times),
-            counts=_read_counts(built, bought, times, cap),
+            assess=_buy_assessment(built, bought),
+            counts=_buy_counts(built, bought, cap),
             sensitivity=times,
             votes_per_person=cap,
             persons_counted=persons_counted,
@@ -255,20 +262,18 @@ def check_text(text: str | None, *, name: str) -> str | None:
     return text
 
 
-def _read_assess(mechanism: Mechanism, bought: Mapping[str, Any], sensitivity: int) -> Assess | None:
+def _buy_assessment(mechanism: Mechanism, bought: Mapping[str, Any]) -> Assess | None:
     if "assess" not in bought:
         return None
     from shortlist.mechanisms.assess import Assess, check_assessed
 
     check_assessed(mechanism)
-    epsilon = read_epsilon(bought["assess"], name="assess") / sensitivity
-    return Assess(epsilon=epsilon, neighbours=mechanism.neighbours)
+    return Assess(epsilon=bought["assess"], neighbours=mechanism.neighbours)
 
 
-def _read_counts(
-    mechanism: Mechanism, bought: Mapping[str, Any], sensitivity: int, votes_per_person: int | None
-) -> ListCounts | None:
-    if not bought.keys() - {"assess"}:
+def _buy_counts(mechanism: Mechanism, bought: Mapping[str, Any], cap: int | None) -> ListCounts | None:
+    spent = {name.removeprefix("counts_"): value for name, value in bought.items() if name != "assess"}
+    if not spent:
         return None
     from shortlist.mechanisms import NoisyCounts, Threshold
     from shortlist.mechanisms.noisy_counts import ListCounts
@@ -279,19 +284,7 @@ def _read_counts(
             f"{mechanism.name} releases its counts already",
             hint="leave `counts_epsilon` out",
         )
-    epsilon, delta = bought.get("counts_epsilon"), bought.get("counts_delta")
-    if delta is not None and sensitivity > 1:
-        raise ParameterError(
-            "`counts_delta` must go with a `sensitivity` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
-        )
-    return ListCounts(
-        k=mechanism.k,
-        epsilon=None if epsilon is None else read_epsilon(epsilon, name="counts_epsilon") / sensitivity,
-        rho=bought.get("counts_rho"),
-        delta=delta,
-        votes_per_person=votes_per_person,
-        neighbours=mechanism.neighbours,
-    )
+    return ListCounts(k=mechanism.k, votes_per_person=cap, neighbours=mechanism.neighbours, **spent)
 
 
 def _build(mechanism: str | Mechanism, *, votes_per_person: int | None, **parameters: Any) -> Mechanism:
