@@ -21,7 +21,7 @@ from shortlist.errors import BudgetError, DataError, OutputError, ParameterError
 from shortlist.exact.bits import SystemBits
 from shortlist.ledger import Ledger, open_account
 from shortlist.release import Release
-from shortlist.selection.from_votes import select as select_from
+from shortlist.selection import select as select_from
 from shortlist.terms import Terms
 
 from .conftest import Call, Run, Select

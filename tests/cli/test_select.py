@@ -15,7 +15,7 @@ from real_data import find_real_data
 
 from shortlist.exact.bits import SeededBits
 from shortlist.release import Release
-from shortlist.selection.from_votes import select as select_from
+from shortlist.selection import select as select_from
 
 from .conftest import Call, Run, Select
 

@@ -62,7 +62,7 @@ MUTATIONS = (
     Mutation("Guarantee.scale", "drop right", "test_sensitivity_scales_the_guarantee", at=1),
     Mutation("compose", "drop right", "test_mixed_composition_holds_for_randomised_response", at=0),
     Mutation("_enclose_saving", "change sign", "test_conversion_is_safe_and_near_the_best", at=3),
-    Mutation("Terms.state_guarantee", "drop last", "test_the_guarantee_is_the_sum", at=0),
+    Mutation("Terms.__post_init__", "drop last", "test_the_guarantee_is_the_sum", at=1),
     # The budget of a ledger.
     Mutation("add_up", "skip", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     Mutation("add_up", "skip", "test_the_worst_releases_use_delta_up[1-True]", at=1),

@@ -47,7 +47,7 @@ def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> N
     from shortlist.demo.comparison import compare
     from shortlist.demo.playlog import PlayLog
     from shortlist.ledger import lift_variable
-    from shortlist.selection.from_votes import select
+    from shortlist.selection import select
 
     plays, catalogue, output = _choose_paths(folder, force)
     with show_progress(quiet=quiet) as step, lift_variable():

@@ -116,7 +116,7 @@ def afford(path: File, *, request: options.Request, no_domain: options.NoDomain 
     if no_domain and request.delta is None:
         raise ParameterError("`delta` must go with `without_domain`", "it was not given", hint="try `delta=1e-6`")
     terms = Terms.read(**request.read(), without_domain=no_domain)
-    number = opened.afford(terms.state_guarantee())
+    number = opened.afford(terms.guarantee)
     # A number alone is for scripts, and a script reads from a pipe.
     print(f"{number:,} more {'release' if number == 1 else 'releases'} like this" if sys.stdout.isatty() else number)
 

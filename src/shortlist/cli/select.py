@@ -51,7 +51,7 @@ def select(
     check_outputs(outputs, force=force, quiet=quiet)
     with show_progress(quiet=quiet) as step, warnings.catch_warnings():
         from shortlist.release import UsefulnessWarning, find_warnings
-        from shortlist.selection.from_votes import select as select_from
+        from shortlist.selection import select as select_from
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
         asked: dict[str, Any] = {

@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.demo.playlog import PlayLog
 from shortlist.mechanisms import Joint
-from shortlist.selection.from_counts import Selector, prepare
+from shortlist.selection import Selector, prepare
 
 _DRAWS = 200
 

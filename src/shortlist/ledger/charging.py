@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Real, quote
 from shortlist.record import encode_parameters
-from shortlist.release import Release, draw_identifier, read_clock
+from shortlist.release import Release, draw_identifier, read_clock, show_warning
 from shortlist.terms import Terms, check_text
 
 if TYPE_CHECKING:
@@ -311,12 +310,12 @@ class Account:
         """Charge the release, unless there are too few items for it."""
         if self.ledger is None:
             return
-        mechanism, guarantee = self.terms.mechanism, self.terms.state_guarantee()
+        mechanism, guarantee = self.terms.mechanism, self.terms.guarantee
         mechanism.check_size(d)
         self._charge = self.ledger.charge(
             mechanism,
             guarantee,
-            parameters=self.terms.list_parameters(),
+            parameters=self.terms.parameters,
             bits=self.bits,
             note=self.note,
             identifier=self.id,
@@ -344,7 +343,8 @@ class Account:
         except Exception as error:
             # The text of an error from elsewhere may hold items.
             reason = str(error) if isinstance(error, ShortlistError) else type(error).__name__
-            _warn(f"the release is charged, but the ledger does not say that it was finished: {reason}")
+            text = f"the release is charged, but the ledger does not say that it was finished: {reason}"
+            show_warning(text, RuntimeWarning, stacklevel=5)
 
 
 def open_account(
@@ -359,9 +359,9 @@ def open_account(
         note=check_text(note, name="note"),
         period=check_text(period, name="period"),
     )
-    encode_parameters(terms.list_parameters())  # a release whose record cannot be written is refused before it is paid
+    encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
     if opened is not None:
-        opened.check(terms.mechanism, terms.state_guarantee(), bits=bits, note=note)
+        opened.check(terms.mechanism, terms.guarantee, bits=bits, note=note)
         global latest
         latest = account
     return account
@@ -420,13 +420,3 @@ def _forget(account: Account) -> None:
     global latest
     if latest is account:
         latest = None
-
-
-def _warn(text: str) -> None:
-    """Warn the caller of `select`. If warnings are errors, print the warning, so that the release is not lost."""
-    try:
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
-    except RuntimeWarning:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
