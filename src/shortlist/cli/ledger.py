@@ -78,7 +78,8 @@ def create(
         unit=unit,
         population=population,
     )
-    remark(f"created {path}: {made.budget.guarantee}; accounting: {made.budget.accounting.in_words}", quiet=quiet)
+    accountings = " and ".join(made.budget.list_left(Amount()))
+    remark(f"created {path}: {made.budget.guarantee}; accounting: {accountings}", quiet=quiet)
     if made.budget.accounting == "both":
         limits = made.budget.write_left(Amount())
         remark(f"limits: {limits}; only basic accounting covers a release with a delta and without a rho", quiet=quiet)
@@ -130,6 +131,6 @@ def _print(statement: Any) -> None:
         release = "not finished" if charge.release is None else f"release {charge.id[:12]}"
         print()
         print_lines(console, to_text(f"Charge {charge.number:,}, {charge.made:%Y-%m-%d %H:%M} UTC, {release}"))
-        print_lines(console, to_text(f"  {charge.mechanism}, {statement.write(charge)}"))
+        print_lines(console, to_text(f"  {charge.mechanism}, {str(charge.guarantee).partition(' for one ')[0]}"))
         if charge.note:
             print_lines(console, to_text(f"  {charge.note}"))
