@@ -18,7 +18,7 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import SeededBits
 from shortlist.mechanisms import Joint
-from shortlist.selection.from_counts import Selector, prepare
+from shortlist.selection.from_counts import prepare
 
 _FIRST = """
     Amber Autumn Borrowed Broken Burning Copper Crooked Crystal Distant Dusty Electric Empty Faded Fallen
@@ -137,15 +137,16 @@ def compare(log: PlayLog, items: Sequence[str], *, epsilon: int, draws: int = 20
     person = log.find_most_active()
     without = log.remove_person(person)
     joint = Joint(k=len(items), epsilon=epsilon)
-    ours, theirs = prepare(log.counts, mechanism=joint), prepare(without.counts, mechanism=joint)
+    ours = np.array(prepare(log.counts, mechanism=joint).draw_many(2 * draws))
+    theirs = np.array(prepare(without.counts, mechanism=joint).draw_many(draws))
     numbers = {name: number for number, name in enumerate(log.names)}
     chosen = np.array([numbers[item] for item in items])
     return Comparison(
         person=person,
         tracks=int(np.sum(log.counts != without.counts)),
         draws=draws,
-        agreement_with=_average_agreement(ours, ours, draws),
-        agreement_without=_average_agreement(ours, theirs, draws),
+        agreement_with=float(np.mean(ours[:draws] == ours[draws:]) * joint.k),
+        agreement_without=float(np.mean(ours[:draws] == theirs) * joint.k),
         chance_with=math.exp(compute_log_probability(log.counts, chosen, epsilon)),
         chance_without=math.exp(compute_log_probability(without.counts, chosen, epsilon)),
         limit=math.exp(epsilon),
@@ -175,11 +176,6 @@ def compute_log_probability(counts: IntArray, chosen: IntArray, epsilon: float) 
     # From the largest loss on, N_r is the number of all lists, and the terms are a geometric series.
     terms[:-1] += math.log(-math.expm1(-rate))
     return float(-rate * loss - np.logaddexp.reduce(terms))
-
-
-def _average_agreement(left: Selector[IntArray], right: Selector[IntArray], draws: int) -> float:
-    """Average the number of places in which two lists name the same item."""
-    return float(np.mean([np.sum(left.draw() == right.draw()) for _ in range(draws)]))
 
 
 def _draw_fractions(bits: SeededBits, count: int) -> FloatArray:

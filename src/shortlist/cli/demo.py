@@ -68,6 +68,8 @@ def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
     """Choose where the files go. Without force, none of them may exist."""
     import tempfile
 
+    from shortlist.atomic_files import check_target
+
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix="shortlist-demo-"))
     else:
@@ -80,10 +82,7 @@ def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
             ) from None
     places = folder / "plays.parquet", folder / "catalogue.csv", folder / "top10.json"
     for place in places:
-        if place.exists() and not force:
-            raise OutputError(
-                "the files of the demo must be new", f"{str(place)!r} exists", hint="pass `force=True` to overwrite it"
-            )
+        check_target(place, force=force)
     return places
 
 

@@ -359,4 +359,4 @@ def describe_files(
 
 
 def _read_number(text: object) -> Any:
-    return int(str(text)) if re.fullmatch(r"\s*-?\d{1,18}\s*", str(text)) else text
+    return int(str(text)) if re.fullmatch(r"\s*-?\d{1,99}\s*", str(text)) else text

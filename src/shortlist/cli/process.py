@@ -87,8 +87,8 @@ def report_errors() -> Iterator[None]:
 def _describe(error: Exception) -> tuple[str, int]:
     """Write an error in the words of the command line, and choose the exit code."""
     if isinstance(error, ShortlistError):
-        codes = {ParameterError: 2, BudgetError: BUDGET_EXHAUSTED}
-        return error.render(write_option), next((code for kind, code in codes.items() if isinstance(error, kind)), 1)
+        code = 2 if isinstance(error, ParameterError) else BUDGET_EXHAUSTED if isinstance(error, BudgetError) else 1
+        return error.render(write_option), code
     # The text of a foreign error may quote data, so only its type is named.
     return (
         f"something unexpected went wrong ({type(error).__name__}).\n"

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shortlist.errors import LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits, is_secure, read_bits
@@ -24,6 +24,7 @@ from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.file import File, PathLike
 from shortlist.ledger.rows import (
     Charge,
+    Transaction,
     insert,
     read_budget,
     read_charges,
@@ -38,9 +39,6 @@ from shortlist.record import encode_parameters
 from shortlist.release import Release, draw_identifier, read_clock
 from shortlist.terms import Terms, check_text
 from shortlist.version import __version__
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 _TIMEOUT = 30.0
 
@@ -121,8 +119,8 @@ class Ledger:
         """Open a ledger. `timeout` is how many seconds to wait for other processes that write to it."""
         ledger = cls.__new__(cls)
         ledger._store, ledger._last = File.locate(path, timeout), 0
-        with ledger._store.open() as connection:
-            ledger.id, ledger.budget, ledger.population = read_budget(connection)
+        with ledger._store.open() as transaction:
+            ledger.id, ledger.budget, ledger.population = read_budget(transaction)
         return ledger
 
     def __repr__(self) -> str:
@@ -136,14 +134,14 @@ class Ledger:
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, in the order in which they were made."""
-        with self._connect() as connection:
-            return tuple(read_charges(connection, self.budget))
+        with self._begin() as transaction:
+            return tuple(read_charges(transaction, self.budget))
 
     @property
     def spent(self) -> Amount:
         """The sum of all charges."""
-        with self._connect() as connection:
-            return add_up(read_sums(connection, self.budget))
+        with self._begin() as transaction:
+            return add_up(read_sums(transaction, self.budget))
 
     @property
     def left(self) -> Amount:
@@ -181,10 +179,10 @@ class Ledger:
             "note": note or None,
             **write_guarantee(stated),
         }
-        with self._connect(write=True) as connection:
-            self._check_covered(add_up(read_sums(connection, self.budget)), stated)
-            number = insert(connection, "charge", row)
-            (charge,) = read_charges(connection, self.budget, only=number)
+        with self._begin(write=True) as transaction:
+            self._check_covered(add_up(read_sums(transaction, self.budget)), stated)
+            number = insert(transaction, "charge", row)
+            (charge,) = read_charges(transaction, self.budget, only=number)
         self._last = max(self._last, number)
         return charge
 
@@ -209,17 +207,17 @@ class Ledger:
         if not isinstance(charge, Charge) or not isinstance(release, Release):
             raise ParameterError("`charge` and `release` must be a charge of this ledger and its release")
         row = {"finished": read_clock().isoformat(), "release": hash_record(release), "number": charge.number}
-        with self._connect(write=True) as connection:
-            stored = read_charges(connection, self.budget, only=charge.number)
+        with self._begin(write=True) as transaction:
+            stored = read_charges(transaction, self.budget, only=charge.number)
             if charge.release is not None or charge not in stored:
                 raise ParameterError("`charge` must be one of this ledger without a finished release")
-            connection.execute("UPDATE charge SET finished = :finished, release = :release WHERE id = :number", row)
+            transaction.execute("UPDATE charge SET finished = :finished, release = :release WHERE id = :number", row)
 
     def find_charge(self, identifier: str) -> int | None:
         """Find the number of the charge for the release with an identifier."""
-        with self._connect() as connection:
+        with self._begin() as transaction:
             query = "SELECT id FROM charge WHERE identifier = :identifier"
-            row = connection.execute(query, {"identifier": identifier}).fetchone()
+            row = transaction.execute(query, {"identifier": identifier}).fetchone()
         return row and int(row["id"])
 
     def verify(self, release: Release) -> Charge:
@@ -230,8 +228,8 @@ class Ledger:
             raise LedgerError("the record must name a charge", "this release was charged to no ledger")
         if release.ledger != self.id:
             raise LedgerError("the record must be charged to this ledger", "it names another one")
-        with self._connect() as connection:
-            found = next(read_charges(connection, self.budget, only=release.charge), None)
+        with self._begin() as transaction:
+            found = next(read_charges(transaction, self.budget, only=release.charge), None)
         if found is None:
             raise LedgerError("the record must name a charge of this ledger", "there is none of its number")
         if found.release is None:
@@ -244,19 +242,19 @@ class Ledger:
         return found
 
     @contextmanager
-    def _connect(self, *, write: bool = False) -> Iterator[Connection]:
+    def _begin(self, *, write: bool = False) -> Iterator[Transaction]:
         """Open the store. Refuse it if it was replaced by another ledger, or by an earlier copy: it would pay again."""
         seen = self._last  # before the transaction: other threads may charge meanwhile
-        with self._store.open(write=write) as connection:
-            (last,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM charge").fetchone()
-            if read_budget(connection) != (self.id, self.budget, self.population) or last < seen:
+        with self._store.open(write=write) as transaction:
+            (last,) = transaction.execute("SELECT COALESCE(MAX(id), 0) FROM charge").fetchone()
+            if read_budget(transaction) != (self.id, self.budget, self.population) or last < seen:
                 raise LedgerError(
                     "the ledger must be the one that was opened",
                     f"{str(self.path)!r} is another one now, or an earlier copy",
                     hint="open it again",
                 )
             self._last = max(self._last, last)
-            yield connection
+            yield transaction
 
     def _check_chargeable(
         self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None

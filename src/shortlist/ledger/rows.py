@@ -13,21 +13,25 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from shortlist.errors import LedgerError, ParameterError
 from shortlist.ledger.budget import Accounting, Budget
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import write_exact
 
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
 Row = dict[str, str | None]
 
 LARGEST_BITS = 2048
 """The longest numerator or denominator of a number in a ledger."""
 _PROMISED = ("epsilon", "delta", "rho")
+
+
+class Transaction(Protocol):
+    """What a store gives: one transaction, with `:name` for values, and rows that are read by the names of columns."""
+
+    def execute(self, query: str, values: Any = ..., /) -> Any:
+        """Run one query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +80,17 @@ def write_number(number: Fraction | None, *, name: str) -> str | None:
     return write_exact(number)
 
 
-def insert(connection: Connection, table: str, row: Row) -> int:
+def insert(transaction: Transaction, table: str, row: Row) -> int:
     """Insert a row and return its number."""
     places = ", ".join(f":{name}" for name in row)
     query = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places}) RETURNING id"
-    return int(connection.execute(query, row).fetchone()[0])
+    return int(transaction.execute(query, row).fetchone()[0])
 
 
-def read_budget(connection: Connection) -> tuple[str, Budget, str | None]:
+def read_budget(transaction: Transaction) -> tuple[str, Budget, str | None]:
     """Read the identifier of a ledger, its budget, and the name of its population."""
     with _report_damage():
-        row = connection.execute("SELECT * FROM budget").fetchone()
+        row = transaction.execute("SELECT * FROM budget").fetchone()
         together = _read_numbers(row, ("epsilon", "delta"))
         budget = Budget(
             guarantee=Guarantee(**together, neighbours=Neighbours(row["neighbours"]), unit=row["unit"]),
@@ -96,18 +100,18 @@ def read_budget(connection: Connection) -> tuple[str, Budget, str | None]:
     return row["ledger"], budget, row["population"]
 
 
-def read_sums(connection: Connection, budget: Budget) -> Iterator[tuple[Guarantee, int]]:
+def read_sums(transaction: Transaction, budget: Budget) -> Iterator[tuple[Guarantee, int]]:
     """Read each guarantee that was charged, and how often."""
     query = "SELECT epsilon, delta, rho, COUNT(*) AS times FROM charge GROUP BY epsilon, delta, rho"
-    for row in connection.execute(query):
+    for row in transaction.execute(query):
         with _report_damage():
             yield replace(budget.guarantee, **_read_numbers(row, _PROMISED)), row["times"]
 
 
-def read_charges(connection: Connection, budget: Budget, *, only: int | None = None) -> Iterator[Charge]:
+def read_charges(transaction: Transaction, budget: Budget, *, only: int | None = None) -> Iterator[Charge]:
     """Read all charges, or one, in the order of their numbers. Times are not used, because clocks may be set back."""
     query = "SELECT * FROM charge WHERE id = COALESCE(:only, id) ORDER BY id"
-    for row in connection.execute(query, {"only": only}):
+    for row in transaction.execute(query, {"only": only}):
         with _report_damage():
             yield Charge(
                 number=row["id"],
