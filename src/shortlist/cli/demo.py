@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.display import check_quiet, make_ranking, print_lines, show_progress, to_text
+from shortlist.cli.display import check_quiet, make_table, print_lines, show_progress, to_text
 from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option, app, command
 from shortlist.errors import OutputError
 
@@ -58,7 +58,8 @@ def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:
     print_lines("The released list, beside the true one", bold=True)
     best = log.counts.argsort(kind="stable")[::-1][:_K]
     true = [log.names[each] for each in best]
-    print_lines(make_ranking(release.items, others={"true item": true, "people": log.counts[best]}))
+    ranks = range(1, _K + 1)
+    print_lines(make_table({"rank": ranks, "item": release.items, "true item": true, "people": log.counts[best]}))
     print(_WARNING)
     _show_comparison(comparison)
     _show_next(plays, catalogue, output)

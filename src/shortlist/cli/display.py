@@ -78,22 +78,22 @@ def to_text(value: Any) -> Text:
     return Text(escape(value).encode(encoding, errors="backslashreplace").decode(encoding))
 
 
-def make_ranking(items: Iterable[Any], *, ranked: bool = True, others: Mapping[str, Iterable[Any]]) -> Table:
-    """Lay out items in rows, best first, with further columns beside them. Numbers have separators."""
+def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -> Table:
+    """Lay out columns. Whole numbers stand at the right, and have separators. With `numbers`, all but the first do.
+
+    What stands beside a list of items is dim.
+    """
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD)
-    if ranked:
-        table.add_column("rank", justify="right")
-    table.add_column("item", overflow="fold")
-    columns = {name: list(values) for name, values in others.items()}
-    for name, values in columns.items():
-        numbers = all(isinstance(each, Integral) for each in values)
-        table.add_column(to_text(name), justify="right" if numbers else "left", overflow="fold", style="dim")
-    for rank, (first, *rest) in enumerate(zip(items, *columns.values(), strict=True), start=1):
-        cells = ["" if each is None else f"{each:,}" if isinstance(each, Integral) else each for each in rest]
-        table.add_row(*([str(rank)] if ranked else []), *map(to_text, [first, *cells]))
+    table, listed = Table(box=box.SIMPLE_HEAD), {name: list(values) for name, values in columns.items()}
+    for place, (name, values) in enumerate(listed.items()):
+        right = (numbers and place > 0) or all(isinstance(each, Integral) for each in values)
+        style = None if numbers or name in ("rank", "item") else "dim"
+        table.add_column(to_text(name), justify="right" if right else "left", overflow="fold", style=style)
+    for row in zip(*listed.values(), strict=True):
+        cells = ["" if each is None else f"{each:,}" if isinstance(each, Integral) else each for each in row]
+        table.add_row(*map(to_text, cells))
     return table
 
 
@@ -153,8 +153,9 @@ def print_release(release: Release, form: Format) -> None:
         make_stdout_exact()
         sys.stdout.write(text)
         return
-    others = {name: each for name, each in make_columns(release).items() if name not in ("rank", "item", "secure")}
+    columns = {**make_columns(release), "item": map(str, release.items)}
+    columns.pop("secure", None)
     if release.items:
-        print_lines(make_ranking(release.items, ranked=release.ordered, others=others))
+        print_lines(make_table(columns))
     for line in release.caption():
         print_lines(line, bold=line == NOT_SECURE)

@@ -10,6 +10,7 @@ from shortlist.cli.display import (
     check_output,
     check_quiet,
     make_console,
+    make_table,
     print_lines,
     remark,
     show_progress,
@@ -39,8 +40,6 @@ from shortlist.cli.options import (
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from shortlist.planning.plan import Plan
 
 _EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1e5 \\
@@ -48,6 +47,7 @@ _EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1
 
 _WIDE = 110
 """From this width on, all columns are shown."""
+_ONLY_WIDE = ("ℓ1", "bound", "guarantee", "ρ")
 _WIDEST = 1000
 _MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the guarantee and ρ. So does --format csv."
 
@@ -138,6 +138,8 @@ def plan(
         remark(NOT_PRIVATE)
     if output is not None:
         remark(f"wrote {output}")
+    if quiet:
+        return
     if printed is Format.TABLE:
         _print_plan(made)
     else:
@@ -179,7 +181,7 @@ def _print_plan(made: Plan) -> None:
     print_lines(f"{head}, from {made.histogram.source}", bold=True)
     print_lines(f"Allowed: {made.constraints.describe()}.")
     # As wide as it is: a number that is cut off would be read as another number.
-    print_lines(_make_table(made, wide=wide), width=_WIDEST)
+    print_lines(make_table(_list_columns(made, wide=wide), numbers=True), width=_WIDEST)
     print_lines("Advice", bold=True)
     print_lines(advice.choice)
     print_lines(advice.rule)
@@ -214,22 +216,15 @@ def _print_heading(text: str) -> None:
     print_lines(text, bold=True)
 
 
-def _make_table(made: Plan, *, wide: bool) -> Table:
-    """Lay out the forecasts. Without a domain, lists may have fewer than k items, and a column says how many."""
-    from rich import box
-    from rich.table import Table
-
+def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
+    """List what is shown of the forecasts. Without a domain, a list may have fewer than k items: a column says it."""
     from shortlist.planning.advice import write_share
 
-    names = [*(["items"] if made.constraints.without_domain else []), "recall", "exact", "ℓ∞"]
-    names += [*(["ℓ1", "bound", "guarantee", "ρ"] if wide else []), "releases"]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("mechanism", no_wrap=True)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = []
     for each in made.forecasts:
         rho = each.mechanism.guarantee.rho
-        cells = {
+        row = {
+            "mechanism": each.label,
             "items": f"{each.length.mean:,.0f}",
             "recall": f"{each.recall.mean:.2f}",
             "exact": f"{'' if each.exact_is_computed else '≈'}{write_share(each.exact).replace(' ', '')}",
@@ -240,8 +235,9 @@ def _make_table(made: Plan, *, wide: bool) -> Table:
             "ρ": "–" if rho is None else f"{float(rho):.2g}",
             "releases": f"{each.affordable:,}",
         }
-        table.add_row(to_text(each.label), *(cells[name] for name in names))
-    return table
+        rows.append(row)
+    hidden = {*(() if wide else _ONLY_WIDE), *(() if made.constraints.without_domain else ("items",))}
+    return {name: [row[name] for row in rows] for name in rows[0] if name not in hidden}
 
 
 def _write_legend(made: Plan, *, wide: bool) -> str:

@@ -88,6 +88,8 @@ def select(
     for path in outputs:
         write_release(release, path, force=force)
         remark(f"wrote {path}")
+    if quiet:
+        return
     for text in find_warnings(release, asked["people"]):
         remark(f"remark: {text}")
     print_release(release, printed)
