@@ -67,7 +67,7 @@ MUTATIONS = (
     Mutation("add_up", "skip", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     Mutation("add_up", "skip", "test_the_worst_releases_use_delta_up[1-True]", at=1),
     Mutation("add_up", "skip", "test_rhos_of_adaptive_releases_add_up", at=2),
-    Mutation("Budget._subtract_basic", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
+    Mutation("Budget.list_left", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     # The laws of the mechanisms.
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
