@@ -101,12 +101,14 @@ MUTATIONS = (
     # Counts, levels and items.
     Mutation("Profile.find_levels", "swap", "TestJoint::test_sampling_follows_the_law_and_no_other"),
     Mutation("ArrayTally.above", "drop right", "test_shows_the_levels_it_is_asked_for", at=1),
-    Mutation("ArrayTally._find", "move border", "test_shows_the_levels_it_is_asked_for", at=0),
+    Mutation("_find_counts", "move border", "test_shows_the_levels_it_is_asked_for", at=0),
     Mutation("ArrayTally.__init__", "never", "test_a_negative_count_of_any_type_is_refused"),
     Mutation("_Sorted.items", "change sign", "test_shows_the_levels_it_is_asked_for"),
     Mutation("_Tallied._search", "swap", "test_shows_the_levels_it_is_asked_for"),
     Mutation("_count_levels", "drop right", "test_shows_the_levels_it_is_asked_for", at=2),
     # Votes of persons.
+    Mutation("_split_records", "reverse", "test_a_bad_line_of_csv_changes_no_other_line", at=0),
+    Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
     Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
     Mutation("_write_order", "never", "test_every_engine_keeps_the_same_votes[pyarrow-float]", at=1),

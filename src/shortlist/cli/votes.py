@@ -132,8 +132,9 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
 def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> None:
     """Check how the votes fit the domain. The result is NOT PRIVATE and not for publication.
 
-    It says how many rows match, which rows do not and why. It is shown on a terminal only, or written to a file that
-    only you may read: text, or JSON if the name ends in .json.
+    It says how many rows match, which rows do not and why. Use it before a release: no release says that a column of
+    JSON lines is misspelt, or that lines of CSV could not be read. It is shown on a terminal only, or written to a file
+    that only you may read: text, or JSON if the name ends in .json.
     """
     check_quiet(quiet, output, "the check would be lost", "output='check.txt'")
     _check_destination(output, force=force)

@@ -73,9 +73,7 @@ def _read_rows(domain: Any, choose: Any) -> Iterable[tuple[Any, ...]]:
     if is_path(domain) and not isinstance(domain, list | tuple):
         workspace = Workspace(memory_limit=None)
         opened = open_files(workspace, domain, choose=choose, name=NAME)
-        with opened.explain_failures("is the file complete, and are all its rows alike?"):
-            rows: list[tuple[Any, ...]] = opened.make(False).fetchall()
-            return rows
+        return opened.read(lambda relation: list[tuple[Any, ...]](relation.fetchall()))
     library = find_library(domain)
     if isinstance(domain, Mapping) or (library in ("pandas", "polars", "pyarrow") and has_columns(domain)):
         columns = (

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.errors import ChangedError, DataError, ParameterError
+from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.votes.domain import Domain, choose_held_type
 from shortlist.votes.failures import register_engine, translate_errors
@@ -429,8 +429,7 @@ class FileSource(DuckDBSource):
         self._given = self._workspace.connection
         if opened.text:
             return Description(family=Family.TEXT, held=opened)
-        with opened.explain_failures():
-            described = _describe_relation(take_plain_columns(opened.make(True)))
+        described = opened.read(lambda relation: _describe_relation(take_plain_columns(relation)))
         return Description(family=described.family, plain=described.plain, held=opened)
 
     def read_items(self, described: Description) -> Any:
@@ -439,20 +438,7 @@ class FileSource(DuckDBSource):
 
     def _run(self, described: Description, work: Callable[[Any, Any], _R]) -> _R:
         opened: OpenedFiles = described.held
-        try:
-            return self._attempt(opened, work, parallel=True)
-        except ChangedError:
-            raise
-        except DataError:
-            if not opened.may_be_misread:
-                raise
-        return self._attempt(opened, work, parallel=False)
-
-    def _attempt(self, opened: OpenedFiles, work: Callable[[Any, Any], _R], *, parallel: bool) -> _R:
-        with opened.explain_failures(_COMPLETE), register_engine(self._given.interrupt):
-            done = work(*_describe_relation(take_plain_columns(opened.make(parallel))).held)
-        opened.check_unchanged()
-        return done
+        return opened.read(lambda relation: work(*_describe_relation(take_plain_columns(relation)).held))
 
 
 def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: Origin = Origin.ANSWER) -> DuckDBSource:
