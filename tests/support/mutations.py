@@ -111,11 +111,11 @@ MUTATIONS = (
     Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
     Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
-    Mutation("_write_order", "never", "test_every_engine_keeps_the_same_votes[pyarrow-float]", at=1),
-    Mutation("_write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
+    Mutation("Dialect.write_text", "swap branches", "test_every_engine_keeps_the_same_votes[pyarrow-float]"),
+    Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(
-        "duckdb:_find_items",
-        "write ORDER BY item DESC for ORDER BY item",
+        "Dialect.write_finding",
+        "write item DESC) for item)",
         "test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),
 )

@@ -12,14 +12,15 @@ from typing import Any
 
 from shortlist.errors import Dialect, write_python
 from shortlist.safe_text import escape_surrogates
+from shortlist.votes.dialects import DUCKDB
 from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.matching import Lookup, can_match, make_key_table
-from shortlist.votes.queries import invent_name, quote_text, write_present
-from shortlist.votes.source import VOTES, CountColumn, Rows, TypedRows, read_columns
-from shortlist.votes.tallies import describe_votes
+from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
+from shortlist.votes.queries import invent_name, quote_text
+from shortlist.votes.source import VOTES, Rows, TypedRows
+from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import Family, is_missing, read_count, write_person
 
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
@@ -191,18 +192,19 @@ def check(
     >>> found.rows, found.matched, found.without_item, found.not_in_domain
     (4, 2, 1, 1)
     """
-    columns = read_columns(item=item, person=person, count=count, votes_per_person=None)
-    plan = describe_votes(
+    plan = plan_tally(
         votes,
-        columns,
-        domain,
+        item=item,
+        person=person,
+        count=count,
+        domain=domain,
         domain_column=domain_column,
-        observed=False,
+        any_type=True,
         memory_limit=memory_limit,
         progress=progress,
     )
-    assert plan.domain is not None
-    workspace, numbered, counted = plan.workspace, plan.domain, isinstance(columns.voters, CountColumn)
+    assert plan.request.domain is not None
+    workspace, numbered, counted = plan.workspace, plan.request.domain, plan.request.counted
     progress("Reading the votes")
     table = invent_name()
     # `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
@@ -226,21 +228,21 @@ def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, coun
     pa, connection, lookup = import_optional("pyarrow"), workspace.connection, Lookup(domain)
     if isinstance(votes, TypedRows):
         plain = votes.relation
-        fits = can_match(domain.family, votes.family)
+        fits = votes.family is not None and can_match(domain.family, votes.family)
         keys = connection.from_arrow(make_key_table(domain, votes.kept, votes.family)).set_alias("k")
-        has_item, has_person = (write_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
+        has_item, has_person = (DUCKDB.is_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
         plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left").project(
             f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, '
             f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(str(plain.types[1]))}"
         ).insert_into(table)
         return votes.family
     for items, others in votes:
-        rows, missing = lookup.number(items), [is_missing(item) for item in items]
-        known = [row.is_valid for row in rows]
+        rows, missing = lookup.rows(items).tolist(), [is_missing(item) for item in items]
         columns = {
-            "row": rows,
+            "row": [None if row == NO_ROW else row for row in rows],
             "written": [
-                None if gap or one else _write(item) for item, gap, one in zip(items, missing, known, strict=True)
+                _write(item) if row == NO_ROW and not gap else None
+                for row, item, gap in zip(rows, items, missing, strict=True)
             ],
             "missing": missing,
             "person": [_write_person(other, counted=counted) for other in others],
