@@ -17,7 +17,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
 from shortlist.mechanisms.joint import MarginJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
@@ -171,7 +171,7 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
     return MappingProxyType({each.name: each for each in found})
 
 
-class PrivateChoice(RowDraws):
+class PrivateChoice(Prepared):
     """Auto's law on given levels: choose a candidate by its score, then draw from it."""
 
     def __init__(self, levels: Levels, auto: Auto) -> None:

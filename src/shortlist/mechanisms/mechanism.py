@@ -37,12 +37,15 @@ the listed items have this many votes. The j-th of them after sorting has this m
 """
 
 
-class Prepared(ABC):
-    """A mechanism that has seen the levels: the object that draws."""
+class Prepared:
+    """A mechanism that has seen the levels: the object that draws.
 
-    @abstractmethod
+    A law of rounds defines `draw`. A law that is drawn in one step defines `draw_many`, and a draw is a row of one.
+    """
+
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
+        return self.draw_many(1, bits)[0]
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
@@ -57,18 +60,6 @@ class Prepared(ABC):
         Items with equal counts may change places.
         """
         return None
-
-
-class RowDraws(Prepared):
-    """The law of lists that are drawn in one step: `draw_many` is the sampler, and a single draw is a row of one."""
-
-    def draw(self, bits: Bits) -> Picks:
-        """Choose k items."""
-        return self.draw_many(1, bits)[0]
-
-    @abstractmethod
-    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
-        """Choose k items n times, independently."""
 
 
 class Score(Protocol):

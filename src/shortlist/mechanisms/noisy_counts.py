@@ -24,7 +24,7 @@ from shortlist.exact.crossings import Crossings
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, Noise, bound_difference, bound_noise
 from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
@@ -334,7 +334,7 @@ _CELLS = 1 << 17
 """How many noisy counts are computed at once."""
 
 
-class NoisyDraws(RowDraws):
+class NoisyDraws(Prepared):
     """The law of the k largest noisy counts on given levels. Equal noisy counts are ordered uniformly at random.
 
     Only items whose noisy count reaches a threshold are drawn. On *near* levels, which are above the threshold or a

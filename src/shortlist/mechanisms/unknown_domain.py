@@ -26,7 +26,7 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, quantile
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, ceil_log, read_sizes
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
@@ -450,7 +450,7 @@ class Threshold(UnknownDomain):
         return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
 
 
-class ItemsAboveThreshold(RowDraws):
+class ItemsAboveThreshold(Prepared):
     """The law of threshold on the profile of the observed items: those of the k largest noisy counts that reach it."""
 
     def __init__(self, observed: Profile, *, k: int, law: DiscreteGaussian | DiscreteLaplace, threshold: int) -> None:
