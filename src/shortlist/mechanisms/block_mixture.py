@@ -35,7 +35,7 @@ from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
 from shortlist.exact.scaled import Scaled, compute_shortfalls, concatenate, powers
 from shortlist.exact.shuffles import draw_distinct_below
 from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.mechanism import Prepared, cut_off
+from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Picks
 
 LEFT_OUT_BITS = 50
@@ -286,8 +286,15 @@ class MixtureScore:
         self._top = top
 
     def enclose(self, effort: int) -> arb:
-        """Enclose the score."""
-        return cut_off(self.enclose_spread(effort), self._top)
+        """Enclose the score. It grows with z, so the ends of its ball suffice. A missing end says nothing."""
+        z, ends = self.enclose_spread(effort), list[arb]()
+        for end, unknown in ((z.lower(), -1), (z.upper(), EVERY_LEVEL)):
+            whole = end.floor().unique_fmpz()
+            point, limit = (arb(0), unknown) if whole is None else (end, min(int(whole), EVERY_LEVEL))
+            larger = int(np.searchsorted(-self._top, -limit))  # so many h_(j) are above the limit, and above the point
+            ends.append((point * larger + sum(self._top[larger:].tolist())) / len(self._top))
+        least, most = ends
+        return least.union(most)
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose z."""

@@ -7,22 +7,28 @@ it can draw any number of times. Each draw is one more release, and costs the gu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
 from flint import arb, fmpq
 
-from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.privacy.numbers import (
+    Real,
+    quote,
+    read_epsilon,
+    read_positive,
+    read_probability,
+    read_rational,
+    read_whole,
+)
+from shortlist.profile import Levels, Picks, Profile
 
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Output
@@ -79,21 +85,6 @@ class Score(Protocol):
         """Enclose the largest z_j, which is not cut off at a count."""
 
 
-def cut_off(score: arb, top: IntArray) -> arb:
-    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
-    least, most = score.lower(), score.upper()
-    # A ball that is not finite says nothing on that side. Scores are 0 or more.
-    return _cut_point(least, top, at_worst=0).union(_cut_point(most, top, at_worst=sum(top.tolist())))
-
-
-def _cut_point(point: arb, top: IntArray, *, at_worst: int) -> arb:
-    whole = point.floor().unique_fmpz()
-    if whole is None:
-        return arb(at_worst) / len(top)
-    larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
-    return (point * larger + arb(sum(top[larger:].tolist()))) / len(top)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism(ABC):
     """A way to choose k items privately. Subclasses define how, and what they promise.
@@ -136,8 +127,10 @@ class Mechanism(ABC):
             return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        self._read(k=read_whole(self.k, name="k"), epsilon=read_epsilon(self.epsilon))
-        self._read(neighbours=Neighbours.read(self.neighbours))
+        for field in fields(self):
+            read, value = _READERS.get(field.name), getattr(self, field.name)
+            if read is not None and (value is not None or field.default is not None):
+                self._read(**{field.name: read(value, name=field.name)})
 
     @classmethod
     def build_example(cls, **parameters: Any) -> Mechanism:
@@ -169,8 +162,8 @@ class Mechanism(ABC):
         return self._prepare(levels)
 
     def check_size(self, d: int) -> None:
-        """Refuse a domain with fewer than k items."""
-        if self.k > d:
+        """Refuse a domain with fewer than k items. Without a domain their number is data, and fewer may be chosen."""
+        if self.needs_domain and self.k > d:
             raise DataError(
                 "`k` must be at most the number of items",
                 f"k is {quote(self.k)}, and there are {d}",
@@ -249,6 +242,17 @@ class Mechanism(ABC):
             object.__setattr__(self, name, value)
 
 
+_READERS: dict[str, Callable[..., object]] = {
+    "k": read_whole,
+    "k_bar": read_whole,
+    "votes_per_person": read_whole,
+    "epsilon": read_epsilon,
+    "beta": read_rational,
+    "delta": read_probability,
+    "rho": read_positive,
+    "neighbours": Neighbours.read,
+}
+"""How each parameter is read, in all mechanisms that have it. A parameter that is None by default may be left out."""
 _EXAMPLES: dict[str, Any] = {"k": 10, "epsilon": 1, "delta": "1e-6", "votes_per_person": 5}
 
 
