@@ -33,8 +33,7 @@ from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
 from shortlist.exact.scaled import Scaled, compute_shortfalls, concatenate, powers
-from shortlist.exact.shuffles import draw_distinct_below
-from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Picks
 
@@ -46,6 +45,8 @@ STEEP_BITS = 3
 """Inside a block of several losses, N_r grows by less than 2^4. So a candidate is kept with a probability of at least
 1/16 for each loss. Where the weight is greatest, N_r grows as fast as q^r falls, which keeps about 0.4."""
 
+BITS = math.log2(math.e)
+"""A vote of loss has the weight 2^(−BITS · rate). With three roundings, a multiple is off by far less than one bit."""
 _BATCH = 1 << 14
 """How many items are drawn at once, so that n draws need no memory for all of them."""
 _NOTHING = Picks(levels=np.empty(0, dtype=np.int64), ranks=np.empty(0, dtype=np.int64))
@@ -235,11 +236,6 @@ class BlockMixture(Prepared, ABC):
             return highest
         return highest.union(self._enclose_total(self.blocks.find_least()))
 
-    @property
-    def escalation_bound(self) -> float:
-        """An upper bound of the probability that floats cannot choose a block."""
-        return self._table.escalation_bound
-
     @cached_property
     def _table(self) -> Table:
         # A score of auto needs the sum of the weights, and no table.
@@ -311,11 +307,6 @@ def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
     return powers(rate, starts) * compute_shortfalls(rate, np.where(ends < 0, -1, ends - starts))
 
 
-def count_bits(rate: Fraction) -> float:
-    """Return −log₂ q. With three roundings, its multiples are off by far less than one bit."""
-    return float(rate) * math.log2(math.e)
-
-
 def find_reach(candidates: float, rate: Fraction) -> int:
     """Find a loss r such that 2^candidates · q^r is below 2^-64."""
     nats = math.ceil((candidates + REACH_BITS) * math.log(2))
@@ -382,16 +373,16 @@ def find_core(
 
     A pass cuts each loss into `parts`, until `enough` steps are left or a pass leaves more than half of them.
     """
-    firsts, afters = np.zeros(len(lengths), dtype=np.int64), np.array(lengths)
+    firsts, afters, vote = np.zeros(len(lengths), dtype=np.int64), np.array(lengths), float(rate) * BITS
     outside, surely, at_most = [np.empty(0)], -math.inf, math.inf
     while (area := float(np.prod(afters - firsts, dtype=np.float64))) > enough:
         edges, lasts = [], []
-        least_cost = most_cost = np.array(family.offset * count_bits(rate))
+        least_cost = most_cost = np.array(family.offset * vote)
         for axis, (first, after) in enumerate(zip(firsts.tolist(), afters.tolist(), strict=True)):
             edges.append(edge := _cut(first, after, parts))
             lasts.append(last := edge[1:] - 1)
-            least_cost = least_cost[..., None] + family.find_spans(axis, edge[:-1], last)[0] * count_bits(rate)
-            most_cost = most_cost[..., None] + family.find_spans(axis, last, last)[0] * count_bits(rate)
+            least_cost = least_cost[..., None] + family.find_spans(axis, edge[:-1], last)[0] * vote
+            most_cost = most_cost[..., None] + family.find_spans(axis, last, last)[0] * vote
         number = count(*lasts)
         most = number - least_cost + 3
         surely = max(surely, float((number - most_cost).max()) - 1)

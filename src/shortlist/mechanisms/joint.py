@@ -32,12 +32,13 @@ from shortlist.exact.choice import LossRange, are_below
 from shortlist.exact.scaled import Scaled
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import (
+    BITS,
     STEEP_BITS,
     BlockMixture,
     Blocks,
     MixtureScore,
-    count_bits,
     divide,
     find_core,
     find_reach,
@@ -48,9 +49,6 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, write_exact
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 
 class Joint(Mechanism):
@@ -76,12 +74,10 @@ class Joint(Mechanism):
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s)."""
-        from shortlist.mechanisms.stated import exponential, losses, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        return state_lists(histogram, self.k, exponential(losses(histogram, self.k), rate))
+        return stated.state_lists(histogram, self.k, stated.exponential(stated.losses(histogram, self.k), rate))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law of joint is at a rate, Σ_s e^(−rate · L(s))."""
@@ -137,18 +133,16 @@ class FastJoint(Joint):
             return None
         return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^min(L(s), τ)."""
-        from shortlist.mechanisms.stated import exponential, losses, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        found = losses(histogram, self.k)
+        found = stated.losses(histogram, self.k)
         if self.beta:
             # The least whole number with e^(−rate · tau) ≤ β / (d!/(d−k)!).
             bound = ball(self.beta / math.perm(len(histogram), self.k)).log()
             tau = int(str((-bound / ball(rate)).ceil().unique_fmpz()))
             found = [min(loss, tau) for loss in found]
-        return state_lists(histogram, self.k, exponential(found, rate))
+        return stated.state_lists(histogram, self.k, stated.exponential(found, rate))
 
     def find_tail(self) -> None:
         """Return None: nothing is proven about a list of loss tau or more."""
@@ -179,12 +173,10 @@ class MarginJoint(Joint):
     summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
     when: ClassVar[str] = "you would take joint: the true list is at least as likely"
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
-        from shortlist.mechanisms.stated import exponential, margin_losses, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        return state_lists(histogram, self.k, exponential(margin_losses(histogram, self.k), rate))
+        return stated.state_lists(histogram, self.k, stated.exponential(stated.margin_losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:
         return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate))
@@ -213,12 +205,10 @@ class PNFJoint(Joint):
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
         return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: permute-and-flip over all lists."""
-        from shortlist.mechanisms.stated import losses, permute_and_flip, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        return state_lists(histogram, self.k, permute_and_flip(losses(histogram, self.k), rate))
+        return stated.state_lists(histogram, self.k, stated.permute_and_flip(stated.losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:
         return FlipDraws(levels, k=self.k, rate=self.rate)
@@ -268,7 +258,7 @@ class JointDraws(BlockMixture):
         )
         (first,), (after,), left_out = core.firsts, core.afters, core.left_out
         if lists.horizon > self.reach:
-            left_out = np.append(left_out, all_lists + 1 - self.reach * count_bits(rate))
+            left_out = np.append(left_out, all_lists + 1 - self.reach * float(rate) * BITS)
         if lists.table is None:  # for fewer losses, a table may be short enough
             lists = Lists(lists.profile, k, reach=after, tau=tau, complete=self._read_all)
         self.lists = lists
@@ -314,7 +304,7 @@ class MarginDraws(Prepared):
         """Take the law of Joint. `doubt` is added to the error of floats, as in `BlockMixture`."""
         self._joint = joint
         self._doubt = doubt
-        self._leads = find_margin(joint.lists.profile, joint.k) != 0
+        self._leads = find_margin(joint.lists.profile, joint.k, beyond=1) != 0
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times."""
@@ -330,19 +320,12 @@ class MarginDraws(Prepared):
 
     def enclose_chance(self, effort: int) -> arb:
         """Enclose the probability of the bonus at the working precision."""
-        profile = (self._joint.all_lists if effort else self._joint.lists).profile
-        margin = find_margin(profile, self._joint.k)
-        if margin is None:
-            # h_(k+1) is not shown, so h_(k) leads it by more than the reach. A smaller lead is the margin.
-            shown, reach = profile.values[: self._joint.k], self._joint.reach
-            margin = min([reach + 1, *(shown[:-1] - shown[1:]).tolist()])
-            if margin > reach:  # the bonus is not less likely than with the smallest of all possible margins
-                return self._find_chance(margin, effort).union(arb(1))
-        return self._find_chance(margin, effort)
-
-    def _find_chance(self, margin: int, effort: int) -> arb:
-        bonus = enclose_shortfall(self._joint.rate * margin)
-        return bonus / (bonus + enclose_exp_minus(self._joint.rate * margin) * self._joint.total(effort))
+        joint = self._joint
+        margin = find_margin((joint.all_lists if effort else joint.lists).profile, joint.k, beyond=joint.reach + 1)
+        bonus = enclose_shortfall(joint.rate * margin)
+        chance = bonus / (bonus + enclose_exp_minus(joint.rate * margin) * joint.total(effort))
+        # If h_(k+1) is not shown, the margin may be larger, and the bonus likelier.
+        return chance if effort or margin <= joint.reach else chance.union(arb(1))
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: p + (1 − p) times that of Joint, p of the bonus."""
@@ -358,19 +341,17 @@ class MarginDraws(Prepared):
             return float(chance.lower()) - self._doubt, float(chance.upper()) + self._doubt
 
 
-def find_margin(profile: Profile, k: int) -> int | None:
-    """Find the margin g, or None if the profile stops before h_(k+1) and no two of the k largest counts are equal.
+def find_margin(profile: Profile, k: int, *, beyond: int) -> int:
+    """Find the margin g. If the profile stops before h_(k+1), the gap between h_(k) and it counts as `beyond`.
 
-    >>> [find_margin(Profile.of(np.array(counts)), k=2) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
+    >>> [find_margin(Profile.of(np.array(counts)), k=2, beyond=9) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
     [2, 0, 4]
     """
     if int(profile.ends[min(k, len(profile.ends)) - 1]) > k or len(profile.values) < k:
         return 0
     values = profile.values[: k + 1]
-    if len(values) == k < profile.d:
-        return None
-    gaps = values[:-1] - values[1:]
-    return int(gaps.min()) if len(gaps) else 0
+    gaps = (values[:-1] - values[1:]).tolist()
+    return min([*gaps, beyond] if len(values) == k < profile.d else gaps, default=0)
 
 
 class FlipDraws(Prepared):

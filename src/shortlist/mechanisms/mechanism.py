@@ -17,6 +17,7 @@ from flint import arb, fmpq
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms import stated
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import (
@@ -29,9 +30,6 @@ from shortlist.privacy.numbers import (
     read_whole,
 )
 from shortlist.profile import Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Output
 
 UNORDERED_BOUND = (
     "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
@@ -154,11 +152,12 @@ class Mechanism(ABC):
 
     def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         """Find a bound that is exceeded with a probability of at most `failure`, or None if no bound is proven."""
-        return None
+        return None if self.round_rate is None else bound_loss(self.k * d, self.round_rate, failure)
 
     def prepare(self, levels: Levels) -> Prepared:
         """Read the levels, and compute all that draws have in common."""
-        self.check_size(levels.d)
+        if self.k > levels.d:
+            self.check_size(levels.d)
         return self._prepare(levels)
 
     def check_size(self, d: int) -> None:
@@ -186,7 +185,7 @@ class Mechanism(ABC):
         """
         return None
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> Iterator[tuple[stated.Output, arb]]:
         """State the law by brute force: each output on a histogram with its probability, at the working precision.
 
         Tests and audits compare draws with it. It shares nothing with the code that draws (see `stated.py`), and its
@@ -195,19 +194,21 @@ class Mechanism(ABC):
         raise ParameterError("`mechanism` must be one that states its law", f"{self.name} does not")
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score | None:
-        """Make the score of the mechanism at a rate; None if it has none.
+        """Make the score of the mechanism at a rate: that of rounds where it has a `round_rate`; None if it has none.
 
         `auto` compares scores at the rate of the mechanism. An assessment publishes the spread at half of a smaller
         rate.
         """
-        return None
+        from shortlist.mechanisms.peel import RoundScore
+
+        return None if self.round_rate is None else RoundScore(levels, k=self.k, rate=rate)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find a and c: an error of t or more has a probability of at most c · e^(a (s − t)/2), with s the spread.
 
         The spread is that of the score at the rate a/2. None stands for no proof, so no list can be assessed.
         """
-        return None
+        return None if self.round_rate is None else (self.round_rate, self.k)
 
     def find_need(self, profile: Profile) -> int | None:
         """Find how many votes an item needs to be about as likely in the list as not; None if votes do not decide it.

@@ -20,13 +20,14 @@ from flint import arb
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import use_precision
 from shortlist.exact.scaled import Scaled, concatenate, powers
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import (
+    BITS,
     LEFT_OUT_BITS,
     BlockMixture,
     Blocks,
     Core,
     MixtureScore,
-    count_bits,
     divide,
     find_core,
     find_reach,
@@ -36,9 +37,6 @@ from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_los
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,12 +90,12 @@ class Subset(Mechanism):
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(S) ∝ q^(out(S) − in(S))."""
-        from shortlist.mechanisms.stated import Output, exponential, set_losses, subsets
-
-        law = exponential(set_losses(histogram, self.sizes), self.epsilon / (2 * self.neighbours.sensitivity))
-        return zip(map(Output, subsets(len(histogram), self.sizes)), law, strict=True)
+        law = stated.exponential(
+            stated.set_losses(histogram, self.sizes), self.epsilon / (2 * self.neighbours.sensitivity)
+        )
+        return zip(map(stated.Output, stated.subsets(len(histogram), self.sizes)), law, strict=True)
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law is at a rate, if no set led: Σ_S e^(−rate · max(loss of S, 0))."""
@@ -165,7 +163,7 @@ class SetDraws(BlockMixture):
                 owners.append(np.full(blocks[-1].firsts.shape[1], owner))
         if len(within) < len(families) or not all(families[owner].is_within(self._reach) for owner in within):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
-            left_out.append(np.array([all_bits + 2 - self._reach * count_bits(rate)]))
+            left_out.append(np.array([all_bits + 2 - self._reach * float(rate) * BITS]))
         joined = Blocks(
             firsts=np.concatenate([each.firsts for each in blocks], axis=1),
             lasts=np.concatenate([each.lasts for each in blocks], axis=1),
@@ -193,7 +191,7 @@ class SetDraws(BlockMixture):
 
     def _make_families(self, profile: Profile) -> list[Sets]:
         """Make the families of all sizes, leading sets first. Losses are counted from the smallest one of any set."""
-        gaps = [find_gap(profile, n) for n in self._sizes]
+        gaps = profile.find_gaps(self._sizes).tolist()
         widest = max(gaps) if self._leads else 0
         leading, others, above = [], [], profile.ends - profile.sizes
         for n, gap in zip(self._sizes, gaps, strict=True):
@@ -214,16 +212,6 @@ class SetDraws(BlockMixture):
     def _read_profile(self, depth: int) -> Profile:
         # One item more than the largest set. Its count shows by how much the top set leads.
         return self._levels.above(min(self._sizes[-1] + 1, self._levels.d), depth)
-
-
-def find_gap(profile: Profile, n: int) -> int:
-    """Find h_(n) − h_(n+1). The count after the last is 0.
-
-    >>> [find_gap(Profile.of(np.array([5, 3, 3, 1])), n) for n in (1, 2, 3, 4)]
-    [2, 0, 2, 1]
-    """
-    last, following = np.searchsorted(profile.ends, [n - 1, n], side="right").tolist()
-    return int(profile.values[last]) - (int(profile.values[following]) if n < profile.d else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
