@@ -190,7 +190,7 @@ class FlipDraws(Prepared):
             coin = Uniform(bits)
             accepted = accept_by_sums(target, coin.numerator, run.bound_decay(level), run.bound_sum)
             if accepted is None:
-                loss = int(self.peeling.profile.values[run.top] - self.peeling.profile.values[level])
+                loss = run.compute_loss(level)
                 accepted = accept_by_balls(height, coin, self.peeling.rate * loss, [run.left()])
             if accepted:
                 return level, number
@@ -240,6 +240,11 @@ class PeelRun:
         """Describe the items on the list, in the order in which they were taken."""
         levels, ranks = np.array(self.taken, dtype=np.int64).reshape(-1, 2).T
         return Picks(levels=self._peeling.profile.values[levels], ranks=ranks)
+
+    def compute_loss(self, level: int) -> int:
+        """Return how many votes a level is below the best one left."""
+        values = self._peeling.profile.values
+        return int(values[self.top]) - int(values[level])
 
     def find_level(self, loss: int) -> int:
         """Return the level that is this many votes below the best one left."""
