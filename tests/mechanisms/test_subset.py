@@ -11,7 +11,7 @@ from contract import ALARM, RELATIONS, LawContract, MechanismContract, Subject, 
 from flint import arb, ctx
 from laws import neighbours, p_value, random_histograms, set_losses, small_histograms, subsets
 from levels import UpperLevels
-from mixtures import check_borders, draw_lists, every_doubt, every_shape, falling_positions, implied_law
+from mixtures import check_borders, doubting, draw_lists, every_doubt, every_shape, falling_positions, implied_law
 
 from shortlist import prepare, top_k
 from shortlist.errors import DataError, ParameterError
@@ -119,7 +119,7 @@ SIZES = pytest.mark.parametrize("sizes", [range(6, 7), range(3, 7)], ids=["one s
 @pytest.mark.parametrize("most_pairs", [1 << 15, 4], ids=["pairs", "blocks"])
 def test_balls_find_the_block_that_floats_find(counts, doubt, sizes, most_pairs):
     """Which block a number hits is a fact: the same bits give the same sets if floats are hardly trusted."""
-    sure, doubtful = (draws_of(counts, sizes, most_pairs=most_pairs, doubt=each) for each in (0.0, doubt))
+    sure, doubtful = (doubting(draws_of(counts, sizes, most_pairs=most_pairs), each) for each in (0.0, doubt))
     assert draw_lists(doubtful, 12) == draw_lists(sure, 12)
 
 
@@ -153,7 +153,9 @@ def test_a_profile_that_stops_early_changes_no_set():
     for counts in ((3000 / np.arange(1, 90)).astype(int), np.array([900] * 5 + [700] * 9 + [0] * 40)):
         for sizes in (range(4, 5), range(2, 8)):
             for doubt in (0.0, 1e9):
-                whole, part = (draws_of(each, sizes, epsilon=8, doubt=doubt) for each in (counts, UpperLevels(counts)))
+                whole, part = (
+                    doubting(draws_of(each, sizes, epsilon=8), doubt) for each in (counts, UpperLevels(counts))
+                )
                 assert part.profile.is_complete is False
                 assert draw_lists(part, 6) == draw_lists(whole, 6)
             with ctx.workprec(200):

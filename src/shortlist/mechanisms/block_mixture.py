@@ -157,19 +157,14 @@ class BlockMixture(Prepared, ABC):
         *,
         rate: Fraction,
         k: int,
-        doubt: float = 0.0,
     ) -> None:
-        """Take families, blocks, the number of the family of each, and upper bounds of log₂ of all other weights.
-
-        `doubt` widens the proven error of the table. Then balls decide more often, and the law stays the same.
-        """
+        """Take families, blocks, the number of the family of each, and upper bounds of log₂ of all other weights."""
         self.families = families
         self.owners = owners
         self.blocks = blocks
         self._left_out = left_out
         self.rate = rate
         self._k = k
-        self._doubt = doubt
 
     @abstractmethod
     def list_complete(self) -> Sequence[Family]:
@@ -240,7 +235,7 @@ class BlockMixture(Prepared, ABC):
     def _table(self) -> Table:
         # A score of auto needs the sum of the weights, and no table.
         floats, omitted, _ = self._align(self.blocks.weights)
-        return Table(floats, error=self.blocks.weights.error + self._doubt, omitted=omitted)
+        return Table(floats, error=self.blocks.weights.error + self.doubt, omitted=omitted)
 
     def _enclose_total(self, weights: Scaled) -> arb:
         """Enclose the sum of all weights, including those left out.

@@ -228,14 +228,7 @@ class JointDraws(BlockMixture):
     """The law P(s) ∝ e^(−rate · min(L(s), tau)) on given levels, ready to be drawn from. No tau means no cap."""
 
     def __init__(
-        self,
-        levels: Levels,
-        *,
-        k: int,
-        rate: Fraction,
-        tau: int | None = None,
-        most_blocks: int = 2048,
-        doubt: float = 0.0,
+        self, levels: Levels, *, k: int, rate: Fraction, tau: int | None = None, most_blocks: int = 2048
     ) -> None:
         """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
         self._levels = levels
@@ -273,7 +266,7 @@ class JointDraws(BlockMixture):
             find_least=lambda: lists.compute_numbers(firsts) * spans,
         )
         owners = np.zeros(len(firsts), dtype=np.int64)
-        super().__init__([lists], owners, blocks, left_out, rate=rate, k=k, doubt=doubt)
+        super().__init__([lists], owners, blocks, left_out, rate=rate, k=k)
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
@@ -300,10 +293,8 @@ class MarginDraws(Prepared):
     weights of Joint, the bonus is drawn with probability (1 − q^g) / (1 − q^g + q^g Z).
     """
 
-    def __init__(self, joint: JointDraws, *, doubt: float = 0.0) -> None:
-        """Take the law of Joint. `doubt` is added to the error of floats, as in `BlockMixture`."""
+    def __init__(self, joint: JointDraws) -> None:
         self._joint = joint
-        self._doubt = doubt
         self._leads = find_margin(joint.lists.profile, joint.k, beyond=1) != 0
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
@@ -338,7 +329,7 @@ class MarginDraws(Prepared):
         """Floats that enclose the probability of the bonus."""
         with use_precision():
             chance = self.enclose_chance(0)
-            return float(chance.lower()) - self._doubt, float(chance.upper()) + self._doubt
+            return float(chance.lower()) - self.doubt, float(chance.upper()) + self.doubt
 
 
 def find_margin(profile: Profile, k: int, *, beyond: int) -> int:
@@ -357,11 +348,9 @@ def find_margin(profile: Profile, k: int, *, beyond: int) -> int:
 class FlipDraws(Prepared):
     """PNF-Joint's law on given levels: rejection sampling from Joint's lists (exact/thinning.py)."""
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction, doubtful: bool = False) -> None:
-        """Prepare the draws. If they are `doubtful`, balls decide about every proposal, and the law stays the same."""
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._levels = levels
         self._joint = JointDraws(levels, k=k, rate=rate)
-        self._doubtful = doubtful
         self._sums: dict[int, Bounds] = {}
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
@@ -380,7 +369,7 @@ class FlipDraws(Prepared):
             for i in np.flatnonzero(~accepted).tolist():
                 draw, loss = int(missing[i]), int(losses[i])
                 sure = accept_by_sums(targets[draw], int(coins[i]), self._bound_decay(loss), self.bound_sum)
-                if sure is None or self._doubtful:
+                if sure is None or self.doubt:
                     height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
                     sure = accept_by_balls(height, Uniform(bits, int(coins[i])), self._joint.rate * loss, self.crowds)
                 accepted[i] = sure

@@ -47,6 +47,9 @@ class Prepared:
     A law of rounds defines `draw`. A law that is drawn in one step defines `draw_many`, and a draw is a row of one.
     """
 
+    doubt: float = 0.0
+    """A number that is added to the proven error of floats. Balls decide more often then, and the law is the same."""
+
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
         return self.draw_many(1, bits)[0]
@@ -181,7 +184,8 @@ class Mechanism(ABC):
     def round_rate(self) -> Fraction | None:
         """The rate at which the weight of an item falls with its count, at one place of the list.
 
-        It is None if the whole list is weighed at once.
+        It is None if the whole list is weighed at once. Otherwise the error bound, the score and the tail are by default
+        those of rounds that take an item n votes below the best one left with a probability of at most e^(−rate · n).
         """
         return None
 
@@ -224,7 +228,7 @@ class Mechanism(ABC):
 
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
-        return self
+        return self if chosen is None else self.candidates[chosen]
 
     @property
     def unordered(self) -> bool:

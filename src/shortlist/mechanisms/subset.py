@@ -62,6 +62,8 @@ class Subset(Mechanism):
     rho_in_words: ClassVar[str] = "ε²/8"
     bound_in_words: ClassVar[str] = "an item left out has at most {bound} more than any listed item"
 
+    unordered: ClassVar[bool] = True
+
     at_least: int | None = None
 
     if TYPE_CHECKING:
@@ -79,11 +81,6 @@ class Subset(Mechanism):
     def sizes(self) -> range:
         """How many items a set may have."""
         return range(self.k if self.at_least is None else self.at_least, self.k + 1)
-
-    @property
-    def unordered(self) -> bool:
-        """True: the items have no order."""
-        return True
 
     @property
     def guarantee(self) -> Guarantee:
@@ -129,14 +126,7 @@ class SetDraws(BlockMixture):
     unordered = True
 
     def __init__(
-        self,
-        levels: Levels,
-        *,
-        sizes: range,
-        rate: Fraction,
-        leads: bool = True,
-        most_pairs: int = 1 << 15,
-        doubt: float = 0.0,
+        self, levels: Levels, *, sizes: range, rate: Fraction, leads: bool = True, most_pairs: int = 1 << 15
     ) -> None:
         """Prepare the draws. For more pairs of one size than `most_pairs`, a block holds several, and may reject."""
         self._levels = levels
@@ -170,9 +160,7 @@ class SetDraws(BlockMixture):
             weights=concatenate([each.weights for each in blocks]),
             find_least=lambda: concatenate([each.find_least() for each in blocks]),
         )
-        super().__init__(
-            families, np.concatenate(owners), joined, np.concatenate(left_out), rate=rate, k=sizes[-1], doubt=doubt
-        )
+        super().__init__(families, np.concatenate(owners), joined, np.concatenate(left_out), rate=rate, k=sizes[-1])
 
     def compute_exact_chance(self) -> float | None:
         """Compute the probability of a set with the true counts, where all sets have one size."""

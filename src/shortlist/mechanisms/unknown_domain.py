@@ -448,6 +448,7 @@ class Stable(UnknownDomain):
     summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
     when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
     audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": _AUDITED_DELTA},)
+    unordered: ClassVar[bool] = True
 
     at_least: int | None = None
 
@@ -498,11 +499,6 @@ class Stable(UnknownDomain):
         It is Δ + 1 + T with the smallest T such that P(noise ≥ T + 1) ≤ delta.
         """
         return self.neighbours.sensitivity + 1 + bound_noise(self.law, 1, 2 * self.delta)
-
-    @property
-    def unordered(self) -> bool:
-        """True: the items have no order."""
-        return True
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law of the set, which may be empty."""
