@@ -236,7 +236,7 @@ def test_sizes_that_carry_no_weight_are_not_tabulated(epsilon, most):
     """Among thousands of sizes, few have most sets. Each of the others needs no table of its own."""
     counts = np.random.default_rng(1).integers(0, 40_000, 20_000)
     prepared = draws_of(counts, range(600, 2100), epsilon)
-    tabulated = {prepared.families[owner].n for owner in prepared.owners.tolist()}
+    tabulated = {prepared.families[owner].n for owner in prepared.blocks.owners.tolist()}
     assert len(tabulated) <= most
     assert 600 <= len(prepared.draw(SeededBits(1)).levels) <= 2100
 

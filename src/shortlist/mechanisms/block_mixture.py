@@ -93,8 +93,7 @@ class BlockCell:
 
     rate: Fraction
     family: Family
-    ranges: tuple[tuple[int, int], ...]
-    """For each loss, the first step and the last."""
+    ranges: Ranges
     padded: bool = False
 
     def spans(self) -> list[tuple[int, int]]:
@@ -131,8 +130,10 @@ class BlockCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blocks:
-    """The blocks that are worth a place in a table. Those of a family lie together."""
+    """The blocks that are worth a place in a table."""
 
+    owners: IntArray
+    """The number of the family of each block. It rises."""
     firsts: IntArray
     """The first step of each block, a row for each loss."""
     lasts: IntArray
@@ -149,18 +150,10 @@ class BlockMixture(Prepared, ABC):
     """Whether candidates are sets. Then the picks come in random order."""
 
     def __init__(
-        self,
-        families: Sequence[Family],
-        owners: IntArray,
-        blocks: Blocks,
-        left_out: FloatArray,
-        *,
-        rate: Fraction,
-        k: int,
+        self, families: Sequence[Family], blocks: Blocks, left_out: FloatArray, *, rate: Fraction, k: int
     ) -> None:
-        """Take families, blocks, the number of the family of each, and upper bounds of log₂ of all other weights."""
+        """Take families, their blocks, and upper bounds of the base-2 logarithms of all other weights."""
         self.families = families
-        self.owners = owners
         self.blocks = blocks
         self._left_out = left_out
         self.rate = rate
@@ -200,7 +193,7 @@ class BlockMixture(Prepared, ABC):
         """Choose n blocks. Return the rows that chose a block of the same family, with the steps of their blocks."""
         words = draw_words(n, bits)
         places = self._table.locate_each(words)
-        chosen = np.where(places < 0, -1, self.owners[places])
+        chosen = np.where(places < 0, -1, self.blocks.owners[places])
         for owner in sorted(set(chosen.tolist()) - {-1}):
             rows = np.flatnonzero(chosen == owner)
             yield rows, self.families[owner], self.blocks.firsts[:, places[rows]], self.blocks.lasts[:, places[rows]]
@@ -213,13 +206,14 @@ class BlockMixture(Prepared, ABC):
         """Cover all losses with exact weights: the blocks of the table in its order, and then the rest."""
         listed, rest = [], []
         for owner, family in enumerate(self.list_complete()):
-            whole = tuple((0, length - 1) for length in family.lengths)
-            steps = np.stack([self.blocks.firsts, self.blocks.lasts])[:, :, self.owners == owner].T.tolist()
-            for block in steps:
-                listed.append(BlockCell(rate=self.rate, family=family, ranges=tuple(map(tuple, block)), padded=True))
-            inner = zip(*steps[:1], *steps[-1:], strict=True)
-            for ranges in _list_around(whole, [(first, last) for (first, _), (_, last) in inner]) if steps else [whole]:
-                rest.append(BlockCell(rate=self.rate, family=family, ranges=ranges))
+            whole = [(0, length - 1) for length in family.lengths]
+            part = slice(*np.searchsorted(self.blocks.owners, [owner, owner + 1]))
+            firsts, lasts = self.blocks.firsts[:, part], self.blocks.lasts[:, part]
+            for ranges in np.stack([firsts, lasts]).T.tolist():
+                listed.append(BlockCell(rate=self.rate, family=family, ranges=ranges, padded=True))
+            inner = list(zip(firsts[:, 0].tolist(), lasts[:, -1].tolist(), strict=True)) if firsts.size else None
+            for around in [whole] if inner is None else _list_around(whole, inner):
+                rest.append(BlockCell(rate=self.rate, family=family, ranges=around))
         return listed + rest
 
     def total(self, effort: int = 0) -> arb:

@@ -260,13 +260,13 @@ class JointDraws(BlockMixture):
         firsts, lasts = edges[:-1], edges[1:] - 1
         spans = weigh_spans(rate, *lists.find_spans(0, firsts, lasts))
         blocks = Blocks(
+            owners=np.zeros(len(firsts), dtype=np.int64),
             firsts=firsts[None],
             lasts=lasts[None],
             weights=numbers * spans,
             find_least=lambda: lists.compute_numbers(firsts) * spans,
         )
-        owners = np.zeros(len(firsts), dtype=np.int64)
-        super().__init__([lists], owners, blocks, left_out, rate=rate, k=k)
+        super().__init__([lists], blocks, left_out, rate=rate, k=k)
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""

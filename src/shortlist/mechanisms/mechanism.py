@@ -184,8 +184,8 @@ class Mechanism(ABC):
     def round_rate(self) -> Fraction | None:
         """The rate at which the weight of an item falls with its count, at one place of the list.
 
-        It is None if the whole list is weighed at once. Otherwise the error bound, the score and the tail are by default
-        those of rounds that take an item n votes below the best one left with a probability of at most e^(−rate · n).
+        It is None if the whole list is weighed at once. Otherwise error bound, score and tail are by default those of
+        rounds that take an item n votes below the best one left with a probability of at most e^(−rate · n).
         """
         return None
 

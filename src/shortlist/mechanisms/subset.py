@@ -143,24 +143,24 @@ class SetDraws(BlockMixture):
         cores = {owner: families[owner].find_core(rate, self._reach) for owner in within}
         # The best set weighs 1.
         surely = max(0.0, *(core.surely for core in cores.values()))
-        owners, blocks, left_out = [], [], []
+        blocks, left_out = [], []
         for owner, core in cores.items():
             left_out.append(core.left_out)
             if core.at_most < surely - LEFT_OUT_BITS:
                 left_out.append(np.array([core.at_most]))
             else:
-                blocks.append(_divide(families[owner], rate, core, most_pairs))
-                owners.append(np.full(blocks[-1].firsts.shape[1], owner))
+                blocks.append(_divide(families[owner], owner, rate, core, most_pairs))
         if len(within) < len(families) or not all(families[owner].is_within(self._reach) for owner in within):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
             left_out.append(np.array([all_bits + 2 - self._reach * float(rate) * BITS]))
         joined = Blocks(
+            owners=np.concatenate([each.owners for each in blocks]),
             firsts=np.concatenate([each.firsts for each in blocks], axis=1),
             lasts=np.concatenate([each.lasts for each in blocks], axis=1),
             weights=concatenate([each.weights for each in blocks]),
             find_least=lambda: concatenate([each.find_least() for each in blocks]),
         )
-        super().__init__(families, np.concatenate(owners), joined, np.concatenate(left_out), rate=rate, k=sizes[-1])
+        super().__init__(families, joined, np.concatenate(left_out), rate=rate, k=sizes[-1])
 
     def compute_exact_chance(self) -> float | None:
         """Compute the probability of a set with the true counts, where all sets have one size."""
@@ -318,7 +318,7 @@ class Steps:
         return replace(self, counts=counts, items=items)
 
 
-def _divide(family: Sets, rate: Fraction, core: Core, most_pairs: int) -> Blocks:
+def _divide(family: Sets, owner: int, rate: Fraction, core: Core, most_pairs: int) -> Blocks:
     """Cut the pairs of steps of a core into blocks: single pairs if there are few, or blocks of similar numbers."""
     (top, left), (bottom, right) = core.firsts, core.afters
     most = most_pairs if (bottom - top) * (right - left) <= most_pairs else math.isqrt(most_pairs)
@@ -336,6 +336,7 @@ def _divide(family: Sets, rate: Fraction, core: Core, most_pairs: int) -> Blocks
     areas = upper.reshape(-1, 1) * lower * powers(rate, np.array([family.offset]))
     high, wide = len(rows) - 1, len(columns) - 1
     return Blocks(
+        owners=np.full(high * wide, owner),
         firsts=np.stack([rows[:-1].repeat(wide), np.tile(columns[:-1], high)]),
         lasts=np.stack([rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)]),
         weights=(count(rows[1:] - 1, columns[1:] - 1) * areas).reshape(-1),
