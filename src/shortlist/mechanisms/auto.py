@@ -54,12 +54,12 @@ class Auto(Mechanism):
     (['margin-joint', 'pnf-peel'], '1')
     """
 
-    name: ClassVar[str] = "auto"
-    summary: ClassVar[str] = "chooses privately one of the others that suits the data, then runs it"
-    when: ClassVar[str] = "you do not know which: it is the default"
-    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
-    rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
-    audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    name = "auto"
+    summary = "chooses privately one of the others that suits the data, then runs it"
+    when = "you do not know which: it is the default"
+    guarantee_in_words = "ε, or (ε, δ) with a δ"
+    rho_in_words = "ρ of the choice + the largest ρ of a candidate"
+    audited = (
         {},
         {"delta": Fraction(1, 5)},
         {"ordered": False},

@@ -64,10 +64,10 @@ class Joint(Mechanism):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "joint"
-    summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
-    when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
-    rho_in_words: ClassVar[str] = "ε²/8"
+    name = "joint"
+    summary = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
+    when = "the top counts have wide gaps: then the true list is very likely"
+    rho_in_words = "ε²/8"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -108,10 +108,10 @@ class FastJoint(Joint):
     152
     """
 
-    name: ClassVar[str] = "fastjoint"
-    summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
-    when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
-    rho_in_words: ClassVar[str] = "ε²/8"
+    name = "fastjoint"
+    summary = "joint, with every loss above a threshold counted as the threshold"
+    when = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
+    rho_in_words = "ε²/8"
     audited = ({"beta": Fraction(1, 4)},)
 
     beta: Fraction = Fraction(1, 1024)
@@ -169,9 +169,9 @@ class MarginJoint(Joint):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "margin-joint"
-    summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
-    when: ClassVar[str] = "you would take joint: the true list is at least as likely"
+    name = "margin-joint"
+    summary = "joint, with a bonus for the true list if it leads clearly"
+    when = "you would take joint: the true list is at least as likely"
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
@@ -195,10 +195,10 @@ class PNFJoint(Joint):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "pnf-joint"
-    summary: ClassVar[str] = "permute-and-flip over all ordered lists"
-    when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+    name = "pnf-joint"
+    summary = "permute-and-flip over all ordered lists"
+    when = "you make one release only: its expected loss is never larger than that of joint"
+    rho_in_words = "ε·tanh(ε/2)"
 
     @property
     def guarantee(self) -> Guarantee:

@@ -93,7 +93,7 @@ class Mechanism(ABC):
     Parameters are given as users write them (`epsilon="0.2"`, `neighbours="replace"`). `__post_init__` replaces them
     by exact values. A dataclass field has one type only. So the constructor with the users' types is declared under
     TYPE_CHECKING. A mechanism without further parameters inherits it, and is no dataclass of its own. A mechanism with
-    further parameters is one, and declares its own constructor.
+    further parameters is one, and declares its own constructor. Class variables are not annotated again.
     """
 
     name: ClassVar[str]

@@ -8,11 +8,11 @@ from the profile, with noise for about k items only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
@@ -53,13 +53,13 @@ class NoisyCounts(Mechanism):
     (DiscreteLaplace(b=Fraction(10, 1)), 168)
     """
 
-    name: ClassVar[str] = "noisy-counts"
-    summary: ClassVar[str] = "the k largest counts after noise on all of them, with the noisy counts"
-    when: ClassVar[str] = "people cast few votes each, k is large, or you want counts"
-    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ)"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2m), or ρ"
+    name = "noisy-counts"
+    summary = "the k largest counts after noise on all of them, with the noisy counts"
+    when = "people cast few votes each, k is large, or you want counts"
+    guarantee_in_words = "ε, or (ε, δ)"
+    rho_in_words = "ε·tanh(ε/2m), or ρ"
 
-    audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    audited = (
         {"votes_per_person": 1},
         {"votes_per_person": 1, "delta": Fraction(1, 5)},
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
@@ -61,10 +61,10 @@ class PNFPeel(Mechanism):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "pnf-peel"
-    summary: ClassVar[str] = "k rounds of permute-and-flip, one item each"
-    when: ClassVar[str] = "counts lie close together and δ must be 0"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2k)"
+    name = "pnf-peel"
+    summary = "k rounds of permute-and-flip, one item each"
+    when = "counts lie close together and δ must be 0"
+    rho_in_words = "ε·tanh(ε/2k)"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -100,13 +100,13 @@ class CDPPeel(Mechanism):
     (0.047..., 0.028...)
     """
 
-    name: ClassVar[str] = "cdp-peel"
-    summary: ClassVar[str] = "k rounds of the exponential mechanism, one item each"
-    when: ClassVar[str] = "counts lie close together and a small δ is acceptable"
-    guarantee_in_words: ClassVar[str] = "(ε, δ)"
-    rho_in_words: ClassVar[str] = "kε′²/8"
+    name = "cdp-peel"
+    summary = "k rounds of the exponential mechanism, one item each"
+    when = "counts lie close together and a small δ is acceptable"
+    guarantee_in_words = "(ε, δ)"
+    rho_in_words = "kε′²/8"
     # A delta this large, because a small one makes no difference for the few items that can be enumerated.
-    audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": Fraction(1, 5)},)
+    audited = ({"delta": Fraction(1, 5)},)
 
     delta: Fraction
     calibration: Calibration = Calibration.OPTIMAL

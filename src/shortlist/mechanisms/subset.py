@@ -56,11 +56,11 @@ class Subset(Mechanism):
     Subset(k=10, epsilon=Fraction(1, 2), neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>, at_least=5)
     """
 
-    name: ClassVar[str] = "subset"
-    summary: ClassVar[str] = "one draw among all sets of k items, without their order"
-    when: ClassVar[str] = "the order of the items does not matter: fewer votes are needed then"
-    rho_in_words: ClassVar[str] = "ε²/8"
-    bound_in_words: ClassVar[str] = "an item left out has at most {bound} more than any listed item"
+    name = "subset"
+    summary = "one draw among all sets of k items, without their order"
+    when = "the order of the items does not matter: fewer votes are needed then"
+    rho_in_words = "ε²/8"
+    bound_in_words = "an item left out has at most {bound} more than any listed item"
 
     unordered: ClassVar[bool] = True
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from flint import arb
@@ -42,9 +42,9 @@ _AUDITED_DELTA = Fraction(1, 5)
 class UnknownDomain(Mechanism):
     """A mechanism that needs no domain: it chooses up to k of the items that have votes, and it needs a delta."""
 
-    guarantee_in_words: ClassVar[str] = "(ε, δ)"
-    rho_in_words: ClassVar[str] = "–"
-    needs_domain: ClassVar[bool] = False
+    guarantee_in_words = "(ε, δ)"
+    rho_in_words = "–"
+    needs_domain = False
     counted: ClassVar[bool] = False
     """Whether the picks have noisy counts."""
 
@@ -111,11 +111,11 @@ class LimitedDomain(UnknownDomain):
     (1000, 0.149..., 145)
     """
 
-    name: ClassVar[str] = "limited-domain"
-    summary: ClassVar[str] = "k rounds of the exponential mechanism among the most-voted items, with a stop"
-    when: ClassVar[str] = "there is no list of all items, and k is small"
+    name = "limited-domain"
+    summary = "k rounds of the exponential mechanism among the most-voted items, with a stop"
+    when = "there is no list of all items, and k is small"
     # Two candidates, so that items of few people are at the cut-off.
-    audited: ClassVar[tuple[dict[str, Any], ...]] = (
+    audited = (
         {"delta": _AUDITED_DELTA, "k_bar": 2},
         {"delta": _AUDITED_DELTA, "k_bar": 2, "votes_per_person": 1},
     )
@@ -313,12 +313,12 @@ class Threshold(UnknownDomain):
     (DiscreteGaussian(variance=...), 110)
     """
 
-    name: ClassVar[str] = "threshold"
-    summary: ClassVar[str] = "the items whose counts reach a threshold after noise, with the noisy counts"
-    when: ClassVar[str] = "there is no list of all items, people cast few votes each, and k is large"
-    counted: ClassVar[bool] = True
+    name = "threshold"
+    summary = "the items whose counts reach a threshold after noise, with the noisy counts"
+    when = "there is no list of all items, people cast few votes each, and k is large"
+    counted = True
     # With two votes, one person can bring two items, or one, and move the count of another.
-    audited: ClassVar[tuple[dict[str, Any], ...]] = tuple(
+    audited = tuple(
         {"delta": _AUDITED_DELTA, "votes_per_person": cap, "noise": noise}
         for cap in (1, 2)
         for noise in ("laplace", "gaussian")
@@ -444,10 +444,10 @@ class Stable(UnknownDomain):
     (range(5, 11), 28)
     """
 
-    name: ClassVar[str] = "stable"
-    summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
-    when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
-    audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": _AUDITED_DELTA},)
+    name = "stable"
+    summary = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
+    when = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
+    audited = ({"delta": _AUDITED_DELTA},)
     unordered: ClassVar[bool] = True
 
     at_least: int | None = None
