@@ -74,9 +74,11 @@ MUTATIONS = (
     ),
     Mutation("Lists.compute_numbers", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
     Mutation(
-        "MarginDraws._find_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=3
+        "MarginDraws.enclose_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=4
     ),
-    Mutation("find_gap", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=1),
+    Mutation(
+        "Profile.find_gaps", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=6
+    ),
     Mutation("PeelRun.take", "change sign", "TestCDPPeel::test_sampling_follows_the_law_and_no_other", at=0),
     Mutation("NoisyDraws._draw_rows", "move border", "test_any_threshold_gives_the_law", at=1),
     Mutation("place_stop", "drop left", "test_the_stop_weighs_what_the_proof_needs[add-remove]", at=3),
