@@ -31,7 +31,7 @@ from pathlib import Path
 
 import duckdb
 
-from shortlist.selection.from_votes import select
+from shortlist.selection import select
 from shortlist.votes import Query
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, compose
     from shortlist.release import Release, UsefulnessWarning
-    from shortlist.selection.from_counts import Selector, prepare, top_k
-    from shortlist.selection.from_votes import select
+    from shortlist.selection import Selector, prepare, select, top_k
     from shortlist.votes import Query
     from shortlist.votes.check import Check, check
     from shortlist.votes.files import Files
@@ -73,8 +72,7 @@ _HOMES = {
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "compose"],
     "release": ["Release", "UsefulnessWarning"],
-    "selection.from_votes": ["select"],
-    "selection.from_counts": ["Selector", "prepare", "top_k"],
+    "selection": ["Selector", "prepare", "select", "top_k"],
     "votes": ["Query"],
     "votes.check": ["Check", "check"],
     "votes.files": ["Files"],

@@ -84,16 +84,12 @@ def _name_new(temporary: Path, target: Path) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Write the new name to the disk, on systems that can synchronise folders."""
-    try:
+    with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _describe_failure(target: Path, error: OSError) -> OutputError:

@@ -76,21 +76,16 @@ def show_options(function: Callable[..., Any], options: type, **defaults: object
     >>> list(inspect.signature(find).parameters)
     ['epsilon', 'delta']
     """
-    shown, named = inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
+    shown = inspect.signature(function)
     catch_alls = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    kept = [
-        each.replace(default=defaults.get(each.name, each.default))
-        for each in shown.parameters.values()
-        if each.kind not in catch_alls
-    ]
-    taken = {each.name for each in kept}
-    further = [
+    listed = {name: each for name, each in shown.parameters.items() if each.kind not in catch_alls}
+    for name, kind in options.__annotations__.items():
         # Annotations that are texts have become references.
-        inspect.Parameter(name, named, default=defaults.get(name), annotation=getattr(each, "__forward_arg__", each))
-        for name, each in options.__annotations__.items()
-        if name not in taken
-    ]
-    function.__signature__ = shown.replace(parameters=[*kept, *further])  # type: ignore[attr-defined]
+        annotation = getattr(kind, "__forward_arg__", kind)
+        option = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        listed.setdefault(name, option)
+    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in listed.items()]
+    function.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
 
 
 def describe_unknown(

@@ -12,26 +12,29 @@ import io
 import os
 import stat
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, overload
 
+import numpy as np
+
 from shortlist import record
-from shortlist.array_types import IntArray
 from shortlist.atomic_files import write_whole
-from shortlist.errors import DataError, MissingExtraError, ParameterError
-from shortlist.exact.bits import Bits, SystemBits, is_secure
+from shortlist.errors import DataError, ParameterError
+from shortlist.exact.bits import SystemBits
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
 from shortlist.privacy import Guarantee
 from shortlist.safe_text import escape, escape_surrogates
-from shortlist.terms import Terms
 from shortlist.version import __version__
+from shortlist.votes.libraries import import_optional
 
 PathLike = str | os.PathLike[str]
 
@@ -109,9 +112,10 @@ class Release(Sequence[Any]):
     made: datetime = field(default_factory=read_clock, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", tuple(_to_python(item) for item in self.items))
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        plain = tuple(item.item() if isinstance(item, np.generic) else item for item in self.items)
         labels = {name: tuple(column) for name, column in self.labels.items()}
+        object.__setattr__(self, "items", plain)
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         object.__setattr__(self, "labels", MappingProxyType(labels))
 
     def __hash__(self) -> int:
@@ -119,7 +123,7 @@ class Release(Sequence[Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return _rebuild, ({**values, "parameters": dict(self.parameters), "labels": dict(self.labels)},)
+        return partial(Release, **{**values, "parameters": dict(self.parameters), "labels": dict(self.labels)}), ()
 
     def __len__(self) -> int:
         return len(self.items)
@@ -136,20 +140,16 @@ class Release(Sequence[Any]):
 
     def __repr__(self) -> str:
         more = [f"… and {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
-        insecure = "" if self.secure else f" {NOT_SECURE}"
-        return "\n".join([*_write_lines(self, _SHOWN), *more, f"{self._headline()}: {self.guarantee}.{insecure}"])
+        return "\n".join([*self._write_rows(_SHOWN), *more, *self._mark(), f"{self._headline()}: {self.guarantee}."])
 
     def __str__(self) -> str:
-        return "\n".join([*_write_lines(self, len(self)), "", *self.caption()])
+        return "\n".join([*self._write_rows(len(self)), "", *self.caption()])
 
     def _repr_html_(self) -> str:
-        columns = make_columns(self)
+        columns = self._write_cells(len(self))
         heads = "".join(f"<th>{name}</th>" for name in columns)
-        cells = [
-            [f"<td>{'' if value is None else html.escape(escape(value))}</td>" for value in column]
-            for column in columns.values()
-        ]
-        rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+        cells = ([f"<td>{html.escape(text)}</td>" for text in row] for row in zip(*columns.values(), strict=True))
+        rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         # A caption of the table would be as narrow as the table.
         caption = "<br>".join(html.escape(line) for line in self.caption())
         return f"<table><tr>{heads}</tr>{rows}</table><p>{caption}</p>"
@@ -157,8 +157,8 @@ class Release(Sequence[Any]):
     def caption(self) -> list[str]:
         """Say in sentences what the list is, what it promises, and how good it is. It names no item."""
         none = "" if self.items else " The votes are too few, or too close to each other."
-        described = [f"{self._headline()}.{none}", f"Guarantee: {self.guarantee}. {self.guarantee.in_words}"]
-        return [*described, *self.remarks(), self._origin(), *([] if self.secure else [NOT_SECURE])]
+        promise = f"Guarantee: {self.guarantee}. {self.guarantee.in_words}"
+        return [*self._mark(), f"{self._headline()}.{none}", promise, *self.remarks(), self._origin()]
 
     def remarks(self) -> list[str]:
         """Say in sentences which votes count, and how good the list is.
@@ -170,7 +170,9 @@ class Release(Sequence[Any]):
         if self.mechanism not in MECHANISMS:
             found.append(f"{self.mechanism} is no mechanism of shortlist: its author states the guarantee.")
         if self.counts is not None:
-            found.append(_describe_counts(self.counts))
+            chance = self.counts.confidence and f"{float(self.counts.confidence):g}"
+            interval = f": the count before noise lies from low to high with probability {chance}, for each item"
+            found.append(f"Counts are noisy{interval if chance else ''}.")
         if public is not None:
             nothing = f" It says nothing about places whose true item has {public.votes:,} votes or fewer: these may "
             found.append(f"Accuracy: {public}." + (f"{nothing}hold random items." if public.votes else ""))
@@ -186,12 +188,11 @@ class Release(Sequence[Any]):
         >>> print(prepare({"apple": 310, "pear": 190}, k=1, epsilon=1, mechanism="pnf-joint").release().explain())
         This list of 1 of 2 items, most popular first, was made with differential privacy. Chance was added on ...
         """
-        of_all = "" if self.domain_size is None else f" of {self.domain_size:,}"
-        items = "item" if (self.domain_size or len(self)) == 1 else "items"
         order = "most popular first" if self.ordered else "in no order"
-        listed = f"This list of {len(self):,}{of_all} {items}, {order}, was made with differential privacy."
+        listed = f"This list of {self._size()}, {order}, was made with differential privacy."
         none = "No item had enough votes to be listed. This was found with differential privacy."
         sentences = [
+            *self._mark(),
             listed if self.items else none,
             f"Chance was added on purpose, to limit what the list reveals about any one {self.guarantee.unit}.",
             self.guarantee.in_words,
@@ -200,7 +201,7 @@ class Release(Sequence[Any]):
             *self.remarks(),
             f"Made with shortlist {self.version} by {self.mechanism}: {self.guarantee}.",
         ]
-        return " ".join([*([] if self.secure else [NOT_SECURE]), *sentences])
+        return " ".join(sentences)
 
     @property
     def d(self) -> int | None:
@@ -246,26 +247,21 @@ class Release(Sequence[Any]):
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
         """Write ranks and items as Parquet, with the whole record as JSON in the file's metadata."""
-        table = self.to_arrow()
-        from pyarrow import parquet
-
+        table, parquet = self.to_arrow(), import_optional("pyarrow.parquet")
         write_whole(path, lambda file: parquet.write_table(table, file), force=force)
 
     def to_arrow(self) -> Any:
         """Make a `pyarrow.Table` of ranks and items, with the whole record as JSON in its metadata."""
-        try:
-            import pyarrow as pa
-        except ImportError:
-            raise MissingExtraError("tables", purpose="an Arrow table") from None
         from shortlist.votes.values import make_arrow_column
 
+        pa = import_optional("pyarrow", purpose="an Arrow table")
         columns: dict[str, Any] = make_columns(self)
-        text = pa.array([], pa.string())
-        texts = ("item", *self.labels)
-        for name in texts:
-            columns[name] = make_arrow_column(columns[name], what=f"the column {name!r}") if self.items else text
-        for name in columns.keys() - set(texts):
-            columns[name] = pa.array(columns[name], pa.bool_() if name == "secure" else pa.int64())
+        for name, column in columns.items():
+            if name == "item" or name in self.labels:
+                text = pa.array([], pa.string())
+                columns[name] = make_arrow_column(column, what=f"the column {name!r}") if self.items else text
+            else:
+                columns[name] = pa.array(column, pa.bool_() if name == "secure" else pa.int64())
         return pa.table(columns).replace_schema_metadata({METADATA: record.write(self)})
 
     def to_pandas(self) -> Any:
@@ -282,14 +278,34 @@ class Release(Sequence[Any]):
         """Make a `polars.DataFrame` of ranks and items."""
         return import_module("polars").from_arrow(self.to_arrow())
 
+    def _write_rows(self, number: int) -> list[str]:
+        """Write the first rows as aligned text."""
+        columns = [column for name, column in self._write_cells(number).items() if name != "secure"]
+        widths = [max(map(len, column), default=0) for column in columns]
+        pads = (str.rjust if self.ordered else str.ljust, *[str.ljust] * len(widths))
+        rows = (zip(pads, row, widths, strict=False) for row in zip(*columns, strict=True))
+        return ["  ".join(pad(text, width) for pad, text, width in row).rstrip() for row in rows]
+
+    def _write_cells(self, number: int) -> dict[str, list[str]]:
+        """Write the values of the first rows as text, column by column."""
+        columns = make_columns(self)
+        return {name: ["" if each is None else escape(each) for each in columns[name][:number]] for name in columns}
+
+    def _mark(self) -> list[str]:
+        """Say that a release is not secure, before anything that it promises."""
+        return [] if self.secure else [NOT_SECURE]
+
+    def _size(self) -> str:
+        of_all = "" if self.domain_size is None else f" of {self.domain_size:,}"
+        return f"{len(self):,}{of_all} {'item' if (self.domain_size or len(self)) == 1 else 'items'}"
+
     def _headline(self) -> str:
         """Say how many items of how many, in which order, and by which mechanism."""
-        k, of_all = self.parameters.get("k"), "" if self.domain_size is None else f" of {self.domain_size:,}"
-        top = f"The top {len(self):,}{of_all} {'item' if len(self) == 1 and not of_all else 'items'}"
+        k, chosen = self.parameters.get("k"), self.parameters.get("chosen")
+        top = f"The top {self._size()}" if self.items else "No items"
         asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(self) < k else ""
         order = ", in no order" if self.items and not self.ordered else ""
-        chose = f", which chose {self.parameters['chosen']}" if "chosen" in self.parameters else ""
-        return f"{top if self.items else 'No items'}{asked}{order}, by {self.mechanism}{chose}"
+        return f"{top}{asked}{order}, by {self.mechanism}" + (f", which chose {chosen}" if chosen else "")
 
     def _whose_votes(self) -> str:
         """Say how much one person may have added, and who ensured it."""
@@ -311,27 +327,6 @@ class Release(Sequence[Any]):
         charged = "" if self.charge is None else f", charge {self.charge:,} of ledger {(self.ledger or '')[:12]}{whose}"
         period = "" if self.period is None else f" Period: {self.period}."
         return f"{made}{charged}.{period}" + ("" if self.note is None else f" Note: {self.note}.")
-
-
-def make_release(
-    terms: Terms,
-    items: Iterable[Any],
-    *,
-    d: int | None,
-    bits: Bits,
-    noisy: IntArray | None = None,
-    chosen: str | None = None,
-    spread: int | None = None,
-    **origin: Any,
-) -> Release:
-    """Make a release of items that a mechanism chose. `Terms.state` describes what was drawn beside them.
-
-    `origin` holds when it was made, the note, and the charge.
-    """
-    stated = terms.state(d=d, noisy=noisy, chosen=chosen, spread=spread)
-    return Release(
-        items=tuple(items), mechanism=terms.mechanism.name, domain_size=d, secure=is_secure(bits), **stated, **origin
-    )
 
 
 def make_columns(release: Release) -> dict[str, list[Any]]:
@@ -357,23 +352,30 @@ def write_csv(release: Release) -> str:
     text = io.StringIO()
     writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([record.write_item(value) for value in row] for row in zip(*columns.values(), strict=True))
+    writer.writerows([_write_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
     return text.getvalue()
+
+
+def _write_cell(value: Any) -> Any:
+    """Write a value as CSV holds it: numbers stay numbers, bytes become base64, dates and times ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    written = value if isinstance(value, int | Decimal) else record.encode_item(value)
+    return next(iter(written.values())) if isinstance(written, dict) else written
 
 
 class UsefulnessWarning(UserWarning):
     """A list may be useless, or a guarantee may promise almost nothing. The release is made all the same."""
 
 
-def warn(release: Release, people: int | None, *, stacklevel: int) -> None:
-    """Warn the caller. Where warnings are errors they are shown all the same, and nothing is lost."""
-    for text in find_warnings(release, people):
-        try:
-            warnings.warn(text, UsefulnessWarning, stacklevel=stacklevel + 1)
-        except UsefulnessWarning:
-            with warnings.catch_warnings():
-                warnings.simplefilter("always", UsefulnessWarning)
-                warnings.warn(text, UsefulnessWarning, stacklevel=stacklevel + 1)
+def show_warning(text: str, category: type[Warning], *, stacklevel: int) -> None:
+    """Warn. Where warnings are errors they are shown all the same, so that a release that is made is not lost."""
+    try:
+        warnings.warn(text, category, stacklevel=stacklevel)
+    except category:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", category)
+            warnings.warn(text, category, stacklevel=stacklevel)
 
 
 def find_warnings(release: Release, people: int | None) -> list[str]:
@@ -405,11 +407,11 @@ def _judge_bound(release: Release, people: int | None) -> list[str]:
         return []
     start, found = f"the bound on the error is {least:,} votes, and", []
     if people is not None:
-        most, last = _find_most_votes(release, people)
+        cap, most = release.parameters.get("votes_per_person"), people * release.parameters.get("sensitivity", 1)
         if least >= most:
             found.append(f"{start} there are {people:,} people: the list may be almost random")
-        elif least >= last:
-            cap = release.parameters["votes_per_person"]
+        # The k largest counts sum to at most all votes. So the last of them is at most a k-th of all votes.
+        elif cap is not None and least >= (last := people * cap // len(release)):
             found.append(
                 f"{start} with at most {write_votes(cap)} of each of {people:,} people, the true item at place "
                 f"{len(release):,} has at most {write_votes(last)}: the last places may hold random items"
@@ -424,34 +426,6 @@ def _judge_bound(release: Release, people: int | None) -> list[str]:
     elif not found and least > _LARGE_BOUND:
         found.append(f"the bound on the error is {least:,} votes: the list says little if the counts are below that")
     return found
-
-
-def _find_most_votes(release: Release, people: int) -> tuple[int, int]:
-    """Find how many votes the true items can have: each of them, and the one at the last listed place.
-
-    The k largest counts sum to at most all votes. So the last of them is at most a k-th of all votes.
-    """
-    most = people * release.parameters.get("sensitivity", 1)
-    cap = release.parameters.get("votes_per_person")
-    return most, most if cap is None else min(most, people * cap // len(release))
-
-
-def _write_lines(release: Release, number: int) -> list[str]:
-    """Write the first rows of a release as aligned text."""
-    shown = {name: column[:number] for name, column in make_columns(release).items() if name != "secure"}
-    columns = [["" if value is None else escape(value) for value in column] for column in shown.values()]
-    widths = [max(map(len, column), default=0) for column in columns]
-    rows = zip(*columns, strict=True)
-    firsts = (str.rjust if release.ordered else str.ljust, *[str.ljust] * len(widths))
-    return ["  ".join(pad(*cell) for pad, *cell in zip(firsts, row, widths, strict=False)).rstrip() for row in rows]
-
-
-def _describe_counts(counts: ReleasedCounts) -> str:
-    """Say that counts have noise, and how much."""
-    if counts.confidence is None:
-        return "Counts are noisy."
-    chance = f"{float(counts.confidence):g}"
-    return f"Counts are noisy: the count before noise lies from low to high with probability {chance}, for each item."
 
 
 def _read_file(path: Path) -> str:
@@ -469,11 +443,7 @@ def _read_file(path: Path) -> str:
 
 def _read_parquet_record(path: PathLike) -> str:
     """Read the JSON of a record from the metadata of a Parquet file."""
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("tables", purpose="a Parquet file") from None
-    name = _name_source(path)
+    name, parquet = _name_source(path), import_optional("pyarrow.parquet", purpose="a Parquet file")
     try:
         found = (parquet.read_schema(path).metadata or {}).get(METADATA.encode())
     except (OSError, ValueError, TypeError):
@@ -487,13 +457,3 @@ def _name_source(path: PathLike) -> str:
     """Name a file in an error. A text longer than any file name is probably a record, which errors do not repeat."""
     text = str(path)
     return repr(text) if len(text) <= _LONGEST_NAME else "of that name"
-
-
-def _rebuild(values: dict[str, Any]) -> Release:
-    """Read a pickled release."""
-    return Release(**values)
-
-
-def _to_python(item: Any) -> Any:
-    """Turn a NumPy scalar into a Python value."""
-    return item.item() if type(item).__module__ == "numpy" else item

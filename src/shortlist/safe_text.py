@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+LONGEST_LINE = 200
 _SHOWN_SPACES = "Zs"
 
 
@@ -30,3 +31,8 @@ def escape_surrogates(text: str) -> str:
 def is_visible(character: str) -> bool:
     """Whether a character shows as itself, or as a space."""
     return character.isprintable() or unicodedata.category(character) == _SHOWN_SPACES
+
+
+def is_line(value: object) -> bool:
+    """Whether a value is a short text on one line, such as a name or a note."""
+    return isinstance(value, str) and value.isprintable() and 0 < len(value) <= LONGEST_LINE

@@ -34,7 +34,7 @@ def test_a_plan_is_printed(plan):
     """The table, the advice, the rule of collapse and the command, in 60 columns, with a warning beside it."""
     done = plan()
     assert done.exit_code == 0
-    for said in ("pnf-peel", "recall", "Take ", "joint needs about", "you have 180", "To make the release"):
+    for said in ("pnf-peel", "recall", "Take ", "joint is proven", "you have 180", "To make the release"):
         assert said in done.stdout
     assert all(len(line) <= 60 for line in done.stdout.splitlines() if "shortlist select" not in line)
     assert "NOT PRIVATE" in done.stderr

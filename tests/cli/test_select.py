@@ -15,7 +15,7 @@ from real_data import find_real_data
 
 from shortlist.exact.bits import SeededBits
 from shortlist.release import Release
-from shortlist.selection.from_votes import select as select_from
+from shortlist.selection import select as select_from
 
 from .conftest import Call, Run, Select
 
@@ -196,7 +196,7 @@ def test_progress_is_for_terminals(folder: Path, options: tuple[str, ...], shown
     ours, theirs = pty.openpty()
     arguments = ["select", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
     with subprocess.Popen(
-        [sys.executable, "-m", "shortlist.cli", *arguments, "-k", "3", "--epsilon", "1", "--format", "csv", *options],
+        [sys.executable, "-m", "shortlist", *arguments, "-k", "3", "--epsilon", "1", "--format", "csv", *options],
         cwd=folder,
         env={**os.environ, "TERM": "xterm"},
         stdout=subprocess.PIPE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -54,9 +55,8 @@ def test_a_row_has_quantiles_bound_guarantee_and_releases(made):
 def test_the_advice_uses_the_users_own_numbers(made):
     """How many people joint needs, how many there are, and what would help, with its recall."""
     needed = shortlist.mechanisms.Joint(k=40, epsilon=1).error_bound(3000)
-    assert f"needs about {needed:,} people at rank 40" in made.why
-    assert f"you have only {sorted(STEEP // 2)[-40]:,}" in made.why
-    assert "joint collapses" in made.why
+    assert f"if {needed:,} people or more have the item at rank 40" in made.why
+    assert f"you have {sorted(STEEP // 2)[-40]:,}. You have fewer, and in the forecast joint collapses" in made.why
     assert "in any order, subset gets" in made.why
     assert "with δ = 1e-6, cdp-peel gets" in made.why
     assert "with at most 10 votes per person, if that changes the counts little, noisy-counts gets" in made.why
@@ -65,13 +65,26 @@ def test_the_advice_uses_the_users_own_numbers(made):
 def test_the_point_of_collapse_is_where_votes_are_enough(made):
     """At the epsilon and the k that are named, the bound is at most the votes; a little below, it is not."""
     counts = np.sort(STEEP // 2)[::-1]
-    found = made.collapse
-    assert shortlist.mechanisms.Joint(k=40, epsilon=found.enough_epsilon).error_bound(3000) <= counts[39]
-    assert (
-        shortlist.mechanisms.Joint(k=40, epsilon=found.enough_epsilon * Fraction(9, 10)).error_bound(3000) > counts[39]
+    named = re.search(
+        r"from ε = ([0-9.]+) on, joint has enough votes; up to k = (\d+), joint has enough votes", made.why
     )
-    assert shortlist.mechanisms.Joint(k=found.enough_k, epsilon=1).error_bound(3000) <= counts[found.enough_k - 1]
-    assert shortlist.mechanisms.Joint(k=found.enough_k + 1, epsilon=1).error_bound(3000) > counts[found.enough_k]
+    epsilon, k = Fraction(named[1]), int(named[2])
+    assert shortlist.mechanisms.Joint(k=40, epsilon=epsilon).error_bound(3000) <= counts[39]
+    assert shortlist.mechanisms.Joint(k=40, epsilon=epsilon * Fraction(9, 10)).error_bound(3000) > counts[39]
+    assert shortlist.mechanisms.Joint(k=k, epsilon=1).error_bound(3000) <= counts[k - 1]
+    assert shortlist.mechanisms.Joint(k=k + 1, epsilon=1).error_bound(3000) > counts[k]
+
+
+def test_the_rule_never_contradicts_the_forecast():
+    """The bound on votes suffices. Where fewer votes do, the forecast says so, and no collapse is announced."""
+    for epsilon, collapses in (("0.5", False), ("0.05", True)):
+        made = shortlist.plan(
+            like="zipf", exponent="1.1", items=10**5, people=10**6, k=50, epsilon=epsilon, draws=50, sort="name"
+        )
+        joint = next(each for each in made.forecasts if each.name == "joint")
+        assert joint.bound > made.histogram.counts[49]
+        assert (joint.recall.mean < 0.5) == collapses == ("joint collapses" in made.why)
+        assert ("You have fewer, so the forecast decides: joint gets" in made.why) == (not collapses)
 
 
 def test_a_safe_list_needs_no_help():
@@ -184,7 +197,7 @@ def test_invented_people_cast_one_vote_but_nobody_is_limited():
 def test_the_command_has_the_cap_whatever_the_mechanism(name):
     """Votes beyond the limit are not counted, so the release needs the limit as well."""
     made = shortlist.plan(STEEP, k=5, epsilon=1, delta="1e-6", votes_per_person=7, draws=10)
-    mechanism = next(each.mechanism for each in made.forecasts if each.label == name)
+    mechanism = next(each.mechanism for each in made.forecasts if each.name == name)
     command = shortlist.planning.advice.write_command(mechanism, votes_per_person=7)
     assert "--votes-per-person 7" in command
     assert ("--delta 1e-6" in command) == (name != "margin-joint")
@@ -208,10 +221,8 @@ def test_without_a_domain_other_mechanisms_are_forecast():
     rows = {row["mechanism"]: row for row in more.table}
     assert rows.keys() == {"limited-domain", "threshold", "stable"}
     assert rows["stable"]["items"] < 40
-    assert (
-        more.collapse.needs["threshold"]
-        == shortlist.mechanisms.Threshold(k=40, epsilon=1, delta="1e-6", votes_per_person=5).threshold
-    )
+    needed = shortlist.mechanisms.Threshold(k=40, epsilon=1, delta="1e-6", votes_per_person=5).threshold
+    assert f"threshold needs about {needed:,} people for an item" in more.why
     # One release has all of the delta of the budget.
     assert all(row["affordable"] == 1 for row in more.table)
 
@@ -224,26 +235,26 @@ def test_without_a_domain_few_votes_are_seen():
     assert "Only 6 items have as many" in made.why
     assert "k = 6 or less" in made.why
     few = shortlist.plan([3] * 60, k=20, epsilon=1, delta="1e-6", without_domain=True, draws=50)
-    assert "the list is mostly empty" in few.why
+    assert "No item has as many; in the forecast, limited-domain lists about 0." in few.why
 
 
 # wishes
 
 
-def test_a_wish_finds_the_smallest_epsilon_that_does_it(monkeypatch):
-    """It holds at the epsilon found and at every larger one, and fails at the next smaller one."""
-    monkeypatch.setattr(advice, "EPSILONS", tuple(Fraction(each) for each in ("0.05", "0.2", "0.5", "1", "3")))
+def test_a_wish_finds_the_smallest_epsilon_that_does_it():
+    """It holds at the epsilon found and at every larger one of the grid, and fails at the next smaller number."""
     for text in ("recall 0.9", "exact 0.5", "error 30"):
         made = shortlist.plan(STEEP, k=10, epsilon=1, want=text, draws=200)
-        wish = Wish.read(text)
-        answer = made.answers["joint"]
-        assert answer.epsilon in advice.EPSILONS
-        for epsilon in advice.EPSILONS:
-            seen = made.planner.look(shortlist.mechanisms.Joint(k=10, epsilon=epsilon))
-            assert wish.holds(seen) or epsilon < answer.epsilon
-        below = [epsilon for epsilon in advice.EPSILONS if epsilon < answer.epsilon]
-        assert not wish.holds(made.planner.look(shortlist.mechanisms.Joint(k=10, epsilon=below[-1])))
-        assert json.loads(made.to_json())["smallest_epsilon"]["joint"] == str(float(answer.epsilon)).removesuffix(".0")
+        wish, found = Wish.read(text), made.answers["joint"].epsilon
+
+        def holds(epsilon, wish=wish, made=made):
+            return wish.holds(made.planner.look(shortlist.mechanisms.Joint(k=10, epsilon=epsilon)))
+
+        assert all(holds(epsilon) for epsilon in (found, *advice.EPSILONS) if epsilon >= found)
+        digit = Fraction(1, 1000) if found <= Fraction(1, 10) else Fraction(1, 100) if found <= 1 else Fraction(1, 10)
+        assert (found / digit).denominator == 1, "two digits"
+        assert not holds(found - digit)
+        assert json.loads(made.to_json())["smallest_epsilon"]["joint"] == str(float(found)).removesuffix(".0")
 
 
 def test_a_wish_that_no_epsilon_meets_is_told(monkeypatch):

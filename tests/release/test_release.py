@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist import prepare, select
@@ -27,7 +27,7 @@ from shortlist.mechanisms import MECHANISMS, FastJoint, Joint
 from shortlist.mechanisms.accuracy import ErrorBound, ReleasedCounts
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
-from shortlist.release import Release, make_release
+from shortlist.release import Release
 from shortlist.terms import Terms
 from shortlist.version import __version__
 
@@ -45,8 +45,8 @@ ITEMS = {
 
 
 def make(items=("a", "b"), *, secure=True):
-    terms = Terms.build(FastJoint(k=len(items), epsilon=Fraction(1, 3), beta="0.1"), {})
-    return make_release(terms, items, d=9, bits=SystemBits() if secure else SeededBits(1))
+    terms = Terms.read(FastJoint(k=len(items), epsilon=Fraction(1, 3), beta="0.1"))
+    return Release(items=items, secure=secure, **terms.state(d=9))
 
 
 @pytest.mark.parametrize("kind", ITEMS)
@@ -59,6 +59,7 @@ def test_json_gives_back_what_was_written(tmp_path, kind):
     assert [type(item) for item in read.items] == [type(item) for item in release.items]
 
 
+@settings(deadline=None)  # the first example imports what the others use
 @given(items=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), min_size=1, max_size=5))
 def test_any_text_survives(items):
     """JSON keeps any text."""
@@ -287,8 +288,9 @@ def test_says_when_it_is_not_secure(tmp_path):
         assert all(("secure" in frame.columns) == (not release.secure) for frame in frames)
         assert all(list(frame.get("secure", [True, True])) == [release.secure] * 2 for frame in frames)
         assert release.to_dict()["secure"] == release.secure
-        for shown in (str(release), release._repr_html_()):
+        for shown in (repr(release), str(release), release._repr_html_(), release.explain()):
             assert ("NOT SECURE" in shown) == (not release.secure)
+            assert release.secure or shown.index("NOT SECURE") < shown.index("-DP")  # before what it promises
 
 
 class Claiming:
@@ -598,6 +600,15 @@ def test_refuses_a_choice_that_differs(change):
         Release.from_json(json.dumps(stored))
 
 
+@pytest.mark.parametrize("version", [__version__, "9"])
+def test_refuses_a_choice_that_is_missing(version):
+    """An assessment is of the mechanism that was chosen, in every version."""
+    stored = prepare([900, 400, 1], k=2, epsilon=1, assess="0.1").release().to_dict()
+    del stored["parameters"]["chosen"]
+    with pytest.raises(DataError, match="must not contradict itself"):
+        Release.from_json(json.dumps({**stored, "version": version}))
+
+
 def test_refuses_a_delta_that_differs():
     """The delta of the parameters is that of the guarantee."""
     release = prepare(range(60), k=30, epsilon=1, delta="1e-6", mechanism="cdp-peel").release()
@@ -614,7 +625,7 @@ def test_a_weaker_guarantee_of_another_version_is_believed():
     stored = make().to_dict()
     stored["guarantee"]["rho"] = None
     assert Release.from_json(json.dumps({**stored, "version": "9"})).guarantee.rho is None
-    with pytest.raises(DataError, match="the guarantee differs"):
+    with pytest.raises(DataError, match="guarantee differs"):
         Release.from_json(json.dumps(stored))
 
 

@@ -16,7 +16,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SeededBits
 from shortlist.mechanisms import Joint, NoisyCounts
 from shortlist.release import Release
-from shortlist.selection.from_votes import select
+from shortlist.selection import select
 from shortlist.votes import Query
 
 VOTES = pa.table({"user": [*range(900), *range(500)], "track": ["a"] * 900 + ["b"] * 500})
@@ -205,7 +205,7 @@ def test_tells_its_steps():
 
 def test_imports_are_light():
     """Importing the way in loads no engine."""
-    code = "import sys, shortlist.selection.from_votes; print(*sorted(name.partition('.')[0] for name in sys.modules))"
+    code = "import sys, shortlist.selection; print(*sorted(name.partition('.')[0] for name in sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"duckdb", "narwhals", "pyarrow", "pandas", "polars", "pyspark", "ibis", "scipy"} & set(loaded)
 
@@ -215,7 +215,7 @@ def test_says_which_part_is_missing():
     code = (
         "import sys; sys.modules['duckdb'] = None\n"
         "from shortlist.errors import MissingExtraError\n"
-        "from shortlist.selection.from_votes import select\n"
+        "from shortlist.selection import select\n"
         "try: select('votes.csv', person='user', item='track', domain=['a'], k=1, epsilon=1)\n"
         "except MissingExtraError as error: print(error)"
     )

@@ -13,8 +13,7 @@ from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Ledger
 from shortlist.mechanisms import Auto, LimitedDomain, Threshold
 from shortlist.release import Release
-from shortlist.selection.from_counts import prepare, top_k
-from shortlist.selection.from_votes import select
+from shortlist.selection import prepare, select, top_k
 
 COMMON = {"person": "user", "item": "query", "k": 3, "epsilon": 1, "delta": "1e-6"}
 

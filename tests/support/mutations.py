@@ -62,21 +62,23 @@ MUTATIONS = (
     Mutation("Guarantee.scale", "drop right", "test_sensitivity_scales_the_guarantee", at=1),
     Mutation("compose", "drop right", "test_mixed_composition_holds_for_randomised_response", at=0),
     Mutation("_enclose_saving", "change sign", "test_conversion_is_safe_and_near_the_best", at=3),
-    Mutation("Terms.state_guarantee", "drop last", "test_the_guarantee_is_the_sum", at=0),
+    Mutation("Terms.__post_init__", "drop last", "test_the_guarantee_is_the_sum", at=1),
     # The budget of a ledger.
     Mutation("add_up", "skip", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     Mutation("add_up", "skip", "test_the_worst_releases_use_delta_up[1-True]", at=1),
     Mutation("add_up", "skip", "test_rhos_of_adaptive_releases_add_up", at=2),
-    Mutation("Budget._subtract_basic", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
+    Mutation("Budget.list_left", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     # The laws of the mechanisms.
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
     ),
     Mutation("Lists.compute_numbers", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
     Mutation(
-        "MarginDraws._find_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=3
+        "MarginDraws.enclose_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=4
     ),
-    Mutation("find_gap", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=1),
+    Mutation(
+        "Profile.find_gaps", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=6
+    ),
     Mutation("PeelRun.take", "change sign", "TestCDPPeel::test_sampling_follows_the_law_and_no_other", at=0),
     Mutation("NoisyDraws._draw_rows", "move border", "test_any_threshold_gives_the_law", at=1),
     Mutation("place_stop", "drop left", "test_the_stop_weighs_what_the_proof_needs[add-remove]", at=3),
@@ -89,7 +91,7 @@ MUTATIONS = (
         at=1,
     ),
     Mutation("Stable.threshold", "drop right", "test_a_threshold_of_one_less_is_seen[1-add-remove]", at=1),
-    Mutation("_Worst._check_epsilon", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
+    Mutation("privacy_loss.py:_compare", "reverse", "test_a_law_that_exceeds_delta_is_caught", at=1),
     # Draws by random bits.
     Mutation("draw_below", "move border", "test_below_is_uniform"),
     Mutation("draw_below_each", "drop right", "test_the_incomplete_last_cycle_is_rejected", at=0),

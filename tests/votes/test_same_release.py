@@ -8,7 +8,7 @@ import pytest
 from real_data import find_real_data
 
 from shortlist.exact.bits import SeededBits
-from shortlist.selection.from_votes import select
+from shortlist.selection import select
 
 DOMAIN = [f"track {number}" for number in range(60)]
 

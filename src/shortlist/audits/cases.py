@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from shortlist.audits.report import Finding, Result
 from shortlist.errors import ParameterError
+from shortlist.exact.balls import use_precision
+from shortlist.exact.bits import Bits, read_bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, find_kind
+from shortlist.mechanisms.stated import Histogram, Output, collect_law
 from shortlist.privacy.numbers import Real, quote, read_positive, write_exact
+from shortlist.votes.array_counts import ArrayTally
 
 _SMALLEST, _LARGEST = Fraction(1, 100), Fraction(10)
+_PRECISION = 128
+_BATCHES = (1, 2, 3, 10, 100, 1000)
+"""How many lists each call of `draw_many` draws, in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,23 +33,16 @@ class Case:
     kind: type[Mechanism]
     epsilon: Fraction
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.epsilon, tuple(self.options.items())))
+    """Further parameters, by name."""
 
     def build(self, k: int, relation: str = "add-remove", *, stretch: Fraction = Fraction(1)) -> Mechanism:
         """Build the mechanism. `stretch` multiplies epsilon."""
         return self.kind(k=k, epsilon=self.epsilon * stretch, neighbours=relation, **self.options)
 
     @property
-    def delta(self) -> Fraction | None:
+    def delta(self) -> Fraction:
         """The delta that is asked for."""
-        return self.options.get("delta")
-
-    @property
-    def cap(self) -> int | None:
-        """How many votes one person casts at most, if the mechanism relies on it."""
-        return self.options.get("votes_per_person")
+        return Fraction(self.options.get("delta", 0))
 
     @property
     def needs_domain(self) -> bool:
@@ -50,10 +54,21 @@ class Case:
         """Whether outputs may have noisy counts."""
         return any(output.counts is not None for output, _ in self.build(1).state_law((1,), reach=0))
 
-    @property
-    def largest_k(self) -> int | None:
-        """The largest k that the other parameters allow, if they bound it."""
-        return self.options.get("k_bar")
+    def state(
+        self, histogram: Histogram, k: int, relation: str, *, reach: int, stretch: Fraction = Fraction(1)
+    ) -> dict[Output, float]:
+        """State the law as floats. `stretch` multiplies epsilon."""
+        with use_precision(_PRECISION):
+            law = collect_law(self.build(k, relation, stretch=stretch), histogram, reach=reach)
+            return {output: float(chance.mid()) for output, chance in law.items()}
+
+    def fit(self, k: int) -> int:
+        """The largest size up to k that the other parameters allow."""
+        return min(k, int(self.options.get("k_bar", k)))
+
+    def report(self, check: str, result: Result, found: str, **details: Any) -> Finding:
+        """Report what a check found."""
+        return Finding(subject=str(self), check=check, result=result, found=found, details=details)
 
     def __str__(self) -> str:
         written = [
@@ -81,16 +96,31 @@ def list_cases(mechanism: str | Mechanism | Sequence[str] | None, epsilon: Real)
             hint="other values use the same code; samples cannot show it",
         )
     if isinstance(mechanism, Mechanism):
-        names = [each.name for each in fields(mechanism) if each.name not in ("k", "epsilon", "neighbours")]
-        given = {name: value for name, value in mechanism.parameters.items() if name in names}
-        if "at_least" in given:
-            # Small k are audited: sizes from 1 to k in place of a range, or the default in place of one size.
-            several = given.pop("at_least") != mechanism.k
-            given |= {"at_least": 1} if several else {}
+        common = ("k", "epsilon", "neighbours")
+        given = {name: value for name, value in mechanism.parameters.items() if name not in common}
+        if given.pop("at_least", mechanism.k) != mechanism.k:
+            given["at_least"] = 1  # small k are audited: sizes from 1 to k in place of a range
         return [Case(kind=type(mechanism), epsilon=exact, options=given)]
-    if mechanism is None:
-        kinds = list(MECHANISMS.values())
-    else:
-        wanted: Sequence[object] = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
-        kinds = list(dict.fromkeys(find_kind(name) for name in wanted))
+    wanted: Sequence[object] = mechanism if isinstance(mechanism, list | tuple) and mechanism else [mechanism]
+    kinds = MECHANISMS.values() if mechanism is None else dict.fromkeys(find_kind(name) for name in wanted)
     return [Case(kind=kind, epsilon=exact, options=options) for kind in kinds for options in kind.audited]
+
+
+def draw_outputs(
+    mechanism: Mechanism, histogram: Histogram, trials: int, bits: Bits | None = None, *, many: bool = False
+) -> list[Output]:
+    """Draw `trials` times as `top_k` draws, and return what releases would show. `many` draws by `draw_many`.
+
+    Without `bits`, the randomness is that of the operating system.
+    """
+    source, tally = read_bits(bits), ArrayTally(np.array(histogram))
+    prepared = mechanism.prepare(tally)
+    outputs: list[Output] = []
+    sizes = itertools.cycle(_BATCHES if many else [trials])
+    while left := trials - len(outputs):
+        n = min(next(sizes), left)
+        for picks in prepared.draw_many(n, source) if many else (prepared.draw(source) for _ in range(n)):
+            rows, noisy = picks.publish(tally.items(picks))
+            counts = None if noisy is None else tuple(noisy.tolist())
+            outputs.append(Output(tuple(rows.tolist()), counts, picks.chosen))
+    return outputs

@@ -10,21 +10,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
-from flint import arb
 
-from shortlist.audits.cases import Case
+from shortlist.audits.cases import Case, draw_outputs
 from shortlist.audits.report import Finding, Result
-from shortlist.audits.statistics import LEAST_EXPECTED, bound_p_value, draw_outputs
-from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms.stated import Histogram, Law, Output, collect_law
+from shortlist.mechanisms.stated import Histogram, Output
 from shortlist.profile import Profile
 
 ALARM = 1e-9
@@ -34,9 +31,11 @@ STRETCHES = (Fraction(7, 10), Fraction(13, 10))
 MOST_MORE = 8
 """Where a test needs more draws than `trials`, at most this many times `trials` are made."""
 
+_LEAST_EXPECTED = 10
+"""A cell that is expected less often counts as rare."""
+_ROUNDING = 1e-12
 _DEVIATIONS = 6
 """The expected statistic for a wrong law is this many standard deviations above what rejects it."""
-_PRECISION = 96
 # Every shape has equal counts, so that a mechanism with a preference among equal items is noticed.
 _SHAPES = ((5, 3, 3, 0), (6, 6, 2, 0), (4, 0, 0, 0))
 _NOISE_SHAPES = ((3, 0, 0), (6, 3, 3), (2, 2, 0))
@@ -53,8 +52,8 @@ class Design:
 
     histogram: Histogram
     k: int
-    right: Law
-    wrong: list[Law]
+    right: dict[Output, float]
+    wrong: list[dict[Output, float]]
     needed: float
     """How many draws the test needs."""
 
@@ -73,18 +72,18 @@ def check_frequencies(
     design = choose_design(case, trials, relation=relation, k=k)
     draws = int(min(max(trials, design.needed), MOST_MORE * trials))
     seen = draw_outputs(case.build(design.k, relation), design.histogram, draws, bits, many=many)
-    p, off = find_p_value(seen, design.right), max(find_p_value(seen, law) for law in design.wrong)
-    needed = design.needed / MOST_MORE
+    p, *others = (find_p_value(seen, law) for law in (design.right, *design.wrong))
+    off = max(others)
     more = "no number of draws is enough at this epsilon"
-    if not math.isinf(needed):
-        more = f"pass {max(math.ceil(needed), 2 * trials):,} trials"
-    verdicts = {
-        True: "as stated",
-        False: "the outputs do not follow the stated law",
-        None: f"too few draws to notice an epsilon that is 30 % off: {more}",
+    if not math.isinf(design.needed):
+        more = f"pass {max(math.ceil(design.needed / MOST_MORE), 2 * trials):,} trials"
+    said = {
+        Result.PASS: "as stated",
+        Result.FAIL: "the outputs do not follow the stated law",
+        Result.NOT_DECIDED: f"too few draws to notice an epsilon that is 30 % off: {more}",
     }
     details = {"trials": draws, "histogram": list(design.histogram), "k": design.k, "p": p, "p_30_percent_off": off}
-    return _judge(case, name, p, off, verdicts, f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off", details)
+    return _judge(case, name, p, off, said, f"{draws:,} draws, p = {p:.2g}; {off:.1g} at 30 % off", details)
 
 
 def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Finding:
@@ -95,49 +94,31 @@ def check_independence(case: Case, trials: int, bits: Bits | None = None) -> Fin
     many = draw_outputs(mechanism, design.histogram, trials, bits, many=True)
     lags = (1, 2, trials // 2)
     pairs = [list(zip(first, second, strict=True)), *(_pair(each, lag) for each in (first, many) for lag in lags)]
-    p = min(1.0, len(pairs) * min(_test(each, design.right) for each in pairs))
-    repeated = min(1.0, len(pairs) * _test([(each, each) for each in first[: len(first) // 2]], design.right))
-    verdicts = {
-        True: "draws do not depend on each other",
-        False: "draws depend on each other",
-        None: "too few draws to notice that draws are repeated: pass more trials",
+    p = min(1.0, len(pairs) * min(_bound_pairs(each, design.right) for each in pairs))
+    same = [(each, each) for each in first[: len(first) // 2]]
+    repeated = min(1.0, len(pairs) * _bound_pairs(same, design.right))
+    said = {
+        Result.PASS: "draws do not depend on each other",
+        Result.FAIL: "draws depend on each other",
+        Result.NOT_DECIDED: "too few draws to notice that draws are repeated: pass more trials",
     }
     seen = f"{len(pairs)} tests, p = {p:.2g}; {repeated:.1g} if draws were repeated"
-    details = {"trials": 3 * trials, "p": p, "p_repeated": repeated}
-    return _judge(case, "independence", p, repeated, verdicts, seen, details)
+    return _judge(case, "independence", p, repeated, said, seen, {"trials": 3 * trials, "p": p, "p_repeated": repeated})
 
 
 def _judge(
-    case: Case, check: str, p: float, off: float, verdicts: dict[bool | None, str], seen: str, details: dict[str, Any]
+    case: Case, check: str, p: float, off: float, said: Mapping[Result, str], seen: str, details: Mapping[str, Any]
 ) -> Finding:
     """Reject the hypothesis by its p-value. It passes only if what is known to be wrong is rejected."""
-    passed = False if p <= ALARM else True if off <= ALARM else None
-    return Finding(
-        subject=str(case),
-        check=check,
-        result=Result.read(passed),
-        found=f"{verdicts[passed]} ({seen})",
-        details={**details, "threshold": ALARM},
-    )
+    result = Result.read(False if p <= ALARM else True if off <= ALARM else None)
+    return case.report(check, result, f"{said[result]} ({seen})", **details, threshold=ALARM)
 
 
 def choose_design(case: Case, trials: int, *, relation: str = "add-remove", k: int = 2) -> Design:
     """Choose the counts that need the fewest draws to tell the stated law from those that are 30 % off."""
-    fitting = 1 if case.noisy else min(k, case.largest_k or k)
-    with use_precision(_PRECISION):
-        designs = [_make_design(case, each, fitting, relation, trials) for each in _list_histograms(case, relation)]
+    fitting = 1 if case.noisy else case.fit(k)
+    designs = [_make_design(case, each, fitting, relation, trials) for each in _list_histograms(case, relation)]
     return min(designs, key=lambda design: design.needed)
-
-
-def find_p_value(seen: Sequence[Output], law: Law) -> float:
-    """Bound the p-value of a sample; outputs that the law leaves out are one cell."""
-    counts = Counter(seen)
-    chances = [float(p.mid()) for p in law.values()]
-    found = [counts[output] for output in law]
-    rest, others = 1 - sum(chances), len(seen) - sum(found)
-    if rest < 1e-12 and others:
-        return 0.0  # an output that cannot be
-    return bound_p_value([*found, others], [*chances, max(rest, 0.0)])
 
 
 def _list_histograms(case: Case, relation: str) -> list[Histogram]:
@@ -156,21 +137,19 @@ def _list_histograms(case: Case, relation: str) -> list[Histogram]:
 def _make_design(case: Case, histogram: Histogram, k: int, relation: str, trials: int) -> Design:
     reach = round(8 * max(Fraction(1), 1 / case.epsilon)) if case.noisy else 0
     right, *wrong = (
-        collect_law(case.build(k, relation, stretch=stretch), histogram, reach=reach)
-        for stretch in (Fraction(1), *STRETCHES)
+        case.state(histogram, k, relation, reach=reach, stretch=stretch) for stretch in (Fraction(1), *STRETCHES)
     )
-    rare = LEAST_EXPECTED / trials
+    rare = _LEAST_EXPECTED / trials
     entropy = min(_find_entropy(right, law, rare) for law in wrong)
-    cells = 1 + sum(float(p.mid()) > rare / MOST_MORE for p in right.values())
+    cells = 1 + sum(p > rare / MOST_MORE for p in right.values())
     needed = math.ceil(_find_clear_statistic(cells) / entropy) if entropy > 0 else math.inf
     return Design(histogram=histogram, k=k, right=right, wrong=wrong, needed=needed)
 
 
-def _find_entropy(right: Law, wrong: Law, rare: float) -> float:
+def _find_entropy(right: Mapping[Output, float], wrong: Mapping[Output, float], rare: float) -> float:
     """The entropy of the right law relative to a wrong one, for one draw, with rare outputs as one cell."""
     # A law with another epsilon may have another threshold, below which no output is.
-    cells = [(float(p.mid()), float(wrong.get(output, arb(0)).mid())) for output, p in right.items()]
-    kept = [(p, q) for p, q in cells if min(p, q) > rare]
+    kept = [(p, q) for output, p in right.items() if min(p, q := wrong.get(output, 0.0)) > rare]
     rest = (1 - sum(p for p, _ in kept), 1 - sum(q for _, q in kept))
     return sum(p * math.log(p / q) for p, q in [*kept, rest] if p > 0 and q > 0)
 
@@ -183,11 +162,51 @@ def _find_clear_statistic(cells: int) -> int:
     (153, 260)
     """
     freedom = max(cells - 1, 1)
+    return next(
+        x for x in itertools.count(freedom) if _bound_tail(x - _DEVIATIONS * math.sqrt(2 * x), freedom) <= ALARM
+    )
 
-    def rejects(x: float) -> bool:
-        return x > freedom and x - freedom - freedom * math.log(x / freedom) >= -math.log(ALARM)
 
-    return next(x for x in itertools.count(freedom) if rejects(x - _DEVIATIONS * math.sqrt(2 * x)))
+def find_p_value(seen: Sequence[Hashable], law: Mapping[Any, float]) -> float:
+    """Bound the p-value of a sample; outputs that the law leaves out are one cell."""
+    counts = Counter(seen)
+    found = [counts[output] for output in law]
+    rest = 1 - sum(law.values())
+    # The law leaves nothing out if all but a rounding error is stated.
+    return bound_p_value([*found, len(seen) - sum(found)], [*law.values(), rest if rest > _ROUNDING else 0.0])
+
+
+def bound_p_value(observed: Sequence[int], law: Sequence[float]) -> float:
+    """Bound the p-value of observed frequencies. A true law is rejected at p ≤ x with probability x at most.
+
+    The statistic is s = n·KL(observed frequencies, law). A chi-square p-value is an approximation, which is too small
+    by far where cells are rare. Cells that are expected fewer than ten times are joined, because more cells need more
+    draws.
+
+    >>> round(bound_p_value([10, 20, 30], [1, 1, 1]), 6)
+    0.270089
+    """
+    counts, expected = np.asarray(observed, dtype=float), np.asarray(law, dtype=float)
+    expected = expected / expected.sum() * counts.sum()
+    if (counts[expected == 0] > 0).any():
+        return 0.0  # an output that cannot be
+    rare = expected < _LEAST_EXPECTED
+    counts = np.append(counts[~rare], counts[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    seen = counts > 0
+    statistic = float((counts[seen] * np.log(counts[seen] / expected[seen])).sum())
+    return _bound_tail(statistic, int((expected > 0).sum()) - 1)
+
+
+def _bound_tail(statistic: float, freedom: int) -> float:
+    """Bound P(s ≥ x) for m + 1 cells by e^(m − x)·(x/m)^m if x > m.
+
+    It holds for every number of draws and every law (Agrawal, "Finite-sample concentration of the multinomial in
+    relative entropy", 2020).
+    """
+    if not freedom or statistic <= freedom:
+        return 1.0
+    return min(1.0, math.exp(freedom - statistic + freedom * math.log(statistic / freedom)))
 
 
 def _pair(draws: Sequence[Output], lag: int) -> list[tuple[Output, Output]]:
@@ -195,11 +214,9 @@ def _pair(draws: Sequence[Output], lag: int) -> list[tuple[Output, Output]]:
     return [(draws[i], draws[i + lag]) for i in range(len(draws) - lag) if i // lag % 2 == 0]
 
 
-def _test(pairs: Sequence[tuple[Output, Output]], law: Law) -> float:
+def _bound_pairs(pairs: Sequence[tuple[Output, Output]], law: Mapping[Output, float]) -> float:
     """Bound the p-value of pairs for the hypothesis that both draws of a pair have this law and are independent."""
-    likely = sorted(((float(p.mid()), output) for output, p in law.items()), key=lambda each: -each[0])[:_LIKELIEST]
-    chances: dict[Output | None, float] = {output: p for p, output in likely}
+    chances: dict[Output | None, float] = dict(sorted(law.items(), key=lambda each: -each[1])[:_LIKELIEST])
     chances[None] = max(0.0, 1 - sum(chances.values()))  # all others
-    seen = Counter((one if one in chances else None, other if other in chances else None) for one, other in pairs)
-    cells = list(itertools.product(chances, chances))
-    return bound_p_value([seen[cell] for cell in cells], [chances[one] * chances[other] for one, other in cells])
+    seen = [(one if one in chances else None, other if other in chances else None) for one, other in pairs]
+    return find_p_value(seen, {(one, other): p * q for one, p in chances.items() for other, q in chances.items()})

@@ -11,19 +11,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb
 
-from shortlist.audits.cases import Case
+from shortlist.array_types import FloatArray
+from shortlist.audits.cases import Case, draw_outputs
 from shortlist.audits.frequencies import MOST_MORE
 from shortlist.audits.report import Finding, Result
-from shortlist.audits.statistics import bound_above, bound_below, choose_event, draw_outputs
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms.stated import Histogram, Items, Law, Output, collect_law, neighbours, small_histograms
@@ -35,8 +35,6 @@ _TRIALS = 2500
 _WIDE = (12, 11, 6, 1, 0)
 _ORDERS = (Fraction(11, 10), Fraction(2), Fraction(8), Fraction(32))
 """The orders of the Rényi divergences that are compared with rho."""
-_POWERS = np.array([[float(order - 1)] for order in _ORDERS])
-_DIVISORS = [float(order * (order - 1)) for order in _ORDERS]
 _SURE = 1e-6
 """A float that is below its bound by this share needs no ball."""
 _LEFT_OUT = arb(1) / 4000
@@ -48,6 +46,11 @@ FAILURE = 1e-9
 FACTORS = (2, 4, 8)
 """A check has power if its draws would show an epsilon that is too large by one of these factors."""
 _REACH = 12
+_HALVINGS = 40
+_DEVIATIONS = 6.2
+"""How many standard deviations a bound with a failure probability of about 10⁻⁹ is away."""
+_LEAST = 20
+"""If an event was never seen, its expected number is bounded by about this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,29 +63,76 @@ class Pair:
     relation: str
 
 
+class Loss(NamedTuple):
+    """What two laws show in one direction, or the largest values of many such comparisons."""
+
+    loss: float
+    """The logarithm of a ratio of two probabilities."""
+    divergence: float
+    """The hockey-stick divergence at epsilon, rounded up; what was not enumerated is counted in full."""
+    rho: float
+    """A Rényi divergence, divided by its order."""
+    broken: bool
+    """Whether probabilities prove the stated guarantee wrong."""
+    telling: float
+    """Which epsilon samples would prove, about."""
+
+
 def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> tuple[Finding, Pair]:
     """Compare the exact laws on all pairs of neighbours of one relation, with d up to a number.
 
     Return what was found, and the pair that samples can tell apart best.
     """
+    reach = _find_reach(case, relation)
+    pairs = list(list_pairs(case, relation, largest_d, reach))
+    built = {k: case.build(k, relation) for k in sorted({pair.k for pair in pairs})}
+    promises = {k: mechanism.guarantee for k, mechanism in built.items()}
+
+    @lru_cache(maxsize=100_000)
+    def state(histogram: Histogram, k: int) -> Law:
+        return collect_law(built[k], histogram, reach=reach)
+
+    def compare(pair: Pair) -> Loss:
+        here, there = state(pair.here, pair.k), state(pair.there, pair.k)
+        both = (_compare(*laws, promises[pair.k], listed=case.needs_domain) for laws in ((here, there), (there, here)))
+        return Loss(*map(max, *both))
+
     with use_precision(_PRECISION):
-        worst = _Worst(case, relation)
-        telling = max(list_pairs(case, relation, largest_d), key=worst.compare)
-        return worst.describe(), telling
+        losses = [compare(pair) for pair in pairs]
+    worst = Loss(*map(max, zip(*losses, strict=True)))
+    # A guarantee that is stated must be at least as strong as the one that was asked for.
+    weaker = any(
+        each.epsilon > case.epsilon or each.delta > case.delta or each.neighbours != relation
+        for each in promises.values()
+    )
+    promise = max(promises.values(), key=lambda each: each.rho or 0)
+    details: dict[str, Any] = {"epsilon": write_exact(promise.epsilon), "neighbours": relation, "pairs": len(pairs)}
+    if not promise.delta:
+        words = f"loss {worst.loss:.4f}, promised epsilon {details['epsilon']}"
+        details |= {"loss": worst.loss}
+    else:
+        details |= {"divergence": worst.divergence, "delta": write_exact(promise.delta)}
+        words = f"divergence {worst.divergence:.4f}, promised delta {details['delta']}"
+    if promise.rho is not None:
+        words += f"; rho {worst.rho:.4f}, promised {float(promise.rho):.4f}"
+        details |= {"rho": worst.rho, "promised_rho": write_exact(promise.rho)}
+    found = f"largest {words} ({len(pairs):,} pairs, {relation})"
+    finding = case.report("privacy loss", Result.read(not worst.broken and not weaker), found, **details)
+    return finding, max(zip(losses, pairs, strict=True), key=lambda each: each[0].telling)[1]
 
 
-def list_pairs(case: Case, relation: str, largest_d: int) -> Iterator[Pair]:
+def list_pairs(case: Case, relation: str, largest_d: int, reach: int) -> Iterator[Pair]:
     """List the pairs: small histograms and some with wide gaps, every k that can be enumerated, every neighbour."""
-    for histogram, largest_k in _list_histograms(case, relation, largest_d):
-        for k in range(1, min(len(histogram), largest_k, case.largest_k or largest_k) + 1):
-            for other in neighbours(histogram, relation, case.cap):
+    for histogram, largest_k in _list_histograms(case, largest_d, reach):
+        for k in range(1, case.fit(min(len(histogram), largest_k)) + 1):
+            for other in neighbours(histogram, relation, case.options.get("votes_per_person")):
                 yield Pair(here=histogram, there=other, k=k, relation=relation)
 
 
-def _list_histograms(case: Case, relation: str, largest_d: int) -> Iterator[tuple[Histogram, int]]:
+def _list_histograms(case: Case, largest_d: int, reach: int) -> Iterator[tuple[Histogram, int]]:
     """List histograms, each with the largest k to enumerate."""
-    if case.noisy and case.delta is not None:  # the noisy counts are far apart
-        largest_k = 2 if not case.needs_domain and _find_reach(case, relation) <= _NEAR else 1
+    if case.noisy and case.delta:  # the noisy counts are far apart
+        largest_k = 2 if not case.needs_domain and reach <= _NEAR else 1
         yield from ((each, largest_k) for each in small_histograms(min(largest_d, 2)))
         return
     costly = case.noisy or len(case.build(1).candidates) > 1 or not case.needs_domain
@@ -97,110 +147,9 @@ def _list_histograms(case: Case, relation: str, largest_d: int) -> Iterator[tupl
             yield from ((each, 2) for each in wide if each[0] > 1)  # the others are among the small ones
 
 
-class _Worst:
-    """The largest loss and divergences of the pairs that were compared."""
-
-    def __init__(self, case: Case, relation: str) -> None:
-        self._case, self._relation = case, relation
-        self._law = lru_cache(maxsize=100_000)(self._state)
-        self._read = cache(self._read_promise)
-        self.promise = case.build(1, relation).guarantee
-        """The weakest guarantee that the mechanism states for these pairs."""
-        self.pairs = 0
-        self.loss = 0.0
-        """The largest logarithm of a ratio of two probabilities."""
-        self.divergence = 0.0
-        """The largest hockey-stick divergence at epsilon, rounded up; what was not enumerated is counted in full."""
-        self.rho = 0.0
-        """The largest Rényi divergence of an order, divided by the order."""
-        self.private = True
-        """Whether no probability proves a stated guarantee wrong, and each is at least as strong as was asked for."""
-
-    def describe(self) -> Finding:
-        """State what was found."""
-        promise = self.promise
-        epsilon, delta = write_exact(promise.epsilon), write_exact(promise.delta)
-        details: dict[str, Any] = {"epsilon": epsilon, "neighbours": self._relation, "pairs": self.pairs}
-        if not promise.delta:
-            words = f"loss {self.loss:.4f}, promised epsilon {epsilon}"
-            details |= {"loss": self.loss}
-        else:
-            words = f"divergence {self.divergence:.4f}, promised delta {delta}"
-            details |= {"divergence": self.divergence, "delta": delta}
-        if promise.rho is not None:
-            words += f"; rho {self.rho:.4f}, promised {float(promise.rho):.4f}"
-            details |= {"rho": self.rho, "promised_rho": write_exact(promise.rho)}
-        return Finding(
-            subject=str(self._case),
-            check="privacy loss",
-            result=Result.read(self.private),
-            found=f"largest {words} ({self.pairs:,} pairs, {self._relation})",
-            details=details,
-        )
-
-    def compare(self, pair: Pair) -> float:
-        """Take one pair into account, and estimate which epsilon samples from it would prove."""
-        promise = self._read(pair.k, pair.relation)
-        here, there = (self._law(h, pair.k, pair.relation) for h in (pair.here, pair.there))
-        shown = -math.inf
-        for one, other in ((here, there), (there, here)):
-            shared = [(p, other[output]) for output, p in one.items() if output in other]
-            self._check_epsilon(shared, promise)
-            floats = sorted((float(q.mid()) / float(p.mid()), float(p.mid()), float(q.mid())) for p, q in shared)
-            self._check_rho(shared, floats, promise)
-            self.loss = max(self.loss, -math.log(floats[0][0]))
-            impossible = 0.0 if self._case.needs_domain else max(0.0, 1 - sum(p for _, p, _ in floats))
-            chances = [(impossible, 0.0), *((p, q) for _, p, q in floats)]
-            event = choose_event(chances, _TRIALS, float(promise.delta))
-            shown = max(shown, event.epsilon)
-        self.pairs += 1
-        return shown
-
-    def _read_promise(self, k: int, relation: str) -> Guarantee:
-        """Read the guarantee that the mechanism states. It must be at least as strong as the one that was asked for."""
-        promise = self._case.build(k, relation).guarantee
-        weaker = promise.epsilon > self._case.epsilon or promise.delta > (self._case.delta or 0)
-        self.private &= not weaker and promise.neighbours == relation
-        if (promise.rho or 0) > (self.promise.rho or 0):
-            self.promise = promise
-        return promise
-
-    def _check_epsilon(self, shared: list[tuple[arb, arb]], promise: Guarantee) -> None:
-        factor = _exp(promise.epsilon)
-        if not promise.delta:
-            self.private &= not any(p > factor * q for p, q in shared)
-            return
-        gaps = (p - factor * q for p, q in shared)
-        seen = sum((p for p, _ in shared), arb(0))
-        bound = sum((gap for gap in gaps if not gap < 0), arb(0)) + arb(1) - seen
-        self.divergence = max(self.divergence, float(bound.upper()))
-        self.private &= not bound > ball(promise.delta)
-
-    def _check_rho(
-        self, shared: list[tuple[arb, arb]], floats: list[tuple[float, float, float]], promise: Guarantee
-    ) -> None:
-        """Compare Σ p^α·q^(1−α) with e^(α(α−1)ρ). Outputs that are not enumerated would make the sum larger."""
-        if promise.rho is None:
-            return
-        values = np.array(floats)
-        moments = (values[:, 0] ** -_POWERS) @ values[:, 1]
-        near = float(promise.rho) * (1 - _SURE)
-        for order, divisor, moment in zip(_ORDERS, _DIVISORS, moments.tolist(), strict=True):
-            seen = math.log(moment) / divisor if moment > 0 else 0.0
-            self.rho = max(self.rho, seen)
-            if seen > near:
-                total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
-                self.private &= not total > _exp(order * (order - 1) * promise.rho)
-
-    def _state(self, histogram: Histogram, k: int, relation: str) -> Law:
-        mechanism = self._case.build(k, relation)
-        return collect_law(mechanism, histogram, reach=_find_reach(self._case, relation))
-
-
-@cache
 def _find_reach(case: Case, relation: str) -> int:
     """How far noisy counts are enumerated: until little of delta is left. Without delta, ratios repeat themselves."""
-    if not case.noisy or case.delta is None:
+    if not case.noisy or not case.delta:
         return 1
     mechanism, reach = case.build(1, relation), 4
     with use_precision(_PRECISION):
@@ -209,10 +158,41 @@ def _find_reach(case: Case, relation: str) -> int:
     return reach
 
 
-@cache
-def _exp(exponent: Fraction) -> arb:
-    """e to a power, at the precision of the enumeration."""
-    return ball(exponent).exp()
+def _compare(one: Law, other: Law, promise: Guarantee, *, listed: bool) -> Loss:
+    """Compare the first law with the second. Without a list of items, outputs may be impossible in the second."""
+    shared = [(p, other[output]) for output, p in one.items() if output in other]
+    floats = sorted((float(q.mid()) / float(p.mid()), float(p.mid()), float(q.mid())) for p, q in shared)
+    factor, divergence = ball(promise.epsilon).exp(), 0.0
+    if not promise.delta:
+        broken = any(p > factor * q for p, q in shared)
+    else:
+        gaps = (p - factor * q for p, q in shared)
+        missing = 1 - sum((p for p, _ in shared), arb(0))
+        bound = sum((gap for gap in gaps if not gap < 0), missing)
+        broken, divergence = bound > ball(promise.delta), float(bound.upper())
+    rho, exceeded = (0.0, False) if promise.rho is None else _compare_rho(shared, np.array(floats), promise.rho)
+    impossible = 0.0 if listed else max(0.0, 1 - sum(p for _, p, _ in floats))
+    chances = [(impossible, 0.0), *((p, q) for _, p, q in floats)]
+    return Loss(
+        loss=-math.log(floats[0][0]),
+        divergence=divergence,
+        rho=rho,
+        broken=broken or exceeded,
+        telling=choose_event(chances, _TRIALS, float(promise.delta)).epsilon,
+    )
+
+
+def _compare_rho(shared: list[tuple[arb, arb]], floats: FloatArray, promised: Fraction) -> tuple[float, bool]:
+    """Compare Σ p^α·q^(1−α) with e^(α(α−1)ρ). Outputs that are not enumerated would make the sum larger."""
+    largest, exceeded = 0.0, False
+    for order in _ORDERS:
+        moment = float(floats[:, 0] ** float(1 - order) @ floats[:, 1])
+        seen = math.log(moment) / float(order * (order - 1)) if moment > 0 else 0.0
+        if seen > float(promised) * (1 - _SURE):
+            total = sum((p * (p / q) ** ball(order - 1) for p, q in shared), arb(0))
+            exceeded |= total > ball(order * (order - 1) * promised).exp()
+        largest = max(largest, seen)
+    return largest, exceeded
 
 
 def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None) -> Finding:
@@ -233,28 +213,28 @@ def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None)
     for one, other in ((0, 1), (1, 0)):
         order = sorted(choosing[one], key=lambda output: (choosing[other][output] + 1) / choosing[one][output])
         shares = [(choosing[one][output] / half, choosing[other][output] / half) for output in order]
-        event = set(order[: choose_event(shares, half, delta).size])
-        best = max(best, _bound(event, bounding[one], bounding[other], half, delta))
-    passed = False if best > promise.epsilon else None if power is None else True
+        event = order[: choose_event(shares, half, delta).size]
+        p, q = (sum(bounding[side][output] for output in event) for side in (one, other))
+        # Half of the failure for each of the two bounds, and of these for each of the two directions.
+        low, high = bound_below(p, half, FAILURE / 4) - delta, bound_above(q, half, FAILURE / 4)
+        best = max(best, math.log(low / high) if low > 0 else 0.0)
+    result = Result.read(False if best > promise.epsilon else None if power is None else True)
     shows = f"they would show {power}" if power else "too few draws to show more: pass more trials"
     here, there = (", ".join(map(str, histogram)) for histogram in (pair.here, pair.there))
-    return Finding(
-        subject=str(case),
-        check="lower bound",
-        result=Result.read(passed),
-        found=f"samples prove epsilon ≥ {best:.4f}, promised {write_exact(promise.epsilon)}; {shows} "
+    return case.report(
+        "lower bound",
+        result,
+        f"samples prove epsilon ≥ {best:.4f}, promised {write_exact(promise.epsilon)}; {shows} "
         f"({draws:,} draws, {here} against {there}, {pair.relation})",
-        details={
-            "bound": best,
-            "epsilon": write_exact(promise.epsilon),
-            "confidence": f"1 - {FAILURE}",
-            "would_show": power,
-            "trials": draws,
-            "here": list(pair.here),
-            "there": list(pair.there),
-            "k": pair.k,
-            "neighbours": pair.relation,
-        },
+        bound=best,
+        epsilon=write_exact(promise.epsilon),
+        confidence=f"1 - {FAILURE}",
+        would_show=power,
+        trials=draws,
+        here=list(pair.here),
+        there=list(pair.there),
+        k=pair.k,
+        neighbours=pair.relation,
     )
 
 
@@ -262,27 +242,23 @@ def _find_power(case: Case, pair: Pair, half: int) -> str | None:
     """Say which error so many draws would show: too large an epsilon, or a list that one neighbour rules out."""
     promise = case.build(pair.k, pair.relation).guarantee
     delta, epsilon = float(promise.delta), float(promise.epsilon)
+
+    def state(histogram: Histogram, factor: int) -> dict[Output, float]:
+        return case.state(histogram, pair.k, pair.relation, reach=_REACH, stretch=Fraction(factor))
+
     for factor in FACTORS if case.needs_domain else ():
-        here, there = _state_both(case, pair, Fraction(factor))
+        here, there = state(pair.here, factor), state(pair.there, factor)
         for one, other in ((here, there), (there, here)):
             chances = sorted(((p, other.get(each, 0.0)) for each, p in one.items() if p > 0), key=lambda x: x[1] / x[0])
             if choose_event(chances, half, delta).epsilon > epsilon:
                 return f"{factor} times this epsilon"
     lists: defaultdict[Items, float] = defaultdict(float)
-    for output, p in _state_both(case, pair, Fraction(1))[1].items():
+    for output, p in state(pair.there, 1).items():
         lists[output.items] += p
     # Every list must be possible if there is a domain. Without one, a list of new items must be rare.
     chance = min(lists.values()) if case.needs_domain else max(lists.values())
     shows = choose_event([(chance, 0.0)], half, delta).epsilon > epsilon
     return "a list that only one of the two allows" if shows else None
-
-
-def _state_both(case: Case, pair: Pair, stretch: Fraction) -> tuple[dict[Output, float], dict[Output, float]]:
-    """The probability of each output here, and there."""
-    mechanism = case.build(pair.k, pair.relation, stretch=stretch)
-    with use_precision(_PRECISION):
-        here, there = (collect_law(mechanism, each, reach=_REACH) for each in (pair.here, pair.there))
-        return {each: float(p.mid()) for each, p in here.items()}, {each: float(p.mid()) for each, p in there.items()}
 
 
 def find_far_pair(case: Case, trials: int) -> Pair:
@@ -298,9 +274,51 @@ def find_far_pair(case: Case, trials: int) -> Pair:
     return next((pair for pair in pairs if _find_power(case, pair, MOST_MORE * trials // 2)), pairs[0])
 
 
-def _bound(event: set[Output], here: Counter[Output], there: Counter[Output], trials: int, delta: float) -> float:
-    p, q = (sum(seen[output] for output in event) for seen in (here, there))
-    # Half of the failure for each of the two bounds, and of these for each of the two directions.
-    low = bound_below(p, trials, FAILURE / 4) - delta
-    high = bound_above(q, trials, FAILURE / 4)
-    return math.log(low / high) if low > 0 else -math.inf
+def bound_below(successes: int, trials: int, failure: float) -> float:
+    """Bound the probability of success from below (Clopper-Pearson); it fails with probability `failure` at most.
+
+    >>> bound_below(0, 10, 0.05), round(bound_below(8, 10, 0.05), 4)
+    (0.0, 0.4931)
+    """
+    # P(at least so many successes) rises with p. It is an incomplete beta function. Below the bound, it is certainly at
+    # most `failure`.
+    low, high = 0.0, successes / trials
+    with use_precision(_PRECISION):
+        for _ in range(_HALVINGS if successes else 0):
+            middle = (low + high) / 2
+            chance = arb(middle).beta_lower(successes, trials - successes + 1, regularized=1)
+            low, high = (middle, high) if chance <= failure else (low, middle)
+    return low
+
+
+def bound_above(successes: int, trials: int, failure: float) -> float:
+    """Bound the probability of success from above (Clopper-Pearson); it fails with probability `failure` at most.
+
+    >>> round(bound_above(0, 10, 0.05), 4), round(bound_above(8, 10, 0.05), 4)
+    (0.2589, 0.9632)
+    """
+    return 1.0 - bound_below(trials - successes, trials, failure)
+
+
+class Event(NamedTuple):
+    """An event: the first `size` outputs. Samples prove about this epsilon with it."""
+
+    size: int
+    epsilon: float
+
+
+def choose_event(chances: Iterable[tuple[float, float]], trials: int, delta: float) -> Event:
+    """Choose the best event among the first outputs, given their probabilities here and there, best ratios first.
+
+    >>> choose_event([(0.5, 0.1), (0.5, 0.9)], 10_000, 0.0)
+    Event(size=1, epsilon=1.3...)
+    """
+    p = q = 0.0
+    best = Event(0, -math.inf)
+    for size, (here, there) in enumerate(chances, start=1):
+        p, q = min(p + here, 1.0), min(q + there, 1.0)
+        low = p - _DEVIATIONS * math.sqrt(p * (1 - p) / trials) - delta
+        high = q + _DEVIATIONS * math.sqrt(q * (1 - q) / trials) + _LEAST / trials
+        if low > 0 and (epsilon := math.log(low / high)) > best.epsilon:
+            best = Event(size, epsilon)
+    return best

@@ -120,13 +120,8 @@ class AuditReport:
             "trials": self.trials,
             "randomness": self._source,
             "findings": [
-                {
-                    "subject": each.subject,
-                    "check": each.check,
-                    "result": str(each.result),
-                    "found": each.found,
-                    **each.details,
-                }
+                {"subject": each.subject, "check": each.check, "result": str(each.result), "found": each.found}
+                | dict(each.details)
                 for each in self.findings
             ],
         }

@@ -65,7 +65,7 @@ def audit(
                 findings.append(finding)
         except Exception as error:  # a mechanism that breaks down fails
             found = f"the mechanism broke down ({type(error).__name__})"
-            findings.append(Finding(subject=str(case), check="drawing", result=Result.FAIL, found=found))
+            findings.append(case.report("drawing", Result.FAIL, found))
     if tables:
         findings += check_tables(progress)
     return AuditReport(
@@ -82,8 +82,7 @@ def check_case(
 ) -> Iterator[Finding]:
     """Check one mechanism: its stated law, and what it draws."""
     if case.kind.state_law is Mechanism.state_law:
-        found = "it states no law"
-        yield Finding(subject=str(case), check="privacy loss", result=Result.NOT_RUN, found=found)
+        yield case.report("privacy loss", Result.NOT_RUN, "it states no law")
         return
     telling = []
     for relation in _RELATIONS:

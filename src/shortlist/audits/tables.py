@@ -69,6 +69,8 @@ _VOTES: dict[str, tuple[str, str, list[Any]]] = {
     "timestamp": ("timestamps", "timestamp[us]", [*DOMAINS["timestamps"], datetime(2024, 2, 29), datetime(1600, 1, 1)]),
 }
 """Kinds of votes: the domain that fits, the type in Arrow, and values."""
+_FEW, _MANY = range(1, 7), range(3, 11)
+"""How many votes people have, and how many the hostile person has."""
 _ORDINARY = 3
 """The first values of each type are items of the domain that fits the type."""
 Hold = Callable[["pyarrow.Table", Path], Any]
@@ -85,26 +87,24 @@ def check_tables(
     """Count random tables with and without one hostile person, on every engine that is installed."""
     used = int.from_bytes(SystemBits().draw(8)) if seed is None else seed
     for engine in ENGINES if engines is None else engines:
-        subject, missing = f"votes in {engine.name}", find_missing(engine)
+        report, missing = partial(Finding, subject=f"votes in {engine.name}"), find_missing(engine)
         if missing is not None:
-            yield Finding(
-                subject=subject, check=WITH_DOMAIN, result=Result.NOT_RUN, found=f"{missing} is not installed"
-            )
+            yield report(check=WITH_DOMAIN, result=Result.NOT_RUN, found=f"{missing} is not installed")
             continue
-        progress(f"{subject}: counting with and without one hostile person")
+        progress(f"votes in {engine.name}: counting with and without one hostile person")
         for check in (WITH_DOMAIN, WITHOUT_DOMAIN):
             try:
-                yield _check_engine(engine, subject, check, used, pairs)
+                result, found, details = _check_engine(engine, listed=check == WITH_DOMAIN, seed=used, most=pairs)
+                yield report(check=check, result=result, found=found, details=details)
             except Exception as error:  # of an engine: its text may quote the tables
                 found = f"the engine failed ({type(error).__name__}; seed {used})"
-                yield Finding(subject=subject, check=check, result=Result.FAIL, found=found)
+                yield report(check=check, result=Result.FAIL, found=found)
     found = "it needs a server: the tests of the library start one"
     yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
 
 
-def _check_engine(engine: Engine, subject: str, check: str, seed: int, most: int) -> Finding:
+def _check_engine(engine: Engine, *, listed: bool, seed: int, most: int) -> tuple[Result, str, dict[str, Any]]:
     bits, least = SeededBits(seed), 1 if engine.slow else most
-    listed = check == WITH_DOMAIN
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
         # Tables that are refused, or in which no count moves, show little. So at least one pair moves a count. One pair
@@ -119,19 +119,14 @@ def _check_engine(engine: Engine, subject: str, check: str, seed: int, most: int
             refused = isinstance(after, str)
             wrong = not may_differ(before, after, pair.cap, listed=listed)
             seen.update(pairs=1, refused=int(refused), moved=int(not refused and before != after), wrong=int(wrong))
-    pairs, passed = seen["pairs"], False if seen["wrong"] else True if seen["moved"] else None
+    result, pairs = Result.read(False if seen["wrong"] else True if seen["moved"] else None), seen["pairs"]
     said = {
-        True: f"no count moved by more than 1, and in {seen['moved']} pairs one moved",
-        False: "in the last pair one person changed too much",
-        None: "no count moved in any pair, so nothing is shown",
-    }[passed]
-    return Finding(
-        subject=subject,
-        check=check,
-        result=Result.read(passed),
-        found=f"{said} ({pairs} {'pair' if pairs == 1 else 'pairs'} of tables; {seen['refused']} refused alike)",
-        details={name: seen[name] for name in ("pairs", "refused", "moved", "wrong")} | {"seed": str(seed)},
-    )
+        Result.PASS: f"no count moved by more than 1, and in {seen['moved']} pairs one moved",
+        Result.FAIL: "in the last pair one person changed too much",
+        Result.NOT_DECIDED: "no count moved in any pair, so nothing is shown",
+    }[result]
+    found = f"{said} ({pairs} {'pair' if pairs == 1 else 'pairs'} of tables; {seen['refused']} refused alike)"
+    return result, found, {name: seen[name] for name in ("pairs", "refused", "moved", "wrong")} | {"seed": str(seed)}
 
 
 def count(pair: Neighbours, votes: Any, *, listed: bool = True) -> Counts:
@@ -189,10 +184,9 @@ class Neighbours:
         if last:
             own = [(len(self.people) - 1, item) for item in self.people[-1]]
             rows = [*own, *rows] if self.first else [*rows, *own]
-        name = _VOTES[self.kind][1]
-        kind = pa.decimal128(20, 5) if self.kind == "decimal" else pa.timestamp("us") if "time" in name else name
-        users = pa.array([person for person, _ in rows], pa.int64())
-        return pa.table({"user": users, "track": pa.array([item for _, item in rows], kind)})
+        kind = pa.decimal128(20, 5) if self.kind == "decimal" else _VOTES[self.kind][1]
+        users, items = ([row[place] for row in rows] for place in (0, 1))
+        return pa.table({"user": pa.array(users, pa.int64()), "track": pa.array(items, kind)})
 
 
 def invent_neighbours(bits: Bits) -> Neighbours:
@@ -204,20 +198,15 @@ def invent_neighbours(bits: Bits) -> Neighbours:
     domain = choose([same, same, same, "text", *DOMAINS], bits)
     # If all others are ordinary, the last person alone has what may be an error, or decide how a column is read.
     usual = choose([values, values[:_ORDINARY]], bits)
-    people = [[choose(usual, bits) for _ in range(1 + draw_small(6, bits))] for _ in range(1 + draw_small(5, bits))]
-    people.append([choose(choose([values, values[:_ORDINARY]], bits), bits) for _ in range(3 + draw_small(8, bits))])
+    people = [[choose(usual, bits) for _ in range(choose(_FEW, bits))] for _ in range(choose(_FEW[:5], bits))]
+    people.append([choose(choose([values, values[:_ORDINARY]], bits), bits) for _ in range(choose(_MANY, bits))])
     cap, first = choose([None, 1, 2], bits), choose([False, True], bits)
     return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=cap, first=first)
 
 
 def choose(values: Sequence[_Value], bits: Bits) -> _Value:
-    """Choose one of a few values."""
-    return values[draw_small(len(values), bits)]
-
-
-def draw_small(bound: int, bits: Bits) -> int:
-    """Draw a number below a small bound. It needs no exact law: these votes are inventions."""
-    return int.from_bytes(bits.draw(8)) % bound
+    """Choose one of a few values. It needs no exact law: these votes are inventions."""
+    return values[int.from_bytes(bits.draw(8)) % len(values)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,8 +272,7 @@ def _hold_spark(table: pyarrow.Table, folder: Path) -> Any:
 
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF")
-    session = builder.getOrCreate()
-    return session.createDataFrame(table)
+    return builder.getOrCreate().createDataFrame(table)
 
 
 ENGINES = (

@@ -1,19 +1,33 @@
-"""What a plan says: which mechanism and why, what would help, the smallest epsilon for a wish, and the command."""
+"""What a plan says: which mechanism and why, what would help, the smallest epsilon for a wish, and the command.
+
+With a domain, `explain_collapse` says whether an ordered list collapses. Joint and its relatives draw one of d!/(d−k)!
+ordered lists. A list with a loss of t votes has e^(−εt/2Δ) of the weight of the true one. So the many bad lists may
+outweigh the true one where the counts are small. From the public bound on, they do not in 95 of 100 draws. The bound
+suffices, and fewer votes may do. So the forecast decides what is said.
+
+Without a domain, `explain_votes` says how many votes an item needs to be released. An item of one person must stay
+hidden, so a mechanism without a domain asks for many votes. `limited-domain` ends the list where a stop is drawn, which
+weighs as much as an item with that many votes more than the first item after its candidates. `threshold` releases items
+from a noisy count on. `stable` asks for a gap between counts, not for votes.
+"""
 
 from __future__ import annotations
 
+import math
 import shlex
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.mechanisms.accuracy import write_votes
-from shortlist.planning.forecast import Forecast
-from shortlist.planning.inputs import Constraints
-from shortlist.planning.rules import Collapse, Visibility
+from shortlist.planning.forecast import Forecast, write_share
+from shortlist.planning.inputs import Histogram
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import quote, read_rational, write_exact, write_rounded_up
 
@@ -29,15 +43,16 @@ _GOOD = 0.95
 """From this recall on, nothing needs to help."""
 _BETTER = 0.03
 """By how much more of the list a change must get right to be proposed."""
+_COLLAPSED = 0.5
+"""Below this recall, most of a list is wrong."""
 _STEPS = ("1", "1.6", "2.5", "4", "6.3")
 EPSILONS = (*(Fraction(step) * 10**decade / 100 for decade in range(3) for step in _STEPS), Fraction(10))
 """From 0.01 to 10, five in each decade."""
-
-_WORDS = {
-    "recall": "in 95 of 100 lists, {value} or more of the items are in the true top k",
-    "exact": "the exact list has a probability of {value} or more",
-    "error": "in 95 of 100 lists, no place is off by more than {value} votes",
-}
+_TWO_DIGITS = (
+    *(Fraction(digits, 1000) * 10**decade for decade in range(4) for digits in range(10, 100)),
+    Fraction(100),
+)
+"""The numbers from 0.01 to 100 with two digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +71,22 @@ class Advice:
         return f"{self.choice} {self.rule}{helps}"
 
 
-def advise(forecasts: Sequence[Forecast], others: Sequence[Forecast], rule: Collapse | Visibility) -> Advice:
-    """Advise on forecasts in the order of the user's wishes, and on those that other constraints would allow."""
+def advise(histogram: Histogram, forecasts: Sequence[Forecast], others: Mapping[str, Forecast]) -> Advice:
+    """Advise on forecasts in the order of the user's wishes, and on those that changes would allow."""
     best = forecasts[0]
-    choice = " ".join([_describe_choice(best), *_compare(forecasts)])
-    return Advice(choice=choice, rule=rule.explain(), changes=_find_changes(best, others, rule))
+    explain = explain_collapse if best.mechanism.needs_domain else explain_votes
+    rule, more = explain(histogram, forecasts)
+    changes = [
+        f"{words}, {each.name} gets {write_share(each.recall.mean)} right, and the budget covers "
+        f"{_count_releases(each)}"
+        for words, each in sorted(others.items(), key=lambda pair: -pair[1].recall.mean)
+        if each.recall.mean > best.recall.mean + _BETTER
+    ]
+    return Advice(
+        choice=" ".join([_describe_choice(best), *_compare(forecasts)]),
+        rule=rule,
+        changes=(*changes, *more) if needs_help(best) else (),
+    )
 
 
 def needs_help(best: Forecast) -> bool:
@@ -72,20 +98,27 @@ def _describe_choice(best: Forecast) -> str:
     k, order = best.mechanism.k, " without their order" if best.mechanism.unordered else ""
     top = f"the true top {k:,}"
     if best.recall.low == 1:
-        text = f"Take {best.label}: in 95 of 100 lists or more, all {k:,} items are in {top}{order}."
+        parts = [f"Take {best.name}: in 95 of 100 lists or more, all {k:,} items are in {top}{order}."]
     else:
-        text = (
-            f"Take {best.label}: on average {write_share(best.recall.mean)} of {top} are in its list{order}, and "
-            f"{write_share(best.recall.low)} or more in 95 of 100 lists."
-        )
+        share, least = write_share(best.recall.mean), write_share(best.recall.low)
+        parts = [
+            f"Take {best.name}: on average {share} of {top} are in its list{order}, and {least} or more in 95 of 100 "
+            "lists."
+        ]
     if best.length.mean < k - 0.5:
-        text += f" It lists about {best.length.mean:,.0f} items."
+        parts.append(f"It lists about {best.length.mean:,.0f} items.")
     if best.exact == 1 and not best.exact_is_computed:
-        return f"{text} All of {best.draws:,} drawn lists were exact."
-    if best.exact >= 0.005:
+        parts.append(f"All of {best.draws:,} drawn lists were exact.")
+    elif best.exact >= 0.005:
         about = "" if best.exact_is_computed else "about "
-        return f"{text} The exact list comes with probability {about}{write_share(best.exact)}."
-    return f"{text} The exact list is unlikely."
+        parts.append(f"The exact list comes with probability {about}{write_share(best.exact)}.")
+    else:
+        parts.append("The exact list is unlikely.")
+    return " ".join([*parts, f"The budget covers {_count_releases(best)}."])
+
+
+def _count_releases(forecast: Forecast) -> str:
+    return f"{forecast.affordable:,} such release{'' if forecast.affordable == 1 else 's'}"
 
 
 def _compare(forecasts: Sequence[Forecast]) -> list[str]:
@@ -93,34 +126,73 @@ def _compare(forecasts: Sequence[Forecast]) -> list[str]:
     best, worst = forecasts[0], min(forecasts, key=lambda each: each.recall.mean)
     if worst.recall.mean > best.recall.mean - _BETTER:
         return []
-    shown = [each for each in forecasts[1:] if each.label in (DEFAULT_MECHANISM, "joint")] or [worst]
-    parts = [f"{each.label} gets {write_share(each.recall.mean)} right" for each in shown]
+    shown = [each for each in forecasts[1:] if each.name in (DEFAULT_MECHANISM, "joint")] or [worst]
+    parts = [f"{each.name} gets {write_share(each.recall.mean)} right" for each in shown]
     return [f"For comparison, {' and '.join(parts)}."]
 
 
-def _find_changes(best: Forecast, others: Sequence[Forecast], rule: Collapse | Visibility) -> tuple[str, ...]:
-    if not needs_help(best):
-        return ()
-    better = [each for each in others if each.recall.mean > best.recall.mean + _BETTER]
+def explain_collapse(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[str, list[str]]:
+    """Explain whether Joint collapses, by the rule and by its forecast, and which changes give it enough votes."""
+    forecast = next(each for each in forecasts if each.name == "joint")
+    joint, counts, d = forecast.mechanism, histogram.counts, histogram.d
+
+    def find_lack(joint: Mechanism) -> int:
+        """How many votes the item at rank k lacks."""
+        needed = joint.error_bound(d)
+        assert needed is not None
+        return needed - int(counts[joint.k - 1])
+
+    k, lack, votes = joint.k, find_lack(joint), int(counts[joint.k - 1])
+    lists = int((math.lgamma(d + 1) - math.lgamma(d - k + 1)) / math.log(10))
+    rule = (
+        f"An ordered list of {k:,} items is one of about 10^{lists:,} lists. At ε = {write_exact(joint.epsilon)} joint "
+        f"is proven not to collapse if {votes + lack:,} people or more have the item at rank {k:,}; you have {votes:,}."
+    )
+    if lack <= 0:
+        return (
+            f"{rule} So joint does not collapse. Whether its list is exact depends on the gaps between the counts.",
+            [],
+        )
+    right = f"joint gets {write_share(forecast.recall.mean)} right"
+    if forecast.recall.mean < _COLLAPSED:
+        rule += f" You have fewer, and in the forecast joint collapses: {right}, so most of its list is noise."
+    else:
+        rule += f" You have fewer, so the forecast decides: {right}."
+    # The need falls with epsilon. It grows with k, and the votes fall.
+    epsilon = bisect_left(_TWO_DIGITS, 0, key=lambda each: -max(0, find_lack(replace(joint, epsilon=each))))
+    size = bisect_left(range(1, k + 1), 1, key=lambda each: find_lack(replace(joint, k=each)))
     changes = [
-        f"{each.label}, {each.mechanism.name} gets {write_share(each.recall.mean)} right"
-        for each in sorted(better, key=lambda each: -each.recall.mean)
+        f"from ε = {write_exact(each)} on, joint has enough votes" for each in _TWO_DIGITS[epsilon : epsilon + 1]
     ]
-    return (*changes, *rule.suggest())
+    return rule, [*changes, *([f"up to k = {size:,}, joint has enough votes"] if size else [])]
 
 
-def write_share(share: float) -> str:
-    """Write a share as a percentage that never rounds up to all or down to none.
+def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[str, list[str]]:
+    """Explain how many votes an item needs to be released without a domain, and how many items have as many."""
+    best, k = forecasts[0], forecasts[0].mechanism.k
+    needs = {each.name: need for each in forecasts if (need := each.mechanism.find_need(histogram.profile)) is not None}
+    name, least = min(needs.items(), key=lambda pair: pair[1])
+    enough = int(np.searchsorted(-histogram.counts, -least, side="right"))
+    others = [f"{other} about {need:,}" for other, need in needs.items() if other != name]
+    more = f" ({', '.join(others)})" if others else ""
+    rule = (
+        "Without a public list of items, an item is released only if many people have it: an item of one person "
+        f"must stay hidden. Here {name} needs about {least:,} people for an item{more}; the item at rank "
+        f"{k:,} has {int(histogram.counts[k - 1]):,}."
+    )
+    if enough >= k:
+        return f"{rule} So all {k:,} places can be filled.", []
+    have = f"Only {enough:,} items have as many" if enough else "No item has as many"
+    rule += f" {have}; in the forecast, {best.name} lists about {best.length.mean:,.0f}."
+    return rule, [f"k = {enough:,} or less: only these items have enough votes"] if enough else []
 
-    >>> write_share(0.9996), write_share(1), write_share(0.367), write_share(0.0001)
-    ('> 99.9 %', '100 %', '37 %', '< 0.1 %')
-    """
-    if share in (0, 1):
-        return f"{share:.0%}".replace("%", " %")
-    if share < 0.001 or share > 0.999:
-        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
-    digits = 1 if share < 0.0995 or share > 0.985 else 0
-    return f"{share:.{digits}%}".replace("%", " %")
+
+_MEASURES: dict[str, tuple[str, Callable[[Forecast], float]]] = {
+    "recall": ("in 95 of 100 lists, {} or more of the items are in the true top k", lambda each: each.recall.low),
+    "exact": ("the exact list has a probability of {} or more", lambda each: each.exact),
+    "error": ("in 95 of 100 lists, no place is off by more than {} votes", lambda each: each.largest.high),
+}
+"""What a wish may be about: what it means in words, and where a forecast states it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +211,7 @@ class Wish:
     def read(cls, text: object) -> Wish:
         """Read a wish such as "recall 0.9", "exact 0.5" or "error 20"."""
         parts = text.split() if isinstance(text, str) else []
-        if len(parts) != 2 or parts[0] not in _WORDS:
+        if len(parts) != 2 or parts[0] not in _MEASURES:
             raise ParameterError(
                 "`want` must be a measure and a value: 'recall 0.9', 'exact 0.5' or 'error 20'", f"not {quote(text)}"
             )
@@ -156,59 +228,52 @@ class Wish:
 
     def __str__(self) -> str:
         value = f"{float(self.value):,g}" if self.measure == "error" else f"{float(100 * self.value):g} %"
-        return _WORDS[self.measure].format(value=value)
+        return _MEASURES[self.measure][0].format(value)
 
     def measure_of(self, forecast: Forecast) -> str:
         """The measure of a forecast that the wish is about, in words."""
-        if self.measure == "error":
-            return f"{forecast.largest.high:,.0f} votes"
-        return write_share(forecast.recall.low if self.measure == "recall" else forecast.exact)
+        found = _MEASURES[self.measure][1](forecast)
+        return f"{found:,.0f} votes" if self.measure == "error" else write_share(found)
 
     def holds(self, forecast: Forecast) -> bool:
         """Whether a forecast satisfies the wish."""
-        if self.measure == "recall":
-            return Fraction(forecast.recall.low).limit_denominator(10**6) >= self.value
-        if self.measure == "exact":
-            return forecast.exact >= float(self.value)
-        return forecast.largest.high <= float(self.value)
+        found = _MEASURES[self.measure][1](forecast)
+        return found <= float(self.value) if self.measure == "error" else found >= float(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The smallest epsilon for which a mechanism satisfies a wish, also with every larger one of the grid."""
+    """The smallest epsilon with two digits at which a mechanism satisfies a wish, also at larger ones of the grid."""
 
     mechanism: str
     epsilon: Fraction | None
     """None if not even the largest epsilon of the grid does it."""
     reached: str
-    """What the measure is at that epsilon, or at the largest one."""
+    """What the measure is at the largest epsilon."""
 
     def __str__(self) -> str:
         if self.epsilon is None:
             return f"no ε up to {write_exact(EPSILONS[-1])}, where it is {self.reached}"
-        least = self.epsilon == EPSILONS[0]
-        return f"ε = {write_exact(self.epsilon)}{' or less' if least else ''}"
+        return f"ε = {write_exact(self.epsilon)}{' or less' if self.epsilon == EPSILONS[0] else ''}"
 
 
-def find_epsilons(
-    wish: Wish, constraints: Constraints, k: int, look: Callable[[Mechanism], Forecast], report: Callable[[str], None]
-) -> Mapping[str, Answer]:
-    """For each mechanism, go down the grid from the largest epsilon until the wish fails.
+def find_epsilon(wish: Wish, mechanism: Mechanism, look: Callable[[Mechanism], Forecast]) -> Answer:
+    """Go down the grid from the largest epsilon until the wish fails. Then look at the numbers above with two digits.
 
-    Recall need not grow with epsilon, so all larger values are looked at. `look` draws from equal random numbers for
-    every epsilon.
+    Recall need not grow with epsilon, so all larger values of the grid are looked at. `look` draws from equal random
+    numbers for every epsilon.
     """
-    answers = {}
-    for name, largest in constraints.allow(k, EPSILONS[-1]).items():
-        found, last = None, look(largest)
-        for epsilon in reversed(EPSILONS):
-            report(f"Looking for the epsilon of {name}: {write_exact(epsilon)}")
-            seen = last if epsilon == EPSILONS[-1] else look(constraints.allow(k, epsilon)[name])
-            if not wish.holds(seen):
-                break
-            found, last = epsilon, seen
-        answers[name] = Answer(mechanism=name, epsilon=found, reached=wish.measure_of(last))
-    return answers
+
+    def fails(epsilon: Fraction) -> bool:
+        return not wish.holds(look(replace(mechanism, epsilon=epsilon)))
+
+    found, largest = None, look(replace(mechanism, epsilon=EPSILONS[-1]))
+    if wish.holds(largest):
+        last = next((place for place in reversed(range(len(EPSILONS) - 1)) if fails(EPSILONS[place])), -1)
+        found = EPSILONS[last + 1]
+        between = [each for each in _TWO_DIGITS if last >= 0 and EPSILONS[last] < each < found]
+        found = [*between, found][bisect_left(between, True, key=lambda epsilon: not fails(epsilon))]
+    return Answer(mechanism=mechanism.name, epsilon=found, reached=wish.measure_of(largest))
 
 
 def find_least(answers: Mapping[str, Answer], preferred: str) -> Answer | None:

@@ -47,7 +47,6 @@ class Forecast:
     """What a mechanism will do on given counts: computed from its law, or measured on lists that were drawn."""
 
     mechanism: Mechanism
-    label: str
     exact: float
     """The probability of the exact list."""
     exact_is_computed: bool
@@ -69,15 +68,31 @@ class Forecast:
     without an item has −1."""
 
     @property
-    def promise(self) -> str:
-        """Epsilon, and delta if there is one, of one such release."""
-        return str(self.mechanism.guarantee).partition("-DP")[0] + "-DP"
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return self.mechanism.name
+
+    def to_cells(self) -> dict[str, str]:
+        """Write the forecast as the cells of a table that people read, by the names of the columns."""
+        recall, largest, total, rho = self.recall, self.largest, self.total, self.mechanism.guarantee.rho
+        return {
+            "items": f"{self.length.mean:,.0f}",
+            "recall": f"{recall.mean:.2f}",
+            "range": f"{recall.low:.2f}…{recall.high:.2f}",
+            "exact": f"{'' if self.exact_is_computed else '≈ '}{write_share(self.exact)}",
+            "ℓ∞": f"{largest.low:,.0f}…{largest.middle:,.0f}…{largest.high:,.0f}",
+            "ℓ1": f"{total.low:,.0f}…{total.middle:,.0f}…{total.high:,.0f}",
+            "bound": "–" if self.bound is None else f"{self.bound:,}",
+            "guarantee": str(self.mechanism.guarantee).partition("-DP")[0] + "-DP",
+            "ρ": "–" if rho is None else f"{float(rho):.2g}",
+            "releases": f"{self.affordable:,}",
+        }
 
     def to_row(self) -> dict[str, Any]:
         """Describe the forecast by plain values, as a row of a table."""
         guarantee = self.mechanism.guarantee
         row: dict[str, Any] = {
-            "mechanism": self.label,
+            "mechanism": self.name,
             "exact": self.exact,
             "exact_from": "law" if self.exact_is_computed else "draws",
         }
@@ -99,9 +114,7 @@ class Forecast:
         }
 
 
-def forecast(
-    mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draws: int, seed: int, label: str | None = None
-) -> Forecast:
+def forecast(mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draws: int, seed: int) -> Forecast:
     """Draw many lists of a mechanism, and compute what its law says. Equal seeds draw from equal random numbers."""
     prepared = mechanism.prepare(histogram.profile)
     lists = prepared.draw_many(draws, SeededBits(seed))
@@ -115,7 +128,6 @@ def forecast(
     positions = [np.searchsorted(-histogram.counts, -each.levels) + each.ranks for each in lists[:SAMPLES]]
     return Forecast(
         mechanism=mechanism,
-        label=mechanism.name if label is None else label,
         exact=float(errors.exact.mean()) if chance is None else chance,
         exact_is_computed=chance is not None,
         length=Spread.of(np.array([len(each.levels) for each in lists], dtype=np.float64)),
@@ -183,6 +195,20 @@ def fill_places(lists: Sequence[IntArray], k: int, *, empty: int) -> IntArray:
     return places
 
 
+def write_share(share: float) -> str:
+    """Write a share as a percentage that never rounds up to all or down to none.
+
+    >>> write_share(0.9996), write_share(1), write_share(0.367), write_share(0.0001)
+    ('> 99.9 %', '100 %', '37 %', '< 0.1 %')
+    """
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.001 or share > 0.999:
+        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
+    digits = 1 if share < 0.0995 or share > 0.985 else 0
+    return f"{share:.{digits}%}".replace("%", " %")
+
+
 SORTS: dict[str, Callable[[Forecast], Any]] = {
     "recall": lambda each: (-round(each.recall.mean, 3), -round(each.exact, 3), each.total.mean),
     "exact": lambda each: (-round(each.exact, 3), -round(each.recall.mean, 3), each.total.mean),
@@ -190,6 +216,6 @@ SORTS: dict[str, Callable[[Forecast], Any]] = {
     "total": lambda each: (each.total.mean, each.largest.mean),
     "bound": lambda each: (each.bound is None, each.bound or 0),
     "releases": lambda each: (-each.affordable, -each.recall.mean),
-    "name": lambda each: each.label,
+    "name": lambda each: each.name,
 }
 """What forecasts may be sorted by: the best comes first."""

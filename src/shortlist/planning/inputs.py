@@ -12,7 +12,6 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.ledger import Budget
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism
 from shortlist.mechanisms.accuracy import write_votes
 from shortlist.privacy import Neighbours
@@ -21,7 +20,6 @@ from shortlist.privacy.numbers import (
     quote,
     read_positive,
     read_probability,
-    read_rational,
     read_whole,
     write_rounded_up,
 )
@@ -29,15 +27,10 @@ from shortlist.profile import Profile
 from shortlist.votes.array_counts import ArrayTally, read_counts
 from shortlist.votes.failures import strip_context
 
-SMALL_DELTA = Fraction(1, 10**6)
-"""The δ that is proposed to those who have given none."""
 FEW_VOTES = 10
 """The limit on votes per person that is proposed to those who have given none."""
-SHAPES = ("zipf",)
-"""What invented counts may look like."""
 _MOST_ITEMS = 10**8
 _LARGEST_COUNT = 2**53
-_MOST_DRAWS = 10**6
 _TABLE = "the table of counts"
 _WHOLE = "^[+-]?[0-9]{1,19}$"
 
@@ -107,21 +100,17 @@ class Constraints:
 
         `few` is the limit on votes per person that is proposed.
         """
-        changes = {
-            "in any order": (self.ordered, replace(self, ordered=False), "stable" if self.without_domain else "subset"),
-            f"with δ = {float(SMALL_DELTA):.0e}".replace("e-0", "e-"): (
-                self.delta is None,
-                replace(self, delta=SMALL_DELTA),
-                "cdp-peel",
-            ),
-            f"with at most {write_votes(few)} per person, if that changes the counts little": (
-                self.votes_per_person is None,
-                replace(self, votes_per_person=few),
-                "threshold" if self.without_domain else "noisy-counts",
-            ),
-        }
+        limit = f"with at most {write_votes(few)} per person, if that changes the counts little"
+        unlisted = self.without_domain
+        changes: list[tuple[bool, dict[str, Any], str, str]] = [
+            (self.ordered, {"ordered": False}, "in any order", "stable" if unlisted else "subset"),
+            (self.delta is None, {"delta": "1e-6"}, "with δ = 1e-6", "cdp-peel"),
+            (not self.votes_per_person, {"votes_per_person": few}, limit, "threshold" if unlisted else "noisy-counts"),
+        ]
         return {
-            words: changed.allow(k, epsilon)[name] for words, (possible, changed, name) in changes.items() if possible
+            words: replace(self, **change).allow(k, epsilon)[name]
+            for possible, change, words, name in changes
+            if possible
         }
 
 
@@ -213,14 +202,15 @@ def invent_histogram(
     >>> invent_histogram("zipf", items=5, people=1000).counts
     array([437, 218, 145, 109,  87])
     """
-    if like not in SHAPES:
-        raise ParameterError(f"`like` must be {' or '.join(map(repr, SHAPES))}", f"not {quote(like)}")
+    if like != "zipf":
+        raise ParameterError("`like` must be 'zipf'", f"not {quote(like)}")
     for name, value in (("items", items), ("people", people)):
         if value is None:
             raise ParameterError(
                 "`like` must go with `items` and `people`", f"`{name}` is missing", hint=f"try `{name}=100000`"
             )
-    size, population = _read_number(items, name="items", most=_MOST_ITEMS), _read_number(people, name="people")
+    size = read_number(items, name="items", most=_MOST_ITEMS)
+    population = read_number(people, name="people", most=_LARGEST_COUNT)
     steep = float(read_positive(1 if exponent is None else exponent, name="exponent"))
     shares = np.arange(1, size + 1, dtype=np.float64) ** -steep
     votes = population * (votes_per_person or 1)
@@ -230,29 +220,17 @@ def invent_histogram(
     return Histogram(counts=counts, names=None, source=source, invented=True)
 
 
-def _read_number(value: Any, *, name: str, most: int = _LARGEST_COUNT) -> int:
+def read_number(value: Any, *, name: str, most: int) -> int:
+    """Read a whole number that may be written as 1e6."""
     try:
         number = read_positive(value, name=name)
     except ParameterError:
         number = Fraction(0)
     if number.denominator != 1 or not 0 < number <= most:
         raise ParameterError(
-            f"`{name}` must be a whole number from 1 to {f'{most:,}'}",
-            f"not {quote(value)}",
-            hint=f"try `{name}=20000`",
+            f"`{name}` must be a whole number from 1 to {most:,}", f"not {quote(value)}", hint=f"try `{name}=20000`"
         )
     return int(number)
-
-
-def read_size(k: object) -> int:
-    """Read the number of items. A range of sizes is refused."""
-    if isinstance(k, Sequence) and not isinstance(k, str):
-        raise ParameterError(
-            "`k` must be one number in a plan",
-            "not a range of sizes",
-            hint="plan for the smallest and for the largest size; the page has a slider for k",
-        )
-    return read_whole(k, name="k")
 
 
 def take_histogram(
@@ -285,19 +263,3 @@ def take_histogram(
             hint="ask for fewer items",
         )
     return histogram
-
-
-def read_budget(epsilon: Real, delta: Real, neighbours: str) -> Budget:
-    """Read the budget whose number of releases is stated."""
-    limit, failure = read_positive(epsilon, name="budget_epsilon"), read_rational(delta, name="budget_delta")
-    if not 0 <= failure < 1:
-        raise ParameterError("`budget_delta` must be from 0 to 1, without 1", f"not {quote(delta)}")
-    return Budget.plan(epsilon=limit, delta=failure, neighbours=neighbours)
-
-
-def read_draws(draws: int) -> int:
-    """Read how many lists are drawn for each mechanism."""
-    number = read_whole(draws, name="draws")
-    if number > _MOST_DRAWS:
-        raise ParameterError(f"`draws` must be at most {f'{_MOST_DRAWS:,}'}")
-    return number

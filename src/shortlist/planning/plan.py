@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, overload
@@ -14,7 +14,7 @@ from typing import Any, overload
 from shortlist.atomic_files import write_whole
 from shortlist.errors import ParameterError
 from shortlist.ledger import Budget
-from shortlist.mechanisms import Joint, Mechanism
+from shortlist.mechanisms import Mechanism
 from shortlist.planning.advice import (
     INVENTED,
     NOT_PRIVATE,
@@ -24,30 +24,21 @@ from shortlist.planning.advice import (
     advise,
     explain_answers,
     explain_limit,
-    find_epsilons,
+    find_epsilon,
     find_least,
     needs_help,
     write_call,
     write_command,
 )
 from shortlist.planning.forecast import SORTS, Forecast, forecast
-from shortlist.planning.inputs import (
-    FEW_VOTES,
-    Constraints,
-    Histogram,
-    read_budget,
-    read_draws,
-    read_size,
-    take_histogram,
-)
-from shortlist.planning.rules import Collapse, Visibility, find_collapse, find_visibility
-from shortlist.privacy.numbers import Real, quote, read_epsilon, write_exact
+from shortlist.planning.inputs import FEW_VOTES, Constraints, Histogram, read_number, take_histogram
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_exact
 
 DRAWS = 400
 """How many lists are drawn. A share of 400 lists is within 0.05 of its probability in 95 of 100 cases. For each epsilon
 that is tried for a wish, no more are drawn."""
 
-_HEADS = ("mechanism", "recall", "exact list", "largest error", "total error", "public bound", "guarantee", "releases")
+_MOST_DRAWS = 10**6
 
 Report = Callable[[str], None]
 
@@ -60,8 +51,6 @@ class Plan:
     constraints: Constraints
     budget: Budget
     forecasts: tuple[Forecast, ...]
-    collapse: Collapse | Visibility
-    """The rule that decides whether the list can be good: how many votes are needed, and how many there are."""
     advice: Advice
     wish: Wish | None
     answers: Mapping[str, Answer]
@@ -88,6 +77,15 @@ class Plan:
         return [each.to_row() for each in self.forecasts]
 
     @property
+    def cells(self) -> dict[str, dict[str, str]]:
+        """The table as people read it: the texts of each mechanism by the names of the columns, the best first."""
+        hidden = () if self.constraints.without_domain else ("items",)  # with a domain, every list has k items
+        return {
+            each.name: {name: text for name, text in each.to_cells().items() if name not in hidden}
+            for each in self.forecasts
+        }
+
+    @property
     def command(self) -> str:
         """The command of the shell that makes the release. It reads votes.csv, and catalogue.csv if it needs one."""
         return self.planner.write_command(self.best)
@@ -95,7 +93,11 @@ class Plan:
     @property
     def wish_command(self) -> str | None:
         """The command for the wish, with the smallest epsilon; None without a wish, or if no epsilon is enough."""
-        return self.planner.write_wish(self.answers, self.best.k, self.best.name)
+        least = find_least(self.answers, self.best.name)
+        if least is None or least.epsilon is None:
+            return None
+        allowed = self.constraints.allow(self.best.k, least.epsilon)
+        return self.planner.write_command(allowed[least.mechanism])
 
     @property
     def call(self) -> str:
@@ -161,15 +163,12 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """Write the advice, the table and the command as HTML, for notebooks."""
+        cells = self.cells
+        head = "".join(f"<th>{each}</th>" for each in ("mechanism", *next(iter(cells.values()))))
         rows = "".join(
-            f"<tr><td>{escape(each.label)}</td><td>{each.recall.mean:.3f}</td>"
-            f"<td>{'' if each.exact_is_computed else '≈ '}{each.exact:.3f}</td>"
-            f"<td>{each.largest.middle:,.0f}</td><td>{each.total.middle:,.0f}</td>"
-            f"<td>{'–' if each.bound is None else f'{each.bound:,}'}</td>"
-            f"<td>{escape(each.promise)}</td><td>{each.affordable:,}</td></tr>"
-            for each in self.forecasts
+            f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in (name, *row.values()))}</tr>"
+            for name, row in cells.items()
         )
-        head = "".join(f"<th>{each}</th>" for each in _HEADS)
         wish = "" if self.wish_command is None else f"<p>For your wish:</p><pre>{escape(self.wish_command)}</pre>"
         note = explain_limit(self.constraints.votes_per_person)
         limit = "" if note is None else f"<p>{escape(note)}</p>"
@@ -219,12 +218,18 @@ def plan(
     >>> made = plan(like="zipf", items=1000, people=10**5, k=10, epsilon=1)
     >>> made.histogram.invented, round(made.forecasts[0].recall.mean, 2)
     (True, 1.0)
-    >>> print(made.collapse.explain())
-    An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint needs about 144 people at rank 10 for a
-    list that is not mostly noise; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
+    >>> print(made.advice.rule)
+    An ordered list of 10 items is one of about 10^29 lists. At ε = 1 joint is proven not to collapse if 144 people or
+    more have the item at rank 10; you have 1,335. So joint does not collapse. Whether its list is exact depends on the
     gaps between the counts.
     """
-    size, limit = read_size(k), read_epsilon(epsilon)
+    if isinstance(k, Sequence) and not isinstance(k, str):
+        raise ParameterError(
+            "`k` must be one number in a plan",
+            "not a range of sizes",
+            hint="plan for the smallest and for the largest size; the page has a slider for k",
+        )
+    size, limit = read_whole(k, name="k"), read_epsilon(epsilon)
     constraints = Constraints(
         delta=delta,
         votes_per_person=votes_per_person,
@@ -234,11 +239,14 @@ def plan(
     )
     if not isinstance(sort, str) or sort not in SORTS:
         raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
-    lists, wish = read_draws(draws), None if want is None else Wish.read(want)
+    whole = read_positive(budget_epsilon, name="budget_epsilon")
+    if not 0 <= (failure := read_rational(budget_delta, name="budget_delta")) < 1:
+        raise ParameterError("`budget_delta` must be from 0 to 1, without 1", f"not {quote(budget_delta)}")
+    lists, wish = read_number(draws, name="draws", most=_MOST_DRAWS), None if want is None else Wish.read(want)
     planner = Planner(
         histogram=take_histogram(counts, size, constraints, like, items, people, exponent),
         constraints=constraints,
-        budget=read_budget(budget_epsilon, budget_delta, constraints.neighbours),
+        budget=Budget.plan(epsilon=whole, delta=failure, neighbours=constraints.neighbours),
         draws=lists,
         seed=seed,
         sort=sort,
@@ -263,46 +271,30 @@ class Planner:
 
     def plan(self, k: int, epsilon: Any, wish: Wish | None = None) -> Plan:
         """Make the plan for one k and one epsilon."""
-        found = [self.look(each) for each in self.constraints.allow(k, epsilon).values()]
-        forecasts = sorted(found, key=SORTS[self.sort])
+        allowed, quick = self.constraints.allow(k, epsilon), replace(self, draws=min(self.draws, DRAWS))
+        forecasts = sorted(map(self.look, allowed.values()), key=SORTS[self.sort])
         # Invented people cast one vote each if no limit is given, so that is the limit to propose.
         few = 1 if self.histogram.invented else FEW_VOTES
         relaxed = self.constraints.relax(k, epsilon, few=few) if needs_help(forecasts[0]) else {}
-        others = [self.look(each, words) for words, each in relaxed.items()]
-        rule: Collapse | Visibility
-        if self.constraints.without_domain:
-            rule = find_visibility(self.histogram, [each.mechanism for each in found])
-        else:
-            rule = find_collapse(self.histogram, Joint(k=k, epsilon=epsilon, neighbours=self.constraints.neighbours))
+        others = {words: self.look(each) for words, each in relaxed.items()}
         return Plan(
             histogram=self.histogram,
             constraints=self.constraints,
             budget=self.budget,
             forecasts=tuple(forecasts),
-            collapse=rule,
-            advice=advise(forecasts, others, rule),
+            advice=advise(self.histogram, forecasts, others),
             wish=wish,
-            answers={} if wish is None else self.answer(wish, k),
+            answers={}
+            if wish is None
+            else {name: find_epsilon(wish, each, quick.look) for name, each in allowed.items()},
             planner=self,
         )
-
-    def answer(self, wish: Wish, k: int) -> Mapping[str, Answer]:
-        """Find the smallest epsilon of each mechanism for a wish."""
-        quick = replace(self, draws=min(self.draws, DRAWS), progress=lambda step: None)
-        return find_epsilons(wish, self.constraints, k, quick.look, self.progress)
-
-    def write_wish(self, answers: Mapping[str, Answer], k: int, preferred: str) -> str | None:
-        """Write the command for the smallest epsilon of the answers; None if no epsilon is enough."""
-        least = find_least(answers, preferred)
-        if least is None or least.epsilon is None:
-            return None
-        return self.write_command(self.constraints.allow(k, least.epsilon)[least.mechanism])
 
     def write_command(self, mechanism: Mechanism) -> str:
         """Write the command of the shell that releases a list by a mechanism."""
         return write_command(mechanism, votes_per_person=self.constraints.votes_per_person, item=self.item)
 
-    def look(self, mechanism: Mechanism, label: str | None = None) -> Forecast:
+    def look(self, mechanism: Mechanism) -> Forecast:
         """Forecast one mechanism."""
-        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name}")
-        return forecast(mechanism, self.histogram, budget=self.budget, draws=self.draws, seed=self.seed, label=label)
+        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at ε = {write_exact(mechanism.epsilon)}")
+        return forecast(mechanism, self.histogram, budget=self.budget, draws=self.draws, seed=self.seed)

@@ -1,1 +1,465 @@
-"""The two entry points: from votes to a release, and from counts to a selector."""
+"""The ways in: `select` makes a release from votes, and `top_k` and `prepare` choose items by counts in memory.
+
+Each reads its terms first. A release is charged before votes are read and before anything is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast, overload
+
+import numpy as np
+
+from shortlist.array_types import IntArray
+from shortlist.errors import DataError, ParameterError
+from shortlist.exact.bits import Bits, is_secure, read_bits
+from shortlist.ledger import refuse_uncharged
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, Prepared
+from shortlist.near_names import show_options
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real, read_whole
+from shortlist.profile import Levels, Picks
+from shortlist.terms import ListOptions, ReleaseOptions, Sizes, Terms
+from shortlist.votes.array_counts import ArrayTally, read_counts
+
+if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
+    from shortlist.ledger import Ledger
+    from shortlist.ledger.charging import Account
+    from shortlist.release import Release
+
+Key = TypeVar("Key")
+Label = TypeVar("Label", covariant=True)
+Items = TypeVar("Items", covariant=True)
+_OF_RELEASES = ReleaseOptions.__annotations__.keys() - ListOptions.__annotations__.keys()
+
+
+class VoteOptions(ReleaseOptions, total=False):
+    """What `select` may be asked for."""
+
+    domain: Any
+    domain_column: str | None
+    label: str | Sequence[str] | None
+    ledger: Ledger | str | os.PathLike[str] | None
+    note: str | None
+    period: str | None
+    memory_limit: str | None
+    bits: Bits | None
+    progress: Callable[[str], None] | None
+
+
+class DrawOptions(ListOptions, total=False):
+    """What `top_k` may be asked for."""
+
+    bits: Bits | None
+
+
+class Labelled(Protocol[Label]):
+    """Counts with labels: a mapping, or a Series of pandas."""
+
+    def keys(self) -> Iterable[Label]:
+        """The labels."""
+
+
+@overload
+def select(
+    votes: Any,
+    *,
+    item: str,
+    person: str,
+    k: Sizes,
+    epsilon: Real,
+    mechanism: str = ...,
+    **options: Unpack[VoteOptions],
+) -> Release: ...
+@overload
+def select(
+    votes: Any,
+    *,
+    item: str,
+    count: str,
+    k: Sizes,
+    epsilon: Real,
+    mechanism: str = ...,
+    **options: Unpack[VoteOptions],
+) -> Release: ...
+@overload
+def select(votes: Any, *, item: str, person: str, mechanism: Mechanism, **options: Unpack[VoteOptions]) -> Release: ...
+@overload
+def select(votes: Any, *, item: str, count: str, mechanism: Mechanism, **options: Unpack[VoteOptions]) -> Release: ...
+def select(
+    votes: Any = None,
+    *wrong: Any,
+    item: str | None = None,
+    person: str | None = None,
+    count: str | None = None,
+    domain: Any = None,
+    domain_column: str | None = None,
+    label: str | Sequence[str] | None = None,
+    k: Sizes | None = None,
+    epsilon: Real | None = None,
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
+    sensitivity: int = 1,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    note: str | None = None,
+    period: str | None = None,
+    memory_limit: str | None = None,
+    bits: Bits | None = None,
+    progress: Callable[[str], None] | None = None,
+    **options: Any,
+) -> Release:
+    """Release the k items of a domain with the most votes, best first, under differential privacy.
+
+    What: `votes` is a frame, files, or a `shortlist.Query` on a database; docs/tables.md lists them. Its columns `item`
+    and `person` are read, and a person counts once for an item. `domain` is the public list of all items that may be
+    released, with its column `domain_column`; the columns `label` of it travel with the list. Without `domain`, items
+    are what the votes say, and `delta` is needed: up to k items are released. With `count` in place of `person`, the
+    table is counted already, and you guarantee that one person adds at most `sensitivity` to each count.
+
+    Privacy: `epsilon` is read as the exact rational that was written. `delta` allows a failure probability.
+    `ordered=False` leaves out the order. With `votes_per_person`, at most that many items of each person count; which
+    ones depends only on that person's own votes. `neighbours` is "add-remove" or "replace", and `unit` is the word for
+    one person in the guarantee.
+
+    Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
+    object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
+    these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The
+    guarantee of the release is the sum. `people` is the number of people, where that is public: a bound above it is a
+    warning.
+
+    Budget: with `ledger`, the release is charged to that budget before any vote is read and any randomness is drawn. If
+    the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a ledger
+    mandatory. `note` and `period` say what the release is for and which time the votes are of. The record holds both,
+    and the ledger the note.
+
+    `memory_limit` is that of DuckDB. Without `bits`, the operating system's randomness is used. `progress` is called
+    with each step when it starts.
+
+    >>> import pyarrow
+    >>> votes = pyarrow.table({"user": range(300), "track": ["a"] * 200 + ["b"] * 100})
+    >>> release = select(votes, person="user", item="track", domain=["a", "b", "c"], k=2, epsilon=1)
+    >>> release.items
+    ('a', 'b')
+    >>> print(release.guarantee)
+    1-DP (rho 0.22272609965) for one person, add-remove
+    """
+    if wrong or item is None:
+        raise _describe_right_call(wrong)
+    if domain is None and (domain_column is not None or label is not None):
+        raise ParameterError(f"`{'label' if domain_column is None else 'domain_column'}` must go with `domain`")
+    if count is None and read_whole(sensitivity, name="sensitivity") > 1:
+        raise ParameterError(
+            "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
+            hint="leave `sensitivity` out",
+        )
+    how = {"sensitivity": sensitivity, "persons_counted": count is None, "without_domain": domain is None}
+    terms, report = Terms.read(mechanism, k, epsilon, **how, **options), progress or (lambda step: None)
+    from shortlist.ledger import open_account
+    from shortlist.votes import plan_tally
+
+    account = open_account(ledger, terms, bits=read_bits(bits), note=note, period=period)
+    plan = plan_tally(
+        votes,
+        item=item,
+        person=person,
+        count=count,
+        votes_per_person=terms.votes_per_person,
+        domain=domain,
+        domain_column=domain_column,
+        observed=domain is None,
+        memory_limit=memory_limit,
+        progress=report,
+    )
+    label_items = None
+    if label is not None:
+        from shortlist.selection.labels import find_labels, read_label_names, read_labels
+
+        names = read_label_names(label)
+        labels = read_labels(domain, names, item=item, person=person, count=count, column=domain_column)
+        label_items = partial(find_labels, labels, names)
+    # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
+    account.charge(plan.d)
+    counted = plan.count()
+
+    def name(picks: Picks) -> tuple[Sequence[Any], IntArray | None]:
+        report("Naming the items")
+        rows, noisy = picks.publish(counted.rows(picks))
+        return counted.names(rows), noisy
+
+    report("Drawing the items")
+    d = None if domain is None else counted.d
+    return _make(account, terms.mechanism.prepare(counted), counted, name, d=d, label_items=label_items)
+
+
+@overload
+def top_k(
+    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+) -> list[Key]: ...
+@overload
+def top_k(counts: Labelled[Key], *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> list[Key]: ...
+@overload
+def top_k(
+    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+) -> IntArray: ...
+@overload
+def top_k(counts: Any, *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> IntArray: ...
+def top_k(
+    counts: Any,
+    k: Sizes | None = None,
+    epsilon: Real | None = None,
+    *,
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
+    bits: Bits | None = None,
+    **options: Any,
+) -> Any:
+    """Choose k items with the largest counts, best first, under differential privacy.
+
+    `counts` holds one whole number for each item of a public domain. The result for a mapping is a list of its keys.
+    For a pandas Series it is a list of its labels, and for an array or a list of numbers an array of indices.
+
+    `epsilon` is read as the exact number that was written. `delta` allows a failure probability, and `ordered=False`
+    leaves out the order: both make lists more accurate. `mechanism` is a name, with `beta`, `k_bar` or `noise` for the
+    mechanisms that have them, or a mechanism object, which carries all parameters of its own.
+
+    You vouch for how much one person adds: at most `sensitivity` to each count (1 if not given), and at most
+    `votes_per_person` votes in all.
+
+    Nothing is charged to a ledger. So if the environment variable SHORTLIST_LEDGER is set, `top_k` is refused:
+    use `prepare(...).release()`. Without `bits`, the randomness of the operating system is used.
+
+    >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
+    >>> top_k(counts, k=2, epsilon=1)
+    ['apple', 'pear']
+    """
+    refuse_uncharged("top_k")
+    for name in sorted(_OF_RELEASES & options.keys()):
+        if options[name] is not None:
+            raise ParameterError(
+                f"`{name}` must go with a whole release",
+                "top_k returns the items alone",
+                hint="use prepare(...).release()",
+            )
+    terms, drawn_from = Terms.read(mechanism, k, epsilon, **options), read_bits(bits)
+    selector: Selector[Any] = Selector(terms, *_read_labelled_counts(counts, terms.mechanism))
+    return selector._draw(drawn_from)
+
+
+@overload
+def prepare(
+    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+) -> Selector[list[Key]]: ...
+@overload
+def prepare(
+    counts: Labelled[Key], *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]
+) -> Selector[list[Key]]: ...
+@overload
+def prepare(
+    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+) -> Selector[IntArray]: ...
+@overload
+def prepare(counts: Any, *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]) -> Selector[IntArray]: ...
+def prepare(
+    counts: Any,
+    k: Sizes | None = None,
+    epsilon: Real | None = None,
+    *,
+    mechanism: str | Mechanism = DEFAULT_MECHANISM,
+    **options: Any,
+) -> Selector[Any]:
+    """Prepare `top_k` on a copy of the counts, to draw from it many times. Every draw costs the guarantee again.
+
+    The parameters of `top_k` mean the same. Further ones are for `release`, which makes a whole release. `assess` is an
+    epsilon on top, for a bound on the error that uses these data. `counts_epsilon`, or `counts_rho` with
+    `counts_delta`, is spent on noisy counts of the items. The guarantee is the sum. `people` is the number of people,
+    where that is public: a bound above it is a warning. `unit` is the word for one person in the guarantee, say
+    "household".
+
+    >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
+    >>> selector
+    Selector(Auto(k=2, epsilon=Fraction(1, 1), ...), 4 items)
+    >>> selector.draw()
+    ['apple', 'pear']
+    >>> print(selector.guarantee)
+    1-DP (rho 0.22272609965) for one person, add-remove
+    """
+    terms = Terms.read(mechanism, k, epsilon, **options)
+    array, labels = _read_labelled_counts(counts, terms.mechanism)
+    return Selector(terms, array.copy(), labels)
+
+
+show_options(select, VoteOptions, votes=Parameter.empty, item=Parameter.empty, unit="person")
+show_options(top_k, ListOptions, sensitivity=1)
+show_options(prepare, ReleaseOptions, sensitivity=1, unit="person")
+
+
+class Selector(Generic[Items]):
+    """A mechanism that is ready to draw from given counts. `prepare` makes one; a draw takes O(k)."""
+
+    def __init__(self, terms: Terms, counts: IntArray, labels: list[Any] | None) -> None:
+        self._terms = terms
+        self._tally = ArrayTally(counts)
+        self._labels = labels
+        self._prepared = terms.mechanism.prepare(self._tally)
+
+    def __repr__(self) -> str:
+        return f"Selector({self.mechanism!r}, {self._tally.d} items)"
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """How items are chosen."""
+        return self._terms.mechanism
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one release promises, with all that it holds. A draw of the items alone promises no less."""
+        return self._terms.guarantee
+
+    def draw(self, bits: Bits | None = None) -> Items:
+        """Choose k items: a list of labels if the counts had labels, else an array of indices.
+
+        The best is first. If the mechanism gives no order, the items are in the order of their labels or indices. Like
+        `top_k`, a draw charges nothing, so it is refused if SHORTLIST_LEDGER is set.
+        """
+        refuse_uncharged("draw")
+        return self._draw(read_bits(bits))
+
+    def draw_many(self, n: int, bits: Bits | None = None) -> list[Items]:
+        """Choose k items n times, independently, each as `draw` does; much faster than n calls of it.
+
+        n draws are n releases. On private counts they cost the guarantee n times. `draw_many` is for counts that are
+        public, past or invented, and for experiments. Like `draw`, it is refused if SHORTLIST_LEDGER is set.
+
+        >>> counts = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
+        >>> prepare(counts, k=2, epsilon=1).draw_many(3)
+        [['apple', 'pear'], ['apple', 'pear'], ['apple', 'pear']]
+        """
+        refuse_uncharged("draw_many")
+        drawn_from = read_bits(bits)
+        many = self._prepared.draw_many(read_whole(n, name="n"), drawn_from)
+        # All rows are found at once.
+        levels, ranks = (np.concatenate([getattr(each, name) for each in many]) for name in ("levels", "ranks"))
+        ends = np.cumsum([len(each.levels) for each in many])
+        rows = np.split(self._tally.items(Picks(levels=levels, ranks=ranks)), ends[:-1])
+        return [cast("Items", self._name(picks, each)[0]) for picks, each in zip(many, rows, strict=True)]
+
+    def release(
+        self,
+        bits: Bits | None = None,
+        *,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        note: str | None = None,
+        period: str | None = None,
+    ) -> Release:
+        """Draw once, and return the items with all that may be published about them.
+
+        With `ledger`, the release is charged to that budget before anything is drawn. Each release is a charge of its
+        own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory. `note` and `period` say what the
+        release is for and which time the counts are about. The record holds both, and the ledger the note.
+        """
+        from shortlist.ledger import open_account
+
+        account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period)
+        account.charge(self._tally.d)
+
+        def name(picks: Picks) -> tuple[Any, IntArray | None]:
+            return self._name(picks, self._tally.items(picks))
+
+        return _make(account, self._prepared, self._tally, name, d=self._tally.d)
+
+    def _draw(self, bits: Bits) -> Items:
+        picks = self._prepared.draw(bits)
+        items: Items = self._name(picks, self._tally.items(picks))[0]
+        return items
+
+    def _name(self, picks: Picks, rows: IntArray) -> tuple[Any, IntArray | None]:
+        indices, noisy = picks.publish(rows)
+        if self._labels is None:
+            return indices, noisy
+        items = [self._labels[index] for index in indices.tolist()]
+        order = _order_labels(items) if picks.unordered else range(len(items))
+        return [items[place] for place in order], None if noisy is None else noisy[list(order)]
+
+
+def _make(
+    account: Account,
+    prepared: Prepared,
+    levels: Levels,
+    name: Callable[[Picks], tuple[Sequence[Any], IntArray | None]],
+    *,
+    d: int | None,
+    label_items: Callable[[Sequence[Any]], dict[str, tuple[Any, ...]]] | None = None,
+) -> Release:
+    """Draw, name the items, and make the release that was charged. Its caller's caller is warned of what it lacks."""
+    from shortlist.release import Release, UsefulnessWarning, find_warnings, show_warning
+
+    terms, bits = account.terms, account.bits
+    picks, spread = terms.draw_extras(prepared.draw(bits), levels, bits)
+    items, noisy = name(picks)
+    release = Release(
+        items=tuple(items),
+        labels={} if label_items is None else label_items(items),
+        secure=is_secure(bits),
+        **terms.state(d=d, noisy=noisy, chosen=picks.chosen, spread=spread),
+        **account.describe(),
+    )
+    account.finish(release)
+    for text in find_warnings(release, terms.people):
+        show_warning(text, UsefulnessWarning, stacklevel=4)
+    return release
+
+
+def _describe_right_call(wrong: tuple[Any, ...]) -> ParameterError:
+    """Answer a call that gives columns by their place, or no item, with the right call."""
+    texts = [each for each in wrong if isinstance(each, str)]
+    person, named = (*texts, "user_id", "track")[:2] if len(texts) != 1 else ("user_id", texts[0])
+    return ParameterError(
+        "select takes one table, and all else by name" if wrong else "`item` must be given",
+        "further ones were given by their place" if wrong else None,
+        hint=f"write select(votes, person={person!r}, item={named!r}, domain='catalogue.csv', k=10, epsilon=1)",
+    )
+
+
+def _read_labelled_counts(counts: Any, mechanism: Mechanism) -> tuple[IntArray, list[Any] | None]:
+    """Read counts. Without a domain, labels are put in the order of their bytes: the order of a mapping may be data."""
+    array, labels = read_counts(counts, widen=False)
+    if mechanism.needs_domain and labels is not None and getattr(counts, "name", None) == "count":
+        _warn_of_observed_items()
+    if mechanism.needs_domain or labels is None:
+        return array, labels
+    from shortlist.votes.values import write_item
+
+    keys = [write_item(label) for label in labels]
+    if None in keys:
+        raise DataError("the labels of `counts` must be text, whole numbers, dates, times, decimals or bytes")
+    order = sorted(range(len(keys)), key=lambda place: keys[place] or b"")
+    return array[order], [labels[place] for place in order]
+
+
+def _warn_of_observed_items() -> None:
+    """Warn of counts as `value_counts` of pandas gives them: its name says that they come from a column of votes."""
+    import warnings
+
+    from shortlist.release import UsefulnessWarning
+
+    text = (
+        "counts named 'count' look like the result of value_counts(), which lists only items with a vote: whether an "
+        "item is listed then depends on single persons. Pass the votes to select, or counts.reindex(catalogue, "
+        "fill_value=0).rename(None)"
+    )
+    warnings.warn(text, UsefulnessWarning, stacklevel=4)
+
+
+def _order_labels(labels: list[Any]) -> list[int]:
+    """Order the labels of a set by their values alone. The order of a mapping may be data, as in `value_counts()`.
+
+    >>> _order_labels(["pear", "apple"]), _order_labels([10, 9]), _order_labels([("b",), "a"])
+    ([1, 0], [1, 0], [0, 1])
+    """
+    keys = labels
+    if {type(label) for label in labels} not in ({str}, {int}):
+        from shortlist.votes.values import write_item
+
+        keys = [write_item(label) or repr(label).encode() for label in labels]
+    return sorted(range(len(keys)), key=keys.__getitem__)

@@ -17,7 +17,7 @@ from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.matching import Lookup, can_match, make_key_table
+from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
 from shortlist.votes.source import VOTES, Rows, TypedRows
 from shortlist.votes.tallies import plan_tally
@@ -237,12 +237,12 @@ def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, coun
         ).insert_into(table)
         return votes.family
     for items, others in votes:
-        rows, missing = lookup.number(items), [is_missing(item) for item in items]
-        known = [row.is_valid for row in rows]
+        rows, missing = lookup.rows(items).tolist(), [is_missing(item) for item in items]
         columns = {
-            "row": rows,
+            "row": [None if row == NO_ROW else row for row in rows],
             "written": [
-                None if gap or one else _write(item) for item, gap, one in zip(items, missing, known, strict=True)
+                _write(item) if row == NO_ROW and not gap else None
+                for row, item, gap in zip(rows, items, missing, strict=True)
             ],
             "missing": missing,
             "person": [_write_person(other, counted=counted) for other in others],

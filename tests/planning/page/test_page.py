@@ -172,7 +172,7 @@ def test_a_row_of_the_table_is_a_block_on_a_phone(browser, page):
         assert opened.value(f"getComputedStyle({cell}, '::before').content") == '"releases"'
         assert opened.value(f"{cell}.getBoundingClientRect().right") <= 390
         assert opened.page.get_by_role("table").get_by_role("row").count() == len(MECHANISMS) + 1
-        assert opened.page.get_by_role("columnheader", name="public bound").count() == 1
+        assert opened.page.get_by_role("columnheader", name="bound").count() == 1
 
 
 def test_a_wish_and_a_missing_catalogue_are_shown(browser, page):

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from shortlist import Files, Ledger
 from shortlist.errors import BudgetError, ShortlistError
-from shortlist.selection.from_votes import select
+from shortlist.selection import select
 from shortlist.votes import Query
 
 TERMS = {"item": "track", "k": 1, "epsilon": 1, "domain": ["a", "b"]}

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from shortlist.errors import DataError, ParameterError
-from shortlist.selection.from_votes import select
+from shortlist.selection import select
 from shortlist.votes import Query, failures, tally
 
 LOG = "SELECT * FROM plays"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from html import escape
@@ -16,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.mechanisms import MECHANISMS, Mechanism
-from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit, write_share
-from shortlist.planning.forecast import Forecast, Spread
+from shortlist.mechanisms import MECHANISMS
+from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit
+from shortlist.planning.forecast import Forecast, write_share
 from shortlist.planning.inputs import Histogram
-from shortlist.planning.plan import Plan, Planner
+from shortlist.planning.plan import Plan
 from shortlist.privacy.numbers import write_exact
 from shortlist.version import __version__
 
@@ -47,6 +46,7 @@ def write_page(made: Plan, *, progress: Callable[[str], None] = lambda step: Non
         # Inside a script, "<" could end it: JSON has an escape for it.
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
         source=escape(made.histogram.source),
+        kind=" invented" if made.histogram.invented else "",
         warning=escape(INVENTED if made.histogram.invented else NOT_PRIVATE),
         allowed=escape(made.constraints.describe()),
         version=escape(__version__),
@@ -67,84 +67,66 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         for epsilon in epsilons:
             report(f"Planning for k = {size:,} and ε = {write_exact(epsilon)}")
             row.append(planner.plan(size, epsilon))
-        allowed = [made.constraints.allow(size, epsilon) for epsilon in epsilons]
-        collapses = {name: _find_crossing(epsilons, [each[name] for each in allowed], made.histogram) for name in names}
-        cells.append([{**_describe(each), "collapse": collapses} for each in row])
-    positions = 2 * sizes[-1]
+        cells.append([_describe(each) for each in row])
+    speaking = replace(planner, progress=report)
+    wished = [made if size == k else speaking.plan(size, made.best.epsilon, made.wish) for size in sizes if made.wish]
     return {
-        "source": made.histogram.source,
-        "invented": made.histogram.invented,
         "items": d,
         "inside": [_count_inside(made.histogram, size) for size in sizes],
-        "listed": made.constraints.without_domain,
         "budget": str(made.budget.guarantee).partition(" for")[0],
         "limit": explain_limit(made.constraints.votes_per_person),
-        "wishes": _answer_wish(made, planner, sizes, report),
+        "wishes": [_describe_wish(each) for each in wished],
         "draws": planner.draws,
         "places": _SHOWN_PLACES,
         "epsilons": [float(each) for each in epsilons],
         "sizes": sizes,
         "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
         "mechanisms": [{"name": name, "colour": colours[name]} for name in names],
-        "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(positions, d))],
+        "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(2 * sizes[-1], d))],
         "cells": cells,
     }
 
 
-def _answer_wish(
-    made: Plan, planner: Planner, sizes: Sequence[int], report: Callable[[str], None]
-) -> list[dict[str, Any]]:
-    """The wish and its answers for each k, or nothing without a wish."""
-    if made.wish is None:
-        return []
-    answers = [
-        made.answers if size == made.best.k else replace(planner, progress=report).answer(made.wish, size)
-        for size in sizes
-    ]
-    return [
-        {
-            "text": explain_answers(made.wish, each),
-            "answers": [
-                [name, None if answer.epsilon is None else float(answer.epsilon), str(answer)]
-                for name, answer in each.items()
-            ],
-            "command": planner.write_wish(each, size, made.best.name),
-        }
-        for size, each in zip(sizes, answers, strict=True)
-    ]
+def _describe_wish(made: Plan) -> dict[str, Any]:
+    """The answers to the wish of one plan."""
+    assert made.wish is not None
+    return {
+        "text": explain_answers(made.wish, made.answers),
+        "answers": [
+            [name, None if answer.epsilon is None else float(answer.epsilon), str(answer)]
+            for name, answer in made.answers.items()
+        ],
+        "command": made.wish_command,
+    }
 
 
 def _describe(made: Plan) -> dict[str, Any]:
     """The numbers and words of one plan."""
-    inside = _count_inside(made.histogram, made.best.k)
+    inside, cells = _count_inside(made.histogram, made.best.k), made.cells
     return {
         "choice": made.advice.choice,
         "rule": made.advice.rule,
         "changes": made.advice.changes,
-        "collapses": made.collapse.happens,
         "rows": {
-            each.label: {**_describe_row(each, inside), "command": made.planner.write_command(each.mechanism)}
+            each.name: {
+                "cells": cells[each.name],
+                "command": made.planner.write_command(each.mechanism),
+                "right_items": write_share(each.recall.mean),
+                "recall": round(each.recall.mean, 3),
+                "exact": float(f"{each.exact:.3g}"),
+                "largest": round(each.largest.middle),
+                **_show_samples(each, inside),
+            }
             for each in made.forecasts
         },
     }
 
 
-def _describe_row(each: Forecast, inside: int) -> dict[str, Any]:
-    rho, unordered = each.mechanism.guarantee.rho, each.mechanism.unordered
-    # Lists without an order begin with the items that have fewest votes.
+def _show_samples(each: Forecast, inside: int) -> dict[str, Any]:
+    """Some lists, and how many of their items are right. Without an order, those with the fewest votes come first."""
+    unordered = each.mechanism.unordered
     samples = -np.sort(-each.samples, axis=1) if unordered else each.samples
     return {
-        "length": round(each.length.mean, 1),
-        "words": [write_share(each.recall.mean), write_share(each.exact)],
-        "recall": _list(each.recall, 3),
-        "exact": float(f"{each.exact:.3g}"),
-        "computed": each.exact_is_computed,
-        "largest": _list(each.largest, 0),
-        "total": _list(each.total, 0),
-        "bound": each.bound,
-        "guarantee": each.promise,
-        "rho": None if rho is None else float(f"{float(rho):.2g}"),
-        "affordable": each.affordable,
         "ordered": not unordered,
         "right": ((samples >= 0) & (samples < inside)).sum(axis=1).tolist(),
         "samples": [_shorten(positions, inside) for positions in samples],
@@ -161,23 +143,3 @@ def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
 def _count_inside(histogram: Histogram, k: int) -> int:
     """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
     return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))
-
-
-def _list(spread: Spread, digits: int) -> list[float]:
-    return [round(value, digits) for value in (spread.mean, spread.low, spread.middle, spread.high)]
-
-
-def _find_crossing(epsilons: Sequence[Fraction], mechanisms: Sequence[Mechanism], histogram: Histogram) -> float | None:
-    """The epsilon at which the votes that are needed equal the votes at rank k, between points of the grid.
-
-    `auto` needs what the mechanism needs that it chooses. None also stands for an epsilon outside of the grid.
-    """
-    votes = int(histogram.counts[mechanisms[0].k - 1])
-    if len(mechanisms[0].candidates) > 1 or not votes:
-        return None
-    points = [(float(each), one.find_need(histogram.profile)) for each, one in zip(epsilons, mechanisms, strict=True)]
-    for (left, before), (right, after) in itertools.pairwise(points):
-        if before is not None and after is not None and before > votes >= after:
-            share = math.log((before + 1) / (votes + 1)) / math.log((before + 1) / (after + 1))
-            return round(math.exp(math.log(left) + share * math.log(right / left)), 4)
-    return None

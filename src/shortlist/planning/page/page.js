@@ -81,13 +81,16 @@ function showCurve(id, title, value, logarithmic) {
     group.append(draw("polyline", { points: line, fill: "none", stroke: each.colour, "stroke-width": 2,
       "stroke-dasharray": each.dash, "stroke-linejoin": "round" }));
     points.forEach(([x, y]) => group.append(marker(each.shape, x, y, each.colour)));
-    const collapse = row[0].collapse[each.name];
-    if (collapse !== null) {
-      const after = data.epsilons.findIndex((epsilon) => epsilon >= collapse);
-      const part = (across(collapse) - points[after - 1][0]) / (points[after][0] - points[after - 1][0]);
-      const y = points[after - 1][1] + part * (points[after][1] - points[after - 1][1]);
-      group.append(draw("circle", { class: "collapse", cx: across(collapse), cy: y, r: 7, fill: "none",
-        stroke: each.colour, "stroke-width": 2.5 }, draw("title", {}, `${each.name} collapses below ε = ${collapse}`)));
+    // The point of collapse: from it on, at least half of the list is right at every larger epsilon of the grid.
+    const recalls = row.map((cell) => cell.rows[each.name].recall);
+    const last = recalls.findLastIndex((recall) => recall < 0.5);
+    if (last >= 0 && last + 1 < recalls.length) {
+      const part = (0.5 - recalls[last]) / (recalls[last + 1] - recalls[last]);
+      const between = (from, to) => from + part * (to - from);
+      const epsilon = Math.exp(between(...data.epsilons.slice(last, last + 2).map(Math.log)));
+      const [x, y] = [0, 1].map((axis) => between(points[last][axis], points[last + 1][axis]));
+      group.append(draw("circle", { class: "collapse", cx: x, cy: y, r: 7, fill: "none", stroke: each.colour,
+        "stroke-width": 2.5 }, draw("title", {}, `${each.name} collapses below ε = ${Number(epsilon.toPrecision(2))}`)));
     }
     picture.append(group);
   }
@@ -103,9 +106,9 @@ function showAdvice() {
   const { choice, rule, changes, rows } = cell();
   const best = rows[bestName()];
   find("figure-name").textContent = bestName();
-  find("figure-recall").textContent = best.words[0];
-  find("figure-exact").textContent = `${best.computed ? "" : "≈ "}${best.words[1]}`;
-  find("figure-releases").textContent = whole.format(best.affordable);
+  find("figure-recall").textContent = best.right_items;
+  find("figure-exact").textContent = best.cells.exact;
+  find("figure-releases").textContent = best.cells.releases;
   find("choice").textContent = choice;
   find("rule").textContent = rule;
   find("helps").hidden = changes.length === 0;
@@ -149,28 +152,16 @@ function showOdds() {
   find("odds-after").style.width = `${100 * after}%`;
 }
 
-const range = ([, low, middle, high]) => `${whole.format(low)} · ${whole.format(middle)} · ${whole.format(high)}`;
-const COLUMNS = [
-  ...(data.listed ? [["items listed", (row) => String(row.length)]] : []),
-  ["recall", (row) => `${row.recall[0].toFixed(2)} (${row.recall[1].toFixed(2)} to ${row.recall[3].toFixed(2)})`],
-  ["exact list", (row) => `${row.computed ? "" : "≈ "}${row.words[1]}`],
-  ["ℓ∞", (row) => range(row.largest)],
-  ["ℓ1", (row) => range(row.total)],
-  ["public bound", (row) => (row.bound === null ? "–" : whole.format(row.bound))],
-  ["guarantee", (row) => row.guarantee],
-  ["ρ", (row) => (row.rho === null ? "–" : String(row.rho))],
-  ["releases", (row) => whole.format(row.affordable)],
-];
-
 // On a phone a row is shown as a block, which would hide from screen readers that it is a row: hence the roles.
 function showTable() {
   const best = bestName();
-  const head = make("tr", { role: "row" }, ...["mechanism", ...COLUMNS.map(([name]) => name)].map((name, index) => make(
+  const names = Object.keys(cell().rows[best].cells);
+  const head = make("tr", { role: "row" }, ...["mechanism", ...names].map((name, index) => make(
     "th", { role: "columnheader", scope: "col", ...(index ? { class: "number" } : {}) }, name)));
   const rows = Object.entries(cell().rows).map(([name, row]) => make(
     "tr", name === best ? { role: "row", class: "best" } : { role: "row" },
     make("th", { role: "rowheader", scope: "row" }, name === best ? `${name} (advised)` : name),
-    ...COLUMNS.map(([column, write]) => make("td", { role: "cell", class: "number", "data-label": column }, write(row))),
+    ...names.map((column) => make("td", { role: "cell", class: "number", "data-label": column }, row.cells[column])),
   ));
   find("table").replaceChildren(make("thead", { role: "rowgroup" }, head), make("tbody", { role: "rowgroup" }, ...rows));
 }
@@ -210,9 +201,9 @@ function show() {
   showAdvice();
   showWish();
   showOdds();
-  showCurve("curve-recall", "Recall against ε", (row) => row.recall[0], false);
+  showCurve("curve-recall", "Recall against ε", (row) => row.recall, false);
   showCurve("curve-exact", "Probability of the exact list against ε", (row) => row.exact, false);
-  showCurve("curve-largest", "Median largest error against ε", (row) => row.largest[2], true);
+  showCurve("curve-largest", "Median largest error against ε", (row) => row.largest, true);
   showTable();
   showSamples();
 }
