@@ -52,7 +52,9 @@ def count(rows, c, m, write=str):
         return int.from_bytes(hashlib.md5(text.encode()).digest(), "little"), *values
 
     for person, voted in cells.items():
-        groups = sorted({group for group, _ in voted}, key=lambda group: order(person, group))[:c]
+        # A limit on cells limits groups as well.
+        kept_groups = None if m is not None and c >= m else c
+        groups = sorted({group for group, _ in voted}, key=lambda group: order(person, group))[:kept_groups]
         voted = [(group, item) for group, item in voted if group in groups]
         kept.update(sorted(voted, key=lambda cell: order(person, *cell))[:m])
     return dict(kept)
