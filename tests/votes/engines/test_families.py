@@ -270,6 +270,14 @@ def test_groups_from_the_votes_are_refused():
             plan(votes, domain=ITEMS, by="country", groups=given, groups_per_person=1)
 
 
+def test_a_file_of_the_votes_is_no_list_of_groups(tmp_path):
+    """As it is no domain."""
+    for name in ("one.csv", "two.csv"):
+        pl.DataFrame(make_columns(draw_votes())).write_csv(tmp_path / name)
+    with pytest.raises(ParameterError, match="groups must not be one of the files of the votes"):
+        plan(tmp_path, domain=ITEMS, by="country", groups=tmp_path / "one.csv", groups_per_person=1)
+
+
 def test_a_person_with_two_texts_counts_once():
     """A whole number and a float may be one person, whose texts differ."""
     votes = {"user": [2**64, float(2**64), "x"], "country": ["de"] * 3, "track": ["a"] * 3}
