@@ -76,7 +76,7 @@ def jumps_come_from_the_step(results: Results, side: Side) -> Judgement:
             f"step, which takes up to {100 * share:.0f} % of the time"
         )
         if factor >= _JUMP:
-            comparisons.append(compare_signs(f"{results.title(name)}, {place}", with_step > without))
+            comparisons.append(compare_signs(results.title(name), place, with_step > without))
     absent = "; ".join(said) + "; no jump was seen" if said else "Joint was not swept over k"
     return judge_comparisons(comparisons, "; ".join(said), absent)
 
@@ -260,9 +260,9 @@ def _compare_errors_with_default(results: Results, dataset: str, program: str) -
     for at, cell in results.errors_along(dataset, program, "beta"):
         if default is not None and at != DEFAULT:
             both = min(rank_test(cell.linf, default.linf), rank_test(default.linf, cell.linf))
-            where = f"{results.title(dataset)} ℓ∞, {write_range([at], 'beta')}"
+            place = {"data": results.title(dataset), "at": write_range([at], "beta"), "error": "ℓ∞"}
             least = 2 * smallest_rank_test(len(cell.linf), len(default.linf))
-            found.append(Comparison(where=where, if_false=1.0, if_true=min(1.0, 2 * both), smallest=least))
+            found.append(Comparison(**place, if_false=1.0, if_true=min(1.0, 2 * both), smallest=least))
     return found
 
 

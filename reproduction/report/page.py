@@ -6,11 +6,11 @@ import base64
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import partial
 from html import escape
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from reproduction.report import tables
 from reproduction.report.claims import Finding, judge_claims, write_verdict
 from reproduction.report.comparisons import ALPHA, rank_test, reject
 from reproduction.report.figures import Picture, add_legend, list_pictures, make_panels, picture_today, save
+from reproduction.report.related_work import write_subsets
 from shortlist.atomic_files import write_whole
 from shortlist.errors import OutputError
 
@@ -74,7 +75,8 @@ def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequ
         released=_describe_released(results),
         beside=tables.compare_programs(results),
         today=_write_today(results),
-        figures="\n".join(_write_sections(list_pictures(results, histograms))),
+        figures="\n".join(map(_write_section, list_pictures(results, histograms))),
+        subsets=tables.convert_table("\n".join(write_subsets(histograms))),
         deviations=tables.convert_table(notes["Differences from the paper"]),
         threats="".join(f"<li>{escape(line[2:])}</li>" for line in notes["Threats to validity"].splitlines()),
         errata=tables.convert_table(notes["Errors of the paper"]),
@@ -153,30 +155,23 @@ def _write_today(results: Results) -> str:
     table, head = tables.write_today(results), "What to use today"
     if not table:
         return ""
-    figures = "".join(_write_panels([each]) for each in picture_today(results))
-    return f"<h2>{head}</h2>{_write_prose(head)}{table}{figures}"
+    return f"<h2>{head}</h2>{_write_prose(head)}{table}{''.join(map(_write_panels, picture_today(results)))}"
 
 
-def _write_sections(pictures: Iterable[Picture]) -> Iterator[str]:
-    """One section for each figure of the paper. Pictures with a caption are apart, and the others are together."""
-    for (head, note), found in groupby(pictures, key=lambda picture: (picture.head, picture.note)):
-        together = list(found)
-        groups = [[picture] for picture in together] if together[0].caption else [together]
-        body = "".join(map(_write_panels, groups))
-        yield f"<section><h3>{escape(head)}</h3><p>{escape(note)}</p>{body}</section>"
+def _write_section(picture: Picture) -> str:
+    return f"<section><h3>{escape(picture.head)}</h3>{_write_panels(picture)}</section>"
 
 
-def _write_panels(pictures: Sequence[Picture]) -> str:
-    """The panels of some pictures in one grid, and below them the caption of the first, if it has one."""
-    panels = (_draw_panel(draw, said, picture.legend > 0) for picture in pictures for said, draw in picture.panels)
-    grid = f'<div class="panels">{"".join(panels)}</div>'
-    caption = escape(pictures[0].caption)
-    return f"<figure>{grid}<figcaption>{caption}</figcaption></figure>" if caption else grid
+def _write_panels(picture: Picture) -> str:
+    """The panels of a picture in a grid, and its caption below."""
+    panels = "".join(_draw_panel(draw, said, legend=picture.legend_columns > 0) for said, draw in picture.panels)
+    caption = f"<figcaption>{escape(picture.caption)}</figcaption>"
+    return f'<figure><div class="panels">{panels}</div>{caption}</figure>'
 
 
-def _draw_panel(draw: Callable[[Axes], None], caption: str, legend: bool) -> str:
+def _draw_panel(draw: Callable[[Axes], None], caption: str, *, legend: bool) -> str:
     """Draw one panel by itself: side by side on a desk, one below the other on a phone, large when touched."""
-    figure, panels = make_panels(1, 1, legend=0.95 if legend else 0.0)
+    figure, panels = make_panels(1, 1, width=2.75, legend=0.62 if legend else 0.0)
     draw(panels[0])
     if legend:
         add_legend(figure, panels, columns=2 if len(panels[0].get_lines()) > 4 else 1)

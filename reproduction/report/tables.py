@@ -9,7 +9,7 @@ from itertools import starmap
 
 import numpy as np
 
-from reproduction.experiment.grid import CONTENDERS, DEFAULT, PAPER_LAWS, TODAY, write_beta
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, TODAY, write_beta
 from reproduction.experiment.store import Key, Results
 from reproduction.report.claims import Finding, count_verdicts, list_sides
 from reproduction.report.comparisons import Holding
@@ -50,12 +50,11 @@ def compare_programs(results: Results) -> str:
     heads = ("data set", "law", "released, ms", "published, ms", "ours, ms", "ℓ∞ published", "ℓ∞ ours")
     rows: list[list[Entry]] = []
     for dataset in results.datasets:
-        for law in PAPER_LAWS:
+        for law in (*PAPER_LAWS, *OTHERS):
             names = (f"released-{law}", f"published-{law}", law)
             times = [_find_time(results, dataset, name) for name in names]
-            errors = (results.errors.get(results.key(dataset, name, DEFAULT)) for name in names[1:])
-            losses = (None if found is None else float(np.median(found.linf)) for found in errors)
-            if times[2] is not None:
+            losses = [_find_loss(results, dataset, name) for name in names[1:]]
+            if any(time is not None for time in times):
                 title = results.title(dataset)
                 rows.append([(title, title), (law, law), *map(_number, (*times, *losses))])
     return write_sortable(heads, rows) if rows else "<p>The default setting was not timed.</p>"
@@ -161,9 +160,14 @@ def _write_cards(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _find_time(results: Results, dataset: str, name: str) -> float | None:
-    """The median time at the default setting, in milliseconds."""
-    found = results.times.get(results.key(dataset, name, DEFAULT))
+    """The median time at the default setting, in milliseconds; None without one, or if there is no such program."""
+    found = results.times.get(results.key(dataset, name, DEFAULT)) if name in CONTENDERS else None
     return None if found is None else 1e3 * float(np.median(found.cpu))
+
+
+def _find_loss(results: Results, dataset: str, name: str) -> float | None:
+    found = results.errors.get(results.key(dataset, name, DEFAULT)) if name in CONTENDERS else None
+    return None if found is None else float(np.median(found.linf))
 
 
 def _cell(results: Results, key: Key) -> list[Entry]:
