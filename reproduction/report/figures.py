@@ -41,7 +41,7 @@ _FIGURES = {"k": "Figure 1", "epsilon": "Figures 2 and 5", "beta": "Figures 3 an
 _FIXED = {"k": "ε = 1, β = 2⁻¹⁰", "epsilon": "k = 100, β = 2⁻¹⁰", "beta": "k = 100, ε = 1"}
 _ROWS = {"paper": "the paper's methods", "ours": "our mechanisms", "today": "what to use today"}
 # What is divided by what, and how the line looks; with the released programs first.
-_SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
+SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
     ("released-joint", "released-fastjoint", False, {"color": "#D55E00", "marker": "*", "linestyle": ":"}),
     ("released-joint", "released-fastjoint", True, {"color": "#CC79A7", "marker": "o", "linestyle": ":"}),
     ("published-joint", "published-fastjoint", False, {"color": "#0072B2", "marker": "P", "linestyle": "--"}),
@@ -127,7 +127,7 @@ def picture_speed_ups(results: Results) -> Picture:
     ratios = {
         (dataset, one, other, before): compute_ratios(results, dataset, one, other, before_sequence=before)
         for dataset in results.datasets
-        for one, other, before, _ in _SPEED_UPS
+        for one, other, before, _ in SPEED_UPS
     }
     limits = {"ratio": _find_decades([np.array([10.0, 100.0]), *(v for found in ratios.values() for _, v in found)])}
     return Picture(
@@ -143,6 +143,12 @@ def picture_speed_ups(results: Results) -> Picture:
         caption=f"Figure 1 of the paper, first column, as ratios; {count_rounds(results)}. Lines at 10 and 100 times.",
         legend_columns=2,
     )
+
+
+def name_speed_up(one: str, other: str, before_sequence: bool) -> str:
+    """Say what is divided by what."""
+    step = " without its step" if before_sequence else ""
+    return f"{CONTENDERS[one].label}{step} / {CONTENDERS[other].label}"
 
 
 def picture_without_step(results: Results, sweeps: Sequence[str]) -> Picture:
@@ -280,12 +286,11 @@ def _draw_speed_up(
     panel: Axes, title: str, dataset: str, ratios: Mapping[tuple[str, str, str, bool], Any], limits: Limits
 ) -> None:
     """Draw ratios of times, with lines at 10 and 100 times."""
-    for place, (one, other, before_sequence, style) in enumerate(_SPEED_UPS):
+    for place, (one, other, before_sequence, style) in enumerate(SPEED_UPS):
         found = ratios[dataset, one, other, before_sequence]
         if found:
-            step = " without its step" if before_sequence else ""
-            label = f"{CONTENDERS[one].label}{step} / {CONTENDERS[other].label}"
-            line = {**_choose_look(CONTENDERS[other], place), **style, "label": label, "markerfacecolor": "none"}
+            look = {"label": name_speed_up(one, other, before_sequence), "markerfacecolor": "none"}
+            line = {**_choose_look(CONTENDERS[other], place), **style, **look}
             _draw_line(panel, [at.k for at, _ in found], [values for _, values in found], **line)
     for factor in (10, 100):
         panel.axhline(factor, color="#555555", linewidth=0.6)
