@@ -41,7 +41,7 @@ ABSENT = (
 
 
 def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
-    """Write the figures as png and svg, `verdict.md`, `summary.md`, `notes.md` and `report.html`; return the verdict."""
+    """Write the figures as png and svg, `verdict.md`, `summary.md`, `notes.md` and `report.html`; return findings."""
     # The folder may hold results of other data than those at hand, for instance of files that are elsewhere now.
     known = {name: info.fingerprint for name, info in results.data.items()}
     histograms = [each for each in histograms if known.get(each.dataset.name) == each.fingerprint]
