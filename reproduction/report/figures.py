@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduction.experiment.datasets import TOP, Histogram
-from reproduction.experiment.grid import CONTENDERS, OTHERS, PAPER_LAWS, TODAY, Contender, Maker
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, TODAY, Contender, Maker
 from reproduction.experiment.store import Results
-from reproduction.report.comparisons import AXES, compute_ratios
+from reproduction.report.comparisons import AXES, compute_ratios, write_short
 from shortlist.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -69,12 +69,15 @@ class Picture:
     """What the page says below its panels."""
     legend_columns: int = 0
     """How many columns the legend has; 0 stands for no legend."""
+    aspect: float = 0.75
+    """The height of a panel in parts of its width."""
 
     def draw(self) -> Figure:
         """Draw all panels, three in a row, and one legend for all of them."""
         columns = min(3, len(self.panels))
         legend = 0.45 if self.legend_columns else 0.0
-        figure, panels = make_panels(-(-len(self.panels) // columns), columns, width=_TEXT, legend=legend)
+        rows = -(-len(self.panels) // columns)
+        figure, panels = make_panels(rows, columns, width=_TEXT, legend=legend, aspect=self.aspect)
         for panel, (_, draw) in zip(panels, self.panels, strict=False):
             draw(panel)
         for panel in panels[len(self.panels) :]:
@@ -88,6 +91,7 @@ def list_pictures(results: Results, histograms: Sequence[Histogram]) -> Iterator
     for vary in sweeps:
         yield from (picture_sweep(results, vary, row) for row in ("paper", "ours"))
     if results.times:
+        yield picture_default(results)
         yield picture_speed_ups(results)
         if sweeps:
             yield picture_without_step(results, sweeps)
@@ -120,6 +124,18 @@ def picture_today(results: Results) -> Iterator[Picture]:
     """Time and errors against k of what a reader of the paper would use today, beside our Joint and CDP-Peel."""
     if results.has_sweep("k"):
         yield picture_sweep(results, "k", "today")
+
+
+def picture_default(results: Results) -> Picture:
+    """The time of one list at the default setting: Joint, FastJoint and our fastjoint, on each data set."""
+    return Picture(
+        name="one-list",
+        panels=[("time of one list on each data set", partial(_draw_default, results=results))],
+        head="One list",
+        caption=f"At {DEFAULT}; {count_rounds(results)}. A factor is how many times as fast the left program is.",
+        legend_columns=3,
+        aspect=0.33,
+    )
 
 
 def picture_speed_ups(results: Results) -> Picture:
@@ -213,12 +229,14 @@ def count_rounds(results: Results) -> str:
     return f"rounds for each time: {_write_range({len(cell.cpu) for cell in results.times.values()})}"
 
 
-def make_panels(rows: int, columns: int, *, width: float, legend: float = 0.0) -> tuple[Figure, list[Axes]]:
+def make_panels(
+    rows: int, columns: int, *, width: float, legend: float = 0.0, aspect: float = 0.75
+) -> tuple[Figure, list[Axes]]:
     """A figure with its panels and, below them, room for a legend of so many inches.
 
     The margins are given in inches: working them out from the drawn texts takes longer than drawing.
     """
-    height = (0.75 * width / columns + 0.1) * rows + legend
+    height = (aspect * width / columns + 0.1) * rows + legend
     figure = use_matplotlib().Figure(figsize=(width, height))
     panels = figure.subplots(rows, columns, squeeze=False)
     inner = width / columns - 0.5
@@ -231,7 +249,9 @@ def make_panels(rows: int, columns: int, *, width: float, legend: float = 0.0) -
         hspace=0.5 / ((height - legend - 0.51 - 0.5 * (rows - 1)) / rows),
     )
     for panel in panels.flat:
-        panel.tick_params(labelsize=_POINTS - 1, pad=1.5, length=2)
+        panel.tick_params(labelsize=_POINTS - 1, pad=1.5, length=2, width=0.5)
+        for spine in panel.spines.values():
+            spine.set_linewidth(0.5)
     return figure, list(panels.flat)
 
 
@@ -280,6 +300,31 @@ def _draw_sweep(panel: Axes, results: Results, dataset: str, vary: str, measure:
         if cells:
             _draw_line(panel, [getattr(at, vary) for at, _ in cells], [values for _, values in cells], **look)
     _finish(panel, title=results.title(dataset), vary=vary, measure=MEASURES[measure], limits=limits[measure])
+
+
+def _draw_default(panel: Axes, results: Results) -> None:
+    """Draw a row for each data set, with the median time of each program and its quartiles."""
+    maker = "released" if results.has_released else "published"
+    names = (f"{maker}-joint", f"{maker}-fastjoint", "fastjoint")
+    ticks = range(len(results.datasets))
+    for place, name in enumerate(names):
+        found = [results.times.get(results.key(dataset, name, DEFAULT)) for dataset in results.datasets]
+        rows = [(row, 1e3 * np.median(cell.cpu)) for row, cell in enumerate(found) if cell is not None]
+        look = {**_choose_look(CONTENDERS[name], place), "linestyle": "none"}
+        panel.plot([time for _, time in rows], [row for row, _ in rows], **look)
+    for row, dataset in enumerate(results.datasets):
+        cells = [results.times.get(results.key(dataset, name, DEFAULT)) for name in names]
+        for slow, fast in ((cells[0], cells[1]), (cells[1], cells[2])):
+            if slow is not None and fast is not None:
+                ratio = write_short(float(np.median(slow.cpu) / np.median(fast.cpu)))
+                middle = 1e3 * float(np.sqrt(np.median(slow.cpu) * np.median(fast.cpu)))
+                panel.annotate(f"{ratio}×", (middle, row), fontsize=_POINTS - 1, ha="center", va="center")
+    panel.set_xscale("log")
+    panel.figure.subplots_adjust(left=0.17)
+    panel.set_yticks([*ticks], [results.title(dataset) for dataset in results.datasets])
+    panel.set_ylim(len(results.datasets) - 0.5, -0.5)
+    panel.set_xlabel("CPU time of one list (ms)", fontsize=_POINTS, labelpad=1)
+    panel.grid(visible=True, axis="x", color="#dddddd", linewidth=0.4)
 
 
 def _draw_speed_up(
@@ -333,7 +378,7 @@ def _choose_look(contender: Contender, place: int) -> dict[str, Any]:
         "linestyle": "-" if solid else "--" if ours else ":",
         "linewidth": 0.8,
         "marker": marker,
-        "markersize": 6.0 - 0.8 * place,
+        "markersize": 6.0 - 0.6 * place,
         "markerfacecolor": colour if solid else "none",
         "markeredgewidth": 0.7,
     }

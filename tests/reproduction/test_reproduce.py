@@ -72,7 +72,7 @@ def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path
     assert err.splitlines()[-1] == "report: 0 %; drawing the figures and writing the page"
     before = count_trials(output)
     drawn = {path.name for path in (output / "figures").iterdir()}
-    stems = ("games-against-beta", "games-without-sequence-step", "gaps", "speed-ups")
+    stems = ("against-beta", "against-beta-ours", "without-sequence-step", "gaps", "one-list", "speed-ups")
     assert drawn == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
     assert "| claim of the paper |" in (output / "verdict.md").read_text()
     assert '<h2 id="verdict">Verdict</h2>' in (output / "report.html").read_text()

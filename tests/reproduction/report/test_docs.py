@@ -10,6 +10,7 @@ from reproduction.report import judges
 from reproduction.report.claims import CLAIMS
 
 DOCS = Path(__file__).parents[3] / "docs" / "reproduction"
+VERDICTS = ("holds", "holds in part", "does not hold")
 
 
 @pytest.mark.parametrize("name", ["README.md", "verdict.md"])
@@ -39,3 +40,17 @@ def test_the_table_from_the_paper_to_the_code_is_true():
             named += 1
             assert re.search(rf"^ *(def|class) {name}\b", (page.parent / path).read_text(), re.MULTILINE), (path, name)
     assert named > 40
+
+
+def test_the_front_page_says_what_the_report_says():
+    """The numbers of claims, and how many times as fast our fastjoint is as the authors' at k = 100."""
+    front = " ".join((DOCS.parents[1] / "README.md").read_text(encoding="utf-8").split())
+    report = (DOCS / "README.md").read_text(encoding="utf-8")
+    holds, part, no = (int(re.search(rf"^\| {name} \| (\d+) ", report, re.MULTILINE)[1]) for name in VERDICTS)
+    claims = f"{holds} hold for the released programs, {part} hold in part and {no} do not"
+    assert f"Of its {len(CLAIMS)} claims, {claims}" in front
+    heads, _, *rows = next(table for table in report.split("\n\n") if "fastjoint (ours) |" in table).splitlines()
+    theirs, ours = (heads.split(" | ").index(name) for name in ("FastJoint (released)", "fastjoint (ours)"))
+    fields = [[field.replace(",", "") for field in row.split(" | ")] for row in rows]
+    factors = [float(row[theirs]) / float(row[ours]) for row in fields]
+    assert f"{min(factors):.0f} to {max(factors):.0f} times as fast as by the authors' FastJoint" in front

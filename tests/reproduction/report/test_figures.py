@@ -50,6 +50,7 @@ def test_panels_of_a_kind_have_one_axis(invented, small):
     for picture in pictures:
         for panel in _panels(picture.draw()):
             axes.setdefault(panel.get_ylabel(), set()).add(panel.get_ylim())
+    assert axes.pop("") is not None  # the panel of one list has no measure on its vertical axis
     assert set(axes) == {*MEASURES, "times as fast", "gap to the next + 1"}
     assert all(len(limits) == 1 for limits in axes.values())
 
@@ -145,8 +146,18 @@ def test_a_stand_in_is_labelled_in_every_panel(invented, small):
     """In the sweeps, the speed-ups, the gaps and in Joint without its sequence step."""
     results = invented("games", stand_ins=("games",))
     for picture in (*figures.list_pictures(results, [small("games")]), *figures.picture_today(results)):
-        figure = picture.draw()
-        assert all(panel.get_title().startswith("games (stand-in)") for panel in _panels(figure))
+        for panel in _panels(picture.draw()):
+            assert "games (stand-in)" in (panel.get_title(), *(label.get_text() for label in panel.get_yticklabels()))
+
+
+def test_one_list_has_a_row_for_each_data_set(invented):
+    """With the times of three programs in milliseconds, and beside them how many times as fast the next one is."""
+    times = {"released-joint": 3.0, "released-fastjoint": 0.1, "fastjoint": 0.002}
+    results = invented("games", "books", seconds=lambda c, d, at: times.get(c.name, 1.0), released=True)
+    (panel,) = _panels(figures.picture_default(results).draw())
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["games", "books"]
+    assert [line.get_xdata()[0] for line in panel.get_lines()] == pytest.approx([3060, 102, 2.04])
+    assert [text.get_text() for text in panel.texts] == 2 * ["30×", "50×"]
 
 
 def test_gaps_are_those_of_the_top_300(small):

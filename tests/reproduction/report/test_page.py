@@ -27,8 +27,8 @@ def test_every_figure_is_visible(opened):
         " right: each.getBoundingClientRect().right, alt: each.alt, complete: each.complete}))"
     )
     # Three sweeps of six panels, speed-ups, three panels without the sequence step, three of what to use today, and the
-    # gaps: for two data sets.
-    assert len(pictures) == 2 * (18 + 1 + 3 + 3 + 1)
+    # gaps: for two data sets. One panel has one list of both.
+    assert len(pictures) == 2 * (18 + 1 + 3 + 3 + 1) + 1
     width = opened.value("innerWidth")
     for each in pictures:
         assert each["complete"]
