@@ -6,7 +6,7 @@ text of a paper. It has no title: the page around it has a caption. The page sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -145,7 +145,8 @@ def picture_speed_ups(results: Results) -> Picture:
         for dataset in results.datasets
         for one, other, before, _ in SPEED_UPS
     }
-    limits = {"ratio": _find_decades([np.array([10.0, 100.0]), *(v for found in ratios.values() for _, v in found)])}
+    quartiles = _list_quartiles(values for found in ratios.values() for _, values in found)
+    limits = {"ratio": _find_decades([10, 100, *quartiles])}
     return Picture(
         name="speed-ups",
         panels=[
@@ -188,7 +189,7 @@ def picture_without_step(results: Results, sweeps: Sequence[str]) -> Picture:
 
 def picture_gaps(histograms: Sequence[Histogram]) -> Picture:
     """The gaps between the top 300 scores of each data set."""
-    limits = {"gap": _find_decades([each.gaps() + 1 for each in histograms])}
+    limits = {"gap": _find_decades(gap + 1 for each in histograms for gap in each.gaps())}
     return Picture(
         name="gaps",
         panels=[(f"gaps of {each.title}", partial(_draw_gaps, histogram=each, limits=limits)) for each in histograms],
@@ -213,8 +214,9 @@ def find_limits(results: Results) -> Limits:
     """Find the vertical axis of times and of both errors: whole decades that show every program on every data set."""
     errors = [cell for key, cell in results.errors.items() if CONTENDERS[key[1]].has_time]
     return {
-        "time": _find_decades([cell.cpu for cell in results.times.values()]),
-        **{name: _find_decades([getattr(cell, name) + 1 for cell in errors]) for name in ("linf", "l1")},
+        "time": _find_decades(_list_quartiles(cell.cpu for cell in results.times.values())),
+        "linf": _find_decades(_list_quartiles(cell.linf + 1 for cell in errors)),
+        "l1": _find_decades(_list_quartiles(cell.l1 + 1 for cell in errors)),
     }
 
 
@@ -404,11 +406,15 @@ def _finish(panel: Axes, *, title: str, vary: str, measure: str, limits: tuple[f
     panel.grid(visible=True, which="major", color="#dddddd", linewidth=0.4)
 
 
-def _find_decades(samples: Sequence[Any]) -> tuple[float, float]:
-    """Find powers of ten around the quartiles of all samples, and go a little further, so that no marker is cut."""
-    quartiles = [value for each in samples if len(each) for value in np.quantile(each, [0.25, 0.75]) if value > 0]
-    first, last = np.floor(np.log10(min(quartiles, default=1))), np.ceil(np.log10(max(quartiles, default=1)))
+def _find_decades(values: Iterable[float]) -> tuple[float, float]:
+    """Find powers of ten around all values, and go a little further, so that no marker is cut."""
+    shown = [float(value) for value in values if value > 0]
+    first, last = np.floor(np.log10(min(shown, default=1))), np.ceil(np.log10(max(shown, default=1)))
     return float(10.0 ** (first - 0.15)), float(10.0 ** (max(last, first + 1) + 0.15))
+
+
+def _list_quartiles(samples: Iterable[Any]) -> Iterator[float]:
+    return (value for each in samples if len(each) for value in np.quantile(each, [0.25, 0.75]))
 
 
 def _write_range(numbers: set[int]) -> str:

@@ -49,7 +49,7 @@ def test_the_front_page_says_what_the_report_says():
     holds, part, no = (int(re.search(rf"^\| {name} \| (\d+) ", report, re.MULTILINE)[1]) for name in VERDICTS)
     claims = f"{holds} hold for the released programs, {part} hold in part and {no} do not"
     assert f"Of its {len(CLAIMS)} claims, {claims}" in front
-    heads, _, *rows = next(table for table in report.split("\n\n") if "fastjoint (ours) |" in table).splitlines()
+    heads, _, *rows = [table for table in report.split("\n\n") if "fastjoint (ours) |" in table][-1].splitlines()
     theirs, ours = (heads.split(" | ").index(name) for name in ("FastJoint (released)", "fastjoint (ours)"))
     fields = [[field.replace(",", "") for field in row.split(" | ")] for row in rows]
     factors = [float(row[theirs]) / float(row[ours]) for row in fields]

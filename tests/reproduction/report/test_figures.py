@@ -165,6 +165,8 @@ def test_gaps_are_those_of_the_top_300(small):
     histograms = [small(name, d=400) for name in ("games", "books", "news", "food")]
     panels = _panels(figures.picture_gaps(histograms).draw())
     assert len(panels) == 4
+    low, high = panels[0].get_ylim()
+    assert all(low < line.get_ydata().min() and line.get_ydata().max() < high for p in panels for line in p.get_lines())
     counts = histograms[0].counts
     assert (panels[0].get_lines()[0].get_ydata() == counts[:300] - counts[1:301] + 1).all()
 
