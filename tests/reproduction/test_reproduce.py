@@ -97,8 +97,11 @@ def test_a_report_takes_no_other_data_than_those_measured(answer, folder, tmp_pa
 
 
 @pytest.mark.slow
-def test_data_that_is_absent_is_a_stand_in_everywhere(stand_in_results):
-    """In the report and in the results; and without released programs the report says so."""
+def test_data_that_is_absent_is_a_stand_in_everywhere(answer, stand_in_results):
+    """In the report, in the results and on the terminal; and without released programs the report says so."""
+    _, out, err = answer(*SMALL, "--trials", "6", "--output", stand_in_results)
+    assert "Data: games (stand-in)." in out
+    assert "games (stand-in): " in err
     page = (stand_in_results / "report.html").read_text()
     assert "games (stand-in)" in page
     assert "no folder was given with <code>--released</code>" in page
