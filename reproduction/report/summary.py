@@ -16,6 +16,7 @@ from reproduction.report.claims import Finding, count_verdicts, list_sides
 from reproduction.report.comparisons import Holding, compute_medians, compute_ratios, write_spread
 from reproduction.report.figures import SPEED_UPS, name_speed_up
 from reproduction.report.related_work import write_subsets
+from shortlist.array_types import IntArray
 
 
 def write_summary(results: Results, histograms: Sequence[Histogram], findings: Sequence[Finding]) -> str:
@@ -70,24 +71,26 @@ def compare_times(results: Results) -> list[str]:
     laws = (*PAPER_LAWS, *OTHERS)
     names = [each.name for each in CONTENDERS.values() if each.law in laws and each.name in measured]
     rows = (
-        [results.title(dataset), *(_write_time(results, dataset, name) for name in names)]
-        for dataset in results.datasets
+        [CONTENDERS[name].label, *(_write_time(results, dataset, name) for dataset in results.datasets)]
+        for name in names
     )
-    return _write(["data set"], [CONTENDERS[name].label for name in names], rows if names else ())
+    return _write(["program"], [*map(results.title, results.datasets)], rows)
 
 
 def count_repeats(results: Results) -> list[str]:
-    """At each data set and k: the lists of the released FastJoint that name an item more than once."""
-    found: dict[tuple[str, int], list[np.ndarray]] = {}
+    """At each data set, k and ε with such lists: those of the released FastJoint that name an item more than once."""
+    found: dict[tuple[str, int, float], list[IntArray]] = {}
     for (dataset, contender, at), cell in results.errors.items():
-        if contender == "released-fastjoint" and cell.repeats.any():
-            found.setdefault((dataset, at.k), []).append(cell.repeats)
+        if contender == "released-fastjoint":
+            found.setdefault((dataset, at.k, at.epsilon), []).append(cell.repeats)
     rows = []
-    for dataset, k in sorted(found, key=lambda key: (results.datasets.index(key[0]), key[1])):
-        repeats = np.concatenate(found[dataset, k])
-        lists = f"{np.count_nonzero(repeats):,} of {len(repeats):,}"
-        rows.append([results.title(dataset), str(k), lists, str(repeats.max())])
-    return _write(["data set"], ["k", "lists with a repeat", "most repeats in one list"], rows)
+    for dataset, k, epsilon in sorted(found, key=lambda key: (results.datasets.index(key[0]), *key[1:])):
+        repeats = np.concatenate(found[dataset, k, epsilon])
+        lists = np.count_nonzero(repeats)
+        if lists:
+            share = f"{lists:,} of {len(repeats):,}"
+            rows.append([results.title(dataset), str(k), f"{epsilon:g}", share, str(repeats.max())])
+    return _write(["data set"], ["k", "ε", "lists with a repeat", "most repeats in one list"], rows)
 
 
 def compare_today(results: Results) -> list[str]:
