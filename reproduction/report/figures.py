@@ -336,8 +336,8 @@ def _draw_speed_up(
     for place, (one, other, before_sequence, style) in enumerate(SPEED_UPS):
         found = ratios[dataset, one, other, before_sequence]
         if found:
-            look = {"label": name_speed_up(one, other, before_sequence), "markerfacecolor": "none"}
-            line = {**_choose_look(CONTENDERS[other], place), **style, **look}
+            label = name_speed_up(one, other, before_sequence)
+            line = {**_choose_look(CONTENDERS[other], place), **style, "label": label}
             _draw_line(panel, [at.k for at, _ in found], [values for _, values in found], **line)
     for factor in (10, 100):
         panel.axhline(factor, color="#555555", linewidth=0.6)
@@ -367,9 +367,9 @@ def _draw_gaps(panel: Axes, histogram: Histogram, limits: Limits) -> None:
 
 
 def _choose_look(contender: Contender, place: int) -> dict[str, Any]:
-    """How a program's line looks, and what the legend calls it.
+    """How a program's line looks, and what the legend calls it: published ones are dotted, and those with a δ dashed.
 
-    Later lines have smaller markers. So where lines are on top of each other, all markers are seen.
+    Markers are hollow, and smaller on later lines. So where lines are on top of each other, all markers are seen.
     """
     colour, marker = LOOKS[contender.mechanism]
     ours = contender.maker is Maker.OURS
@@ -381,7 +381,7 @@ def _choose_look(contender: Contender, place: int) -> dict[str, Any]:
         "linewidth": 0.8,
         "marker": marker,
         "markersize": 6.0 - 0.6 * place,
-        "markerfacecolor": colour if solid else "none",
+        "markerfacecolor": "none",
         "markeredgewidth": 0.7,
     }
 
@@ -390,7 +390,9 @@ def _draw_line(panel: Axes, x: Sequence[float], rows: Sequence[Any], **line: Any
     """Draw the medians of some samples, and shade from the lower to the upper quartile."""
     low, middle, high = np.array([np.quantile(each, [0.25, 0.5, 0.75]) for each in rows]).T
     panel.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
-    panel.plot(x, middle, **line)
+    # Of many points every third has a marker, and the next line has its markers beside them.
+    every = 3 if len(x) > 10 else 1
+    panel.plot(x, middle, markevery=(len(panel.get_lines()) % every, every), **line)
 
 
 def _finish(panel: Axes, *, title: str, vary: str, measure: str, limits: tuple[float, float]) -> None:
