@@ -159,6 +159,9 @@ class Mechanism(ABC):
 
     def prepare(self, levels: Levels) -> Prepared:
         """Read the levels, and compute all that draws have in common."""
+        if not hasattr(levels, "above"):
+            hint = "counts go to `shortlist.top_k(counts, mechanism=...)` or `shortlist.prepare(counts, mechanism=...)`"
+            raise ParameterError("a mechanism prepares a profile", f"not {type(levels).__name__}", hint=hint)
         if self.k > levels.d:
             self.check_size(levels.d)
         return self._prepare(levels)
