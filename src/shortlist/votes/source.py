@@ -355,7 +355,7 @@ class RemoteTally:
     """Votes in a table of an engine, which is computed once. Only levels and chosen rows or items come back.
 
     `ask` answers a query on `{table}`, which has the columns `item` and `votes`. With a domain, an item is the number
-    of a row, and every row is there. Items may be `written` as bytes.
+    of a row, and every row is there. Otherwise `write` writes an item as the bytes of `write_item`.
     """
 
     def __init__(
@@ -364,7 +364,7 @@ class RemoteTally:
         ask: Callable[[str], Iterable[tuple[Any, ...]]],
         domain: Domain | None = None,
         *,
-        written: bool = False,
+        write: Callable[[Any], bytes | None] = write_item,
         hint: str | None = None,
     ) -> None:
         falling = sorted(ask("SELECT votes, count(*) FROM {table} GROUP BY votes"), reverse=True)
@@ -374,7 +374,7 @@ class RemoteTally:
         if domain is not None and self._profile.d != domain.d:
             raise ChangedError("each row of the domain must be counted once")
         self._dialect, self._ask, self._hint = dialect, ask, hint
-        self._domain, self._written = domain, written
+        self._domain, self._write = domain, write
         self._chosen: Sequence[Any] = ()
 
     @property
@@ -397,8 +397,8 @@ class RemoteTally:
             with translate_errors("the chosen items", hint=self._hint):
                 answer = dict(self._ask(self._dialect.write_finding(values.tolist(), places.tolist())))
         found: list[Any] = [answer.get(place) for place in places.tolist()]
-        if self._domain is None and not self._written:
-            found = [write_item(item) for item in found]
+        if self._domain is None:
+            found = [None if item is None else self._write(item) for item in found]
         if None in found:
             raise ChangedError("the counted items must not change between two reads")
         if self._domain is None:
