@@ -292,7 +292,7 @@ def test_a_draw_beyond_the_table_is_resolved():
     prepared = Joint(k=600, epsilon="0.1").prepare(Profile.of(np.array([10**6] * 600 + [10] * 2000)))
     ((_, family, firsts, lasts),) = prepared._choose(1, Leading(b"\xff" * 8))
     assert family is prepared.all_lists
-    assert int(firsts[0][0]) not in prepared._blocks[0].firsts[0].tolist()
+    assert int(firsts[0][0]) not in prepared.blocks.firsts[0].tolist()
     assert family.number(int(firsts[0][0])) == family.number(int(lasts[0][0]))
 
 
@@ -301,8 +301,7 @@ def test_a_block_is_not_steep(epsilon):
     """In a block of several losses, N_r grows by less than a factor that bounds the rejections."""
     counts = np.random.default_rng(4).integers(0, 100_000, size=3000)
     prepared = Joint(k=3000, epsilon=epsilon).prepare(Profile.of(counts))
-    (blocks,) = prepared._blocks
-    ranges = list(zip(blocks.firsts[0].tolist(), blocks.lasts[0].tolist(), strict=True))
+    ranges = list(zip(prepared.blocks.firsts[0].tolist(), prepared.blocks.lasts[0].tolist(), strict=True))
     assert all(before + 1 == start for (_, before), (start, _) in pairwise(ranges))
     # A fifth of the blocks is enough. At epsilon 100, losses are few, and every block is a single one.
     wide = [(start, last) for start, last in ranges if last > start and start % 5 == 0]
@@ -316,7 +315,7 @@ def test_borders_of_blocks_stay_whole_numbers(epsilon):
     """A block holds no more losses than there are, however slowly weights fall: sums of losses fit into 64 bits."""
     counts = np.array([2**62] * 10 + [0] * 9990)
     prepared = Joint(k=10, epsilon=epsilon).prepare(Profile.of(counts))
-    lasts = prepared._blocks[0].lasts[0]
+    lasts = prepared.blocks.lasts[0]
     assert lasts.dtype == np.int64
     assert (np.diff(lasts) > 0).all()
     assert int(lasts[-1]) == 2**62

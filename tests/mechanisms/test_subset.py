@@ -16,7 +16,7 @@ from mixtures import check_borders, draw_lists, every_doubt, every_shape, fallin
 from shortlist import prepare, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Subset
-from shortlist.mechanisms.subset import SetDraws, Sets, count_bits_of_sets, count_set_bits, count_sets
+from shortlist.mechanisms.subset import SetDraws, count_bits_of_sets, count_set_bits, count_sets
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
@@ -234,7 +234,8 @@ def test_sizes_that_carry_no_weight_are_not_tabulated(epsilon, most):
     """Among thousands of sizes, few have most sets. Each of the others needs no table of its own."""
     counts = np.random.default_rng(1).integers(0, 40_000, 20_000)
     prepared = draws_of(counts, range(600, 2100), epsilon)
-    assert sum(isinstance(each.family, Sets) for each in prepared._blocks) <= most
+    tabulated = {prepared.families[owner].n for owner in prepared.owners.tolist()}
+    assert len(tabulated) <= most
     assert 600 <= len(prepared.draw(SeededBits(1)).levels) <= 2100
 
 

@@ -63,7 +63,7 @@ def keep(cell: BlockCell, losses: Sequence[int]) -> arb:
     """The probability that rejection keeps a candidate with these losses."""
     kept = arb(1)
     for (start, end), loss in zip(cell.spans(), losses, strict=True):
-        if end is not None and loss >= end:
+        if 0 <= end <= loss:
             return arb(0)
         if loss > start:
             kept *= enclose_span(cell.rate, loss, end) / enclose_span(cell.rate, start, end)
@@ -102,5 +102,5 @@ def check_borders(mixture: BlockMixture) -> None:
             assert abs(arb(float(ours)) / arb(float(borders[-1])) - border / total) < arb(mixture._table.slack)
             border += weight
         assert mixture.total().overlaps(mixture.total(3))
-        if all(each.find_least is None for each in mixture._blocks):
+        if np.array_equal(mixture.blocks.firsts, mixture.blocks.lasts):
             assert mixture.total().contains(total)

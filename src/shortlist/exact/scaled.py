@@ -9,9 +9,9 @@ that rounds multiplies the value by 1 + δ with |δ| ≤ 2^-53. After n of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -50,9 +50,13 @@ class Scaled:
         """The largest relative error of any of the numbers."""
         return count_error(self.roundings)
 
+    def reshape(self, *shape: int) -> Scaled:
+        """Return the numbers in another shape."""
+        return replace(self, mantissa=self.mantissa.reshape(shape), exponent=self.exponent.reshape(shape))
+
     def take(self, index: IntArray | slice) -> Scaled:
         """Return some of the numbers."""
-        return Scaled(mantissa=self.mantissa[index], exponent=self.exponent[index], roundings=self.roundings)
+        return replace(self, mantissa=self.mantissa[index], exponent=self.exponent[index])
 
     def align(self, ceiling: int) -> FloatArray:
         """Divide the numbers by 2^ceiling and return floats. Those below 2^-1022 may lose digits or become 0."""
@@ -64,24 +68,8 @@ def count_error(roundings: int) -> float:
     return 1.01 * roundings * 2.0**-53
 
 
-def multiply(numbers: Scaled, factors: FloatArray, *, safe: int) -> Scaled:
-    """Multiply numbers by all rows of a matrix of positive integers. Any `safe` rows multiply to less than 2^1000.
-
-    >>> numbers = Scaled(mantissa=np.ones(2), exponent=np.zeros(2, dtype=np.int64), roundings=0)
-    >>> multiply(numbers, np.array([[3.0, 10.0], [5.0, 10.0], [2.0, 1.0]]), safe=2).align(0)
-    array([ 30., 100.])
-    """
-    mantissa, exponent = numbers.mantissa, numbers.exponent
-    for start in range(0, len(factors), safe):
-        mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[start : start + safe], axis=0))
-        exponent = exponent + carry
-    return Scaled(mantissa=mantissa, exponent=exponent, roundings=numbers.roundings + len(factors))
-
-
 def concatenate(parts: Sequence[Scaled]) -> Scaled:
     """Concatenate arrays."""
-    if len(parts) == 1:
-        return parts[0]
     return Scaled(
         mantissa=np.concatenate([part.mantissa for part in parts]),
         exponent=np.concatenate([part.exponent for part in parts]),
@@ -130,14 +118,14 @@ def compute_shortfalls(rate: Fraction, widths: IntArray) -> Scaled:
     ordered = np.sort(widths)  # np.unique would load numpy.ma
     distinct = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     index = distinct.searchsorted(widths)
-    numbers = [(1.0, 0) if width < 0 else _compute_shortfall(rate, width) for width in distinct.tolist()]
+    numbers = list(map(partial(_compute_shortfall, rate), distinct.tolist()))
     mantissas, exponents = np.array(numbers).reshape(-1, 2).T
     return Scaled(mantissa=mantissas[index], exponent=exponents[index].astype(np.int64), roundings=2)
 
 
 @lru_cache(maxsize=4096)
 def _compute_shortfall(rate: Fraction, n: int) -> tuple[float, int]:
-    return round_to_float(lambda: enclose_shortfall(rate * n))
+    return (1.0, 0) if n < 0 else round_to_float(lambda: enclose_shortfall(rate * n))
 
 
 @lru_cache(maxsize=256)

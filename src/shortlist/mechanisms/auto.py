@@ -17,10 +17,10 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
 from shortlist.mechanisms.joint import MarginJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
+from shortlist.privacy.numbers import Real, quote
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, Picks
 
@@ -95,8 +95,6 @@ class Auto(Mechanism):
         k, at_least = read_sizes(self.k, self.at_least)
         self._read(k=k, at_least=at_least)
         Mechanism.__post_init__(self)
-        if self.delta is not None:
-            self._read(delta=read_probability(self.delta, name="delta"))
         if not isinstance(self.ordered, bool):
             raise ParameterError("`ordered` must be True or False", f"not {quote(self.ordered)}")
         if self.ordered and self.at_least is not None:
@@ -105,8 +103,6 @@ class Auto(Mechanism):
                 "not a range",
                 hint="pass `ordered=False`: a set may have any size in the range",
             )
-        if self.votes_per_person is not None:
-            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
 
     @property
     def choice_epsilon(self) -> Fraction:
@@ -259,7 +255,7 @@ class PrivateChoice:
         return chances
 
 
-class ChosenDraws(PrivateChoice, RowDraws):
+class ChosenDraws(PrivateChoice, Prepared):
     """Auto's law on given levels: choose a candidate by its score, then draw from it."""
 
     def __init__(self, levels: Levels, auto: Auto) -> None:

@@ -29,7 +29,7 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, are_below
-from shortlist.exact.scaled import Scaled, multiply
+from shortlist.exact.scaled import Scaled
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.mechanisms.block_mixture import (
@@ -43,9 +43,9 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, ceil_log
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_rational
+from shortlist.privacy.numbers import Real, write_exact
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
@@ -135,11 +135,9 @@ class FastJoint(Joint):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        given = self.beta
-        self._read(beta=read_rational(given, name="beta"))
         if not 0 <= self.beta < 1:
             raise ParameterError(
-                "`beta` must be at least 0 and below 1", f"not {quote(given)}", hint="`beta=0` is joint"
+                "`beta` must be at least 0 and below 1", f"not {write_exact(self.beta)}", hint="`beta=0` is joint"
             )
 
     def tau(self, d: int) -> int | None:
@@ -271,16 +269,17 @@ class JointDraws(BlockMixture):
             levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all, longest_table=k << 7
         )
         core = find_core(
+            lists,
+            rate,
             [min(lists.horizon, self.reach) + 1],
-            [lambda losses: count_bits(rate, losses)],
             lambda losses: lists.compute_numbers(losses).exponent,
             parts=_COARSE,
             enough=max(2 * _COARSE, _CACHED // k),
         )
-        (first, after), left_out = core.ranges[0], core.left_out
+        (first,), (after,), left_out = core.firsts, core.afters, core.left_out
         if lists.horizon > self.reach:
-            left_out = np.append(left_out, all_lists + 1 - count_bits(rate, self.reach))
-        if not lists.has_table:  # for fewer losses, a table may be short enough
+            left_out = np.append(left_out, all_lists + 1 - self.reach * count_bits(rate))
+        if lists.table is None:  # for fewer losses, a table may be short enough
             lists = Lists(lists.profile, k, reach=after, tau=tau, complete=self._read_all)
         self.lists = lists
         steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
@@ -288,22 +287,22 @@ class JointDraws(BlockMixture):
         firsts, lasts = edges[:-1], edges[1:] - 1
         spans = weigh_spans(rate, *lists.find_spans(0, firsts, lasts))
         blocks = Blocks(
-            family=lists,
-            firsts=[firsts],
-            lasts=[lasts],
+            firsts=firsts[None],
+            lasts=lasts[None],
             weights=numbers * spans,
-            find_least=None if len(firsts) == after - first else lambda: lists.compute_numbers(firsts) * spans,
+            find_least=lambda: lists.compute_numbers(firsts) * spans,
         )
-        super().__init__([blocks], left_out, rate=rate, k=k, doubt=doubt)
+        owners = np.zeros(len(firsts), dtype=np.int64)
+        super().__init__([lists], owners, blocks, left_out, rate=rate, k=k, doubt=doubt)
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
         with use_precision():
             return float((arb(self.lists.number(0)) / self.total()).mid())
 
-    def list_families(self) -> list[tuple[Lists, Blocks]]:
+    def list_complete(self) -> list[Lists]:
         """List the one family: the lists of all levels."""
-        return [(self.all_lists, self._blocks[0])]
+        return [self.all_lists]
 
     @cached_property
     def all_lists(self) -> Lists:
@@ -314,7 +313,7 @@ class JointDraws(BlockMixture):
         return self._levels.above(self.k, EVERY_LEVEL)
 
 
-class MarginDraws(RowDraws):
+class MarginDraws(Prepared):
     """The law of Joint on given levels, and on top of it the weight q^(−g) − 1 for the true list.
 
     The margin g is the smallest of h_(j) − h_(j+1) over j ≤ k. If it is 0, there is no bonus. With Z the sum of all
@@ -384,7 +383,7 @@ def find_margin(profile: Profile, k: int) -> int | None:
     return int(gaps.min()) if len(gaps) else 0
 
 
-class FlipDraws(RowDraws):
+class FlipDraws(Prepared):
     """PNF-Joint's law on given levels: rejection sampling from Joint's lists (exact/thinning.py)."""
 
     def __init__(self, levels: Levels, *, k: int, rate: Fraction, doubtful: bool = False) -> None:
@@ -448,8 +447,6 @@ _LONGEST_TABLE = 1 << 22
 _CACHED = 1 << 16
 """A matrix with this many entries fits into the processor's cache. With larger ones, 1,000 items take up to 3.9 times
 as long."""
-_FEW = 64
-"""Up to this many integers are multiplied one after the other."""
 
 
 class Lists:
@@ -502,14 +499,10 @@ class Lists:
         depths = np.concatenate([[0], gaps.cumsum()])
         self._starts = depths[places]
         length = int(self._starts[-1]) + reach + 1
-        self._table: FloatArray | None = None
+        self.table: FloatArray | None = None
+        """The C_{r,j}. Without a table, they are searched for."""
         if length <= min(longest_table, _LONGEST_TABLE):
-            self._table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
-
-    @property
-    def has_table(self) -> bool:
-        """Whether C_{r,j} is in a table. Otherwise it is searched for."""
-        return self._table is not None
+            self.table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -526,7 +519,7 @@ class Lists:
         if r < 0:
             return 0
         if r not in self._known:
-            self._known[r] = _multiply((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
+            self._known[r] = math.prod((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]
 
     def count_allowed(self, *steps: IntArray) -> IntArray:
@@ -541,7 +534,7 @@ class Lists:
 
     def compute_numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r up to the horizon, as floats with a proven error."""
-        numbers = Scaled(mantissa=np.full(len(losses), 0.5), exponent=np.ones(len(losses), dtype=np.int64), roundings=0)
+        mantissa, exponent = np.ones(len(losses)), np.zeros(len(losses), dtype=np.int64)
         # At all other places, only one item is left for each of these losses.
         free = np.flatnonzero(self._look_up(slice(None), losses[-1:])[:, 0] > self._earlier + 1)
         rows = max(1, _CACHED // len(losses))
@@ -549,27 +542,17 @@ class Lists:
             places = free[start : start + rows]
             factors = self._look_up(places, losses)
             factors -= self._earlier[places, None]
-            numbers = multiply(numbers, factors, safe=self._safe)
-        return numbers
+            for first in range(0, len(factors), self._safe):
+                mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[first : first + self._safe], axis=0))
+                exponent = exponent + carry
+        return Scaled(mantissa=mantissa, exponent=exponent, roundings=len(free))
 
     def _look_up(self, places: IntArray | slice, losses: IntArray) -> FloatArray:
         """Look up C_{r,j}, a row for each of these places j and a column for each loss r."""
         within = np.minimum(losses, self.horizon)
-        if self._table is not None:
-            found = self._table.take(self._starts[places, None] + within)
+        if self.table is not None:
+            found = self.table.take(self._starts[places, None] + within)
         else:
             found = self._ends[np.searchsorted(self._rising, within - self.top[places, None], side="right") - 1]
         found[:, losses >= self.horizon] = self.profile.d
         return found
-
-
-def _multiply(numbers: list[int]) -> int:
-    """Multiply many integers, by halves: products of similar length are fast.
-
-    >>> _multiply([3] * 1000) == 3**1000
-    True
-    """
-    if len(numbers) <= _FEW:
-        return math.prod(numbers)
-    middle = len(numbers) // 2
-    return _multiply(numbers[:middle]) * _multiply(numbers[middle:])

@@ -9,22 +9,28 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
 from flint import arb, fmpq
 
-from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
+from shortlist.privacy.numbers import (
+    Real,
+    quote,
+    read_epsilon,
+    read_positive,
+    read_probability,
+    read_rational,
+    read_whole,
+)
+from shortlist.profile import Levels, Picks, Profile
 
 if TYPE_CHECKING:
     from shortlist.mechanisms.stated import Histogram, Output
@@ -39,12 +45,15 @@ the listed items have this many votes. The j-th of them after sorting has this m
 """
 
 
-class Prepared(ABC):
-    """A mechanism that has seen the levels: the object that draws."""
+class Prepared:
+    """A mechanism that has seen the levels: the object that draws.
 
-    @abstractmethod
+    A law of rounds defines `draw`. A law that is drawn in one step defines `draw_many`, and a draw is a row of one.
+    """
+
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
+        return self.draw_many(1, bits)[0]
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
@@ -59,18 +68,6 @@ class Prepared(ABC):
         Items with equal counts may change places.
         """
         return None
-
-
-class RowDraws(Prepared):
-    """The law of lists that are drawn in one step: `draw_many` is the sampler, and a single draw is a row of one."""
-
-    def draw(self, bits: Bits) -> Picks:
-        """Choose k items."""
-        return self.draw_many(1, bits)[0]
-
-    @abstractmethod
-    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
-        """Choose k items n times, independently."""
 
 
 class Score(Protocol):
@@ -88,21 +85,6 @@ class Score(Protocol):
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose the largest z_j, which is not cut off at a count."""
-
-
-def cut_off(score: arb, top: IntArray) -> arb:
-    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
-    least, most = score.lower(), score.upper()
-    # A ball that is not finite says nothing on that side. Scores are 0 or more.
-    return _cut_point(least, top, at_worst=0).union(_cut_point(most, top, at_worst=sum(top.tolist())))
-
-
-def _cut_point(point: arb, top: IntArray, *, at_worst: int) -> arb:
-    whole = point.floor().unique_fmpz()
-    if whole is None:
-        return arb(at_worst) / len(top)
-    larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
-    return (point * larger + arb(sum(top[larger:].tolist()))) / len(top)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +136,10 @@ class Mechanism(ABC):
             return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        self._read(k=read_whole(self.k, name="k"), epsilon=read_epsilon(self.epsilon))
-        self._read(neighbours=Neighbours.read(self.neighbours))
-        if self.groups_per_person is not None:
-            self._read(groups_per_person=read_whole(self.groups_per_person, name="groups_per_person"))
+        for field in fields(self):
+            read, value = _READERS.get(field.name), getattr(self, field.name)
+            if read is not None and (value is not None or field.default is not None):
+                self._read(**{field.name: read(value, name=field.name)})
 
     @classmethod
     def build_example(cls, **parameters: Any) -> Mechanism:
@@ -189,8 +171,8 @@ class Mechanism(ABC):
         return self._prepare(levels)
 
     def check_size(self, d: int) -> None:
-        """Refuse a domain with fewer than k items."""
-        if self.k > d:
+        """Refuse a domain with fewer than k items. Without a domain their number is data, and fewer may be chosen."""
+        if self.needs_domain and self.k > d:
             raise DataError(
                 "`k` must be at most the number of items",
                 f"k is {quote(self.k)}, and there are {d}",
@@ -295,6 +277,18 @@ class Mechanism(ABC):
             object.__setattr__(self, name, value)
 
 
+_READERS: dict[str, Callable[..., object]] = {
+    "k": read_whole,
+    "k_bar": read_whole,
+    "votes_per_person": read_whole,
+    "groups_per_person": read_whole,
+    "epsilon": read_epsilon,
+    "beta": read_rational,
+    "delta": read_probability,
+    "rho": read_positive,
+    "neighbours": Neighbours.read,
+}
+"""How each parameter is read, in all mechanisms that have it. A parameter that is None by default may be left out."""
 _EXAMPLES: dict[str, Any] = {"k": 10, "epsilon": 1, "delta": "1e-6", "votes_per_person": 5}
 
 

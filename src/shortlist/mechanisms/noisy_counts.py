@@ -24,7 +24,7 @@ from shortlist.exact.crossings import Crossings
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, Noise, bound_difference, bound_noise
 from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
@@ -85,9 +85,6 @@ class NoisyCounts(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
-        if self.delta is not None:
-            self._read(delta=read_probability(self.delta, name="delta"))
         if self.rho is not None:
             self._read(epsilon=self._read_rho(self.rho))
         elif self.epsilon is _NOT_GIVEN:
@@ -173,20 +170,19 @@ class NoisyCounts(Mechanism):
         return find_rho(self.epsilon, self.delta)
 
     def _read_rho(self, given: Real) -> Fraction:
-        """Read rho, and find the epsilon that goes with it."""
+        """Find the epsilon that goes with a rho."""
         rho = read_positive(given, name="rho")
         if self.delta is None:
             raise ParameterError(
                 "`rho` must go with `delta`", hint="pass `delta=1e-6`: then the guarantee has an epsilon, too"
             )
-        epsilon = find_epsilon(rho, self.delta)
+        epsilon = find_epsilon(rho, read_probability(self.delta, name="delta"))
         if not epsilon:
             raise ParameterError(
                 "`delta` must be smaller for this `rho`", "its epsilon would be 0", hint="try `delta=1e-6`"
             )
         if self.epsilon is not _NOT_GIVEN and read_positive(self.epsilon, name="epsilon") != epsilon:
             raise ParameterError("`epsilon` must be left out where `rho` is given", f"not {quote(self.epsilon)}")
-        self._read(rho=rho)
         return epsilon
 
 
@@ -344,7 +340,7 @@ _CELLS = 1 << 17
 """How many noisy counts are computed at once."""
 
 
-class NoisyDraws(RowDraws):
+class NoisyDraws(Prepared):
     """The law of the k largest noisy counts on given levels. Equal noisy counts are ordered uniformly at random.
 
     Only items whose noisy count reaches a threshold are drawn. On *near* levels, which are above the threshold or a

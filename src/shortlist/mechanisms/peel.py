@@ -19,7 +19,6 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, Table, quantile
@@ -30,7 +29,7 @@ from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_w
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, bound_loss
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
-from shortlist.privacy.numbers import Real, quote, read_probability
+from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 
@@ -156,12 +155,7 @@ class CDPPeel(Peel):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        self._read(delta=read_probability(self.delta, name="delta"))
-        try:
-            self._read(calibration=Calibration(self.calibration))
-        except ValueError:
-            names = " or ".join(repr(str(each)) for each in Calibration)
-            raise ParameterError(f"`calibration` must be {names}", f"not {quote(self.calibration)}") from None
+        self._read(calibration=Calibration.read(self.calibration))
 
     @property
     def round_epsilon(self) -> Fraction:

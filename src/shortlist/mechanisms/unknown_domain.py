@@ -11,7 +11,6 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,12 +25,12 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, quantile
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, ceil_log, read_sizes
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.bounded_range import Calibration, calibrate
-from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
+from shortlist.privacy.numbers import Choice, Real, quote
 from shortlist.privacy.zcdp import find_excess_order, find_rho, round_down
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
@@ -58,15 +57,11 @@ class UnknownDomain(Mechanism):
         Mechanism.__post_init__(self)
         if self.k > EVERY_LEVEL:  # no domain bounds k, and the record must hold it
             raise ParameterError("`k` must be at most 2^63 − 1", f"not {quote(self.k)}")
-        self._read(delta=read_probability(self.delta, name="delta"))
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
-
-    def check_size(self, d: int) -> None:
-        """Accept any number of items: it is data, and fewer than k may be chosen."""
 
     def _prepare(self, levels: Levels) -> Prepared:
         observed = find_observed(levels)
@@ -159,16 +154,14 @@ class LimitedDomain(UnknownDomain):
 
     def __post_init__(self) -> None:
         UnknownDomain.__post_init__(self)
-        if self.votes_per_person is not None:
-            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
-        candidates = max(_TIMES * self.k, _FEWEST) if self.k_bar is None else read_whole(self.k_bar, name="k_bar")
-        if candidates < self.k:
+        if self.k_bar is None:
+            self._read(k_bar=max(_TIMES * self.k, _FEWEST))
+        elif self.k_bar < self.k:
             raise ParameterError(
                 f"`k_bar` must be at least `k`, which is {quote(self.k)}",
                 f"not {quote(self.k_bar)}",
                 hint="leave `k_bar` out",
             )
-        self._read(k_bar=candidates)
 
     @property
     def round_epsilon(self) -> Fraction:
@@ -329,7 +322,7 @@ def add_stop(candidates: Profile, stop: Stop) -> tuple[Profile, int, int]:
     return Profile(values=values, sizes=sizes, d=candidates.d + stop.copies), place, first
 
 
-class NoiseLaw(StrEnum):
+class NoiseLaw(Choice):
     """The law of the noise on each count."""
 
     GAUSSIAN = "gaussian"
@@ -383,10 +376,10 @@ class Threshold(UnknownDomain):
 
     def __post_init__(self) -> None:
         UnknownDomain.__post_init__(self)
-        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
-        self._read(
-            noise=min(NoiseLaw, key=lambda each: self._find(each)[1]) if self.noise is None else self._read_law()
-        )
+        if self.noise is None:
+            self._read(noise=min(NoiseLaw, key=lambda each: self._find(each)[1]))
+        else:
+            self._read(noise=NoiseLaw.read(self.noise, name="noise"))
 
     @property
     def law(self) -> DiscreteGaussian | DiscreteLaplace:
@@ -427,13 +420,6 @@ class Threshold(UnknownDomain):
                 else:
                     yield Output(items, noisy), chance_of_few(counts, places, noisy, least, noise)
 
-    def _read_law(self) -> NoiseLaw:
-        try:
-            return NoiseLaw(str(self.noise))
-        except ValueError:
-            names = " or ".join(repr(str(each)) for each in NoiseLaw)
-            raise ParameterError(f"`noise` must be {names}", f"not {quote(self.noise)}") from None
-
     def _find(self, noise: NoiseLaw | None) -> tuple[DiscreteGaussian | DiscreteLaplace, int]:
         moved = self.votes_per_person * self.neighbours.sensitivity
         if noise is NoiseLaw.LAPLACE:
@@ -458,7 +444,7 @@ class Threshold(UnknownDomain):
         return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
 
 
-class ItemsAboveThreshold(RowDraws):
+class ItemsAboveThreshold(Prepared):
     """The law of threshold on the profile of the observed items: those of the k largest noisy counts that reach it."""
 
     def __init__(self, observed: Profile, *, k: int, law: DiscreteGaussian | DiscreteLaplace, threshold: int) -> None:

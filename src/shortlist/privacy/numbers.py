@@ -5,7 +5,9 @@ from __future__ import annotations
 import numbers
 import operator
 from decimal import ROUND_CEILING, Context, Decimal
+from enum import StrEnum
 from fractions import Fraction
+from typing import Self
 
 from shortlist.errors import ParameterError
 
@@ -110,6 +112,19 @@ def read_whole(value: object, *, name: str) -> int:
             f"`{name}` must be a whole number from 1", f"not {quote(value)}", hint=f"try `{name}={example}`"
         )
     return number
+
+
+class Choice(StrEnum):
+    """A parameter that is one of a few names."""
+
+    @classmethod
+    def read(cls, value: str, *, name: str | None = None) -> Self:
+        """Read a value by its name. The parameter is called like the class, unless it has a `name`."""
+        try:
+            return cls(value)
+        except ValueError:
+            names = " or ".join(repr(str(each)) for each in cls)
+            raise ParameterError(f"`{name or cls.__name__.lower()}` must be {names}", f"not {quote(value)}") from None
 
 
 def quote(value: object) -> str:
