@@ -82,6 +82,12 @@ def rate(epsilon: Fraction, relation: str) -> Fraction:
     return epsilon / (2 if relation == "add-remove" else 4)
 
 
+def doubting(prepared: Prepared, doubt: float) -> Prepared:
+    """The same object, with floats that are trusted less."""
+    prepared.doubt = doubt
+    return prepared
+
+
 def draw_lists(prepared: Prepared, lists: int = 25) -> list[list[tuple[int, int]]]:
     """Lists that are drawn one by one, each from its own seed."""
     drawn = (prepared.draw(SeededBits(seed)) for seed in range(lists))

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flint import arb
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, use_precision
+from shortlist.exact.balls import ball
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
@@ -24,9 +25,6 @@ from shortlist.privacy.numbers import Real, quote
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, Picks
 
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Output
-
 HANDICAP = Fraction(1)
 """A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
 other mechanisms."""
@@ -34,7 +32,6 @@ DISCOUNT = Fraction(1, 2)
 """A factor for the same scores. These mechanisms are wrong by little at some places, the others at all places."""
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
-_PRECISION = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +54,12 @@ class Auto(Mechanism):
     (['margin-joint', 'pnf-peel'], '1')
     """
 
-    name: ClassVar[str] = "auto"
-    summary: ClassVar[str] = "chooses privately one of the others that suits the data, then runs it"
-    when: ClassVar[str] = "you do not know which: it is the default"
-    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
-    rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
-    audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    name = "auto"
+    summary = "chooses privately one of the others that suits the data, then runs it"
+    when = "you do not know which: it is the default"
+    guarantee_in_words = "ε, or (ε, δ) with a δ"
+    rho_in_words = "ρ of the choice + the largest ρ of a candidate"
+    audited = (
         {},
         {"delta": Fraction(1, 5)},
         {"ordered": False},
@@ -128,21 +125,15 @@ class Auto(Mechanism):
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
-    def resolve(self, chosen: str | None) -> Mechanism:
-        """Return the mechanism that was chosen."""
-        return self if chosen is None else self.candidates[chosen]
-
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> Iterator[tuple[stated.Output, arb]]:
         """State the law by brute force: the choice, then the law of the candidate."""
         return ((output, p) for (output,), p in self.state_family([histogram], reach=reach))
 
     def state_family(
-        self, histograms: Sequence[Histogram], *, reach: int = 6
-    ) -> Iterator[tuple[tuple[Output, ...], arb]]:
+        self, histograms: Sequence[stated.Histogram], *, reach: int = 6
+    ) -> Iterator[tuple[tuple[stated.Output, ...], arb]]:
         """State the law of a family: one choice, then the law of the candidate."""
-        from shortlist.mechanisms.stated import flip_round
-
-        chances = flip_round(state_chances(self, histograms))
+        chances = stated.flip_round(state_chances(self, histograms))
         for chance, (name, each) in zip(chances, self.candidates.items(), strict=True):
             for outputs, p in each.state_family(histograms, reach=reach):
                 yield tuple(replace(output, chosen=name) for output in outputs), chance * p
@@ -155,7 +146,7 @@ class Auto(Mechanism):
             self.check_size(levels.d)
         name = PrivateChoice(groups, self).choose(bits)
         drawn = self.candidates[name].draw_family(groups, bits)
-        return [replace(picks, chosen=name, unordered=self.unordered) for picks in drawn]
+        return [replace(picks, chosen=name, unordered=not self.ordered) for picks in drawn]
 
     def _prepare(self, levels: Levels) -> ChosenDraws:
         return ChosenDraws(levels, self)
@@ -216,7 +207,8 @@ class PrivateChoice:
     def __init__(self, groups: Sequence[Levels], auto: Auto) -> None:
         self._candidates = dict(auto.candidates)
         self._rate = auto.choice_epsilon * len(groups) / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
-        self._rough: dict[str, arb] = {}
+        self._chances: dict[int, dict[str, arb]] = {}
+        """What `enclose_chances` returned for each effort."""
         self.scores = {name: MeanScore(each, groups) for name, each in self._candidates.items()}
 
     def choose(self, bits: Bits) -> str:
@@ -226,21 +218,17 @@ class PrivateChoice:
         """
         heads = []
         for name in self._candidates:
-            if is_below(Uniform(bits), partial(self.enclose_chance, name)):
+            if is_below(Uniform(bits), lambda effort, name=name: self.enclose_chances(effort)[name]):  # type: ignore[misc]
                 heads.append(name)
         return heads[draw_below(len(heads), bits)] if len(heads) > 1 else heads[0]
 
-    def enclose_chance(self, name: str, effort: int) -> arb:
-        """Enclose e^(−ε₁ (score − smallest score) G / 2cΔ), with which the coin of a candidate shows heads."""
-        if effort:
-            return self.enclose_chances(effort)[name]
-        if not self._rough:
-            with use_precision(_PRECISION):
-                self._rough = self.enclose_chances(0)
-        return self._rough[name]
-
     def enclose_chances(self, effort: int) -> dict[str, arb]:
-        """Enclose the chances of all candidates. Public numbers change some scores, which no person moves by more."""
+        """Enclose e^(−ε₁ (score − smallest score) G / 2cΔ) of each candidate, with which its coin shows heads.
+
+        Public numbers change some scores, which no person moves by more.
+        """
+        if effort in self._chances:
+            return self._chances[effort]
         scores, chances = {}, {}
         # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
         for name, each in reversed(self._candidates.items()):
@@ -252,7 +240,7 @@ class PrivateChoice:
             for other in scores:
                 excess = excess if other == name else excess.max(scores[name] - scores[other])
             chances[name] = (-ball(self._rate) * excess).exp()
-        return chances
+        return self._chances.setdefault(effort, chances)
 
 
 class ChosenDraws(PrivateChoice, Prepared):
@@ -261,7 +249,7 @@ class ChosenDraws(PrivateChoice, Prepared):
     def __init__(self, levels: Levels, auto: Auto) -> None:
         super().__init__([levels], auto)
         self._levels = levels
-        self._unordered = auto.unordered
+        self._unordered = not auto.ordered
         self._prepared: dict[str, Prepared] = {}
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
@@ -275,7 +263,7 @@ class ChosenDraws(PrivateChoice, Prepared):
         return [replace(next(drawn[name]), chosen=name, unordered=self._unordered) for name in names]
 
 
-def state_chances(auto: Auto, histograms: Sequence[Histogram]) -> list[arb]:
+def state_chances(auto: Auto, histograms: Sequence[stated.Histogram]) -> list[arb]:
     """State e^(−ε₁ (score − smallest score) G / 2cΔ) of each candidate by brute force, for the mean of its scores."""
     groups = len(histograms)
     rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
@@ -292,17 +280,15 @@ def state_chances(auto: Auto, histograms: Sequence[Histogram]) -> list[arb]:
     return [(-ball(rate) * groups * (score - least)).exp() for score in raised]
 
 
-def state_score(candidate: Mechanism, histogram: Histogram) -> arb:
+def state_score(candidate: Mechanism, histogram: stated.Histogram) -> arb:
     """State the score of a candidate by brute force."""
-    from shortlist.mechanisms.stated import log_sum, losses, set_losses
-
     k, top = candidate.k, sorted(histogram, reverse=True)
     if candidate.name == "margin-joint":
-        places = [log_sum(losses(histogram, k), candidate.rate)] * k
+        places = [stated.log_sum(stated.losses(histogram, k), candidate.rate)] * k
     elif candidate.name == "subset":
-        cut = [max(loss, 0) for loss in set_losses(histogram, getattr(candidate, "sizes"))]  # noqa: B009
-        places = [log_sum(cut, candidate.rate)] * k
+        cut = [max(loss, 0) for loss in stated.set_losses(histogram, getattr(candidate, "sizes"))]  # noqa: B009
+        places = [stated.log_sum(cut, candidate.rate)] * k
     else:
         assert candidate.round_rate is not None
-        places = [log_sum([top[j] - count for count in top[j:]], candidate.round_rate) for j in range(k)]
+        places = [stated.log_sum([top[j] - count for count in top[j:]], candidate.round_rate) for j in range(k)]
     return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k

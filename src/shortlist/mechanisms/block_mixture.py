@@ -33,8 +33,7 @@ from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
 from shortlist.exact.scaled import Scaled, compute_shortfalls, concatenate, powers
-from shortlist.exact.shuffles import draw_distinct_below
-from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
 from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Picks
 
@@ -46,6 +45,8 @@ STEEP_BITS = 3
 """Inside a block of several losses, N_r grows by less than 2^4. So a candidate is kept with a probability of at least
 1/16 for each loss. Where the weight is greatest, N_r grows as fast as q^r falls, which keeps about 0.4."""
 
+BITS = math.log2(math.e)
+"""A vote of loss has the weight 2^(−BITS · rate). With three roundings, a multiple is off by far less than one bit."""
 _BATCH = 1 << 14
 """How many items are drawn at once, so that n draws need no memory for all of them."""
 _NOTHING = Picks(levels=np.empty(0, dtype=np.int64), ranks=np.empty(0, dtype=np.int64))
@@ -92,8 +93,7 @@ class BlockCell:
 
     rate: Fraction
     family: Family
-    ranges: tuple[tuple[int, int], ...]
-    """For each loss, the first step and the last."""
+    ranges: Ranges
     padded: bool = False
 
     def spans(self) -> list[tuple[int, int]]:
@@ -130,8 +130,10 @@ class BlockCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blocks:
-    """The blocks that are worth a place in a table. Those of a family lie together."""
+    """The blocks that are worth a place in a table."""
 
+    owners: IntArray
+    """The number of the family of each block. It rises."""
     firsts: IntArray
     """The first step of each block, a row for each loss."""
     lasts: IntArray
@@ -148,27 +150,14 @@ class BlockMixture(Prepared, ABC):
     """Whether candidates are sets. Then the picks come in random order."""
 
     def __init__(
-        self,
-        families: Sequence[Family],
-        owners: IntArray,
-        blocks: Blocks,
-        left_out: FloatArray,
-        *,
-        rate: Fraction,
-        k: int,
-        doubt: float = 0.0,
+        self, families: Sequence[Family], blocks: Blocks, left_out: FloatArray, *, rate: Fraction, k: int
     ) -> None:
-        """Take families, blocks, the number of the family of each, and upper bounds of log₂ of all other weights.
-
-        `doubt` widens the proven error of the table. Then balls decide more often, and the law stays the same.
-        """
+        """Take families, their blocks, and upper bounds of the base-2 logarithms of all other weights."""
         self.families = families
-        self.owners = owners
         self.blocks = blocks
         self._left_out = left_out
         self.rate = rate
         self._k = k
-        self._doubt = doubt
 
     @abstractmethod
     def list_complete(self) -> Sequence[Family]:
@@ -204,7 +193,7 @@ class BlockMixture(Prepared, ABC):
         """Choose n blocks. Return the rows that chose a block of the same family, with the steps of their blocks."""
         words = draw_words(n, bits)
         places = self._table.locate_each(words)
-        chosen = np.where(places < 0, -1, self.owners[places])
+        chosen = np.where(places < 0, -1, self.blocks.owners[places])
         for owner in sorted(set(chosen.tolist()) - {-1}):
             rows = np.flatnonzero(chosen == owner)
             yield rows, self.families[owner], self.blocks.firsts[:, places[rows]], self.blocks.lasts[:, places[rows]]
@@ -217,13 +206,14 @@ class BlockMixture(Prepared, ABC):
         """Cover all losses with exact weights: the blocks of the table in its order, and then the rest."""
         listed, rest = [], []
         for owner, family in enumerate(self.list_complete()):
-            whole = tuple((0, length - 1) for length in family.lengths)
-            steps = np.stack([self.blocks.firsts, self.blocks.lasts])[:, :, self.owners == owner].T.tolist()
-            for block in steps:
-                listed.append(BlockCell(rate=self.rate, family=family, ranges=tuple(map(tuple, block)), padded=True))
-            inner = zip(*steps[:1], *steps[-1:], strict=True)
-            for ranges in _list_around(whole, [(first, last) for (first, _), (_, last) in inner]) if steps else [whole]:
-                rest.append(BlockCell(rate=self.rate, family=family, ranges=ranges))
+            whole = [(0, length - 1) for length in family.lengths]
+            part = slice(*np.searchsorted(self.blocks.owners, [owner, owner + 1]))
+            firsts, lasts = self.blocks.firsts[:, part], self.blocks.lasts[:, part]
+            for ranges in np.stack([firsts, lasts]).T.tolist():
+                listed.append(BlockCell(rate=self.rate, family=family, ranges=ranges, padded=True))
+            inner = list(zip(firsts[:, 0].tolist(), lasts[:, -1].tolist(), strict=True)) if firsts.size else None
+            for around in [whole] if inner is None else _list_around(whole, inner):
+                rest.append(BlockCell(rate=self.rate, family=family, ranges=around))
         return listed + rest
 
     def total(self, effort: int = 0) -> arb:
@@ -235,16 +225,11 @@ class BlockMixture(Prepared, ABC):
             return highest
         return highest.union(self._enclose_total(self.blocks.find_least()))
 
-    @property
-    def escalation_bound(self) -> float:
-        """An upper bound of the probability that floats cannot choose a block."""
-        return self._table.escalation_bound
-
     @cached_property
     def _table(self) -> Table:
         # A score of auto needs the sum of the weights, and no table.
         floats, omitted, _ = self._align(self.blocks.weights)
-        return Table(floats, error=self.blocks.weights.error + self._doubt, omitted=omitted)
+        return Table(floats, error=self.blocks.weights.error + self.doubt, omitted=omitted)
 
     def _enclose_total(self, weights: Scaled) -> arb:
         """Enclose the sum of all weights, including those left out.
@@ -309,11 +294,6 @@ def enclose_span(rate: Fraction, start: int, end: int) -> arb:
 def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
     """Compute q^start − q^end for rising starts, at least one. An end of −1 stands for no end."""
     return powers(rate, starts) * compute_shortfalls(rate, np.where(ends < 0, -1, ends - starts))
-
-
-def count_bits(rate: Fraction) -> float:
-    """Return −log₂ q. With three roundings, its multiples are off by far less than one bit."""
-    return float(rate) * math.log2(math.e)
 
 
 def find_reach(candidates: float, rate: Fraction) -> int:
@@ -382,16 +362,16 @@ def find_core(
 
     A pass cuts each loss into `parts`, until `enough` steps are left or a pass leaves more than half of them.
     """
-    firsts, afters = np.zeros(len(lengths), dtype=np.int64), np.array(lengths)
+    firsts, afters, vote = np.zeros(len(lengths), dtype=np.int64), np.array(lengths), float(rate) * BITS
     outside, surely, at_most = [np.empty(0)], -math.inf, math.inf
     while (area := float(np.prod(afters - firsts, dtype=np.float64))) > enough:
         edges, lasts = [], []
-        least_cost = most_cost = np.array(family.offset * count_bits(rate))
+        least_cost = most_cost = np.array(family.offset * vote)
         for axis, (first, after) in enumerate(zip(firsts.tolist(), afters.tolist(), strict=True)):
             edges.append(edge := _cut(first, after, parts))
             lasts.append(last := edge[1:] - 1)
-            least_cost = least_cost[..., None] + family.find_spans(axis, edge[:-1], last)[0] * count_bits(rate)
-            most_cost = most_cost[..., None] + family.find_spans(axis, last, last)[0] * count_bits(rate)
+            least_cost = least_cost[..., None] + family.find_spans(axis, edge[:-1], last)[0] * vote
+            most_cost = most_cost[..., None] + family.find_spans(axis, last, last)[0] * vote
         number = count(*lasts)
         most = number - least_cost + 3
         surely = max(surely, float((number - most_cost).max()) - 1)

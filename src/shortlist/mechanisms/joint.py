@@ -32,12 +32,13 @@ from shortlist.exact.choice import LossRange, are_below
 from shortlist.exact.scaled import Scaled
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import (
+    BITS,
     STEEP_BITS,
     BlockMixture,
     Blocks,
     MixtureScore,
-    count_bits,
     divide,
     find_core,
     find_reach,
@@ -48,9 +49,6 @@ from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, write_exact
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 
 class Joint(Mechanism):
@@ -66,10 +64,10 @@ class Joint(Mechanism):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "joint"
-    summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
-    when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
-    rho_in_words: ClassVar[str] = "ε²/8"
+    name = "joint"
+    summary = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
+    when = "the top counts have wide gaps: then the true list is very likely"
+    rho_in_words = "ε²/8"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -77,12 +75,10 @@ class Joint(Mechanism):
         rho = self.lists_per_person * self.list_epsilon**2 / 8
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s)."""
-        from shortlist.mechanisms.stated import exponential, losses, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        return state_lists(histogram, self.k, exponential(losses(histogram, self.k), rate))
+        return stated.state_lists(histogram, self.k, stated.exponential(stated.losses(histogram, self.k), rate))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law of joint is at a rate, Σ_s e^(−rate · L(s))."""
@@ -113,10 +109,10 @@ class FastJoint(Joint):
     152
     """
 
-    name: ClassVar[str] = "fastjoint"
-    summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
-    when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
-    rho_in_words: ClassVar[str] = "ε²/8"
+    name = "fastjoint"
+    summary = "joint, with every loss above a threshold counted as the threshold"
+    when = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
+    rho_in_words = "ε²/8"
     audited = ({"beta": Fraction(1, 4)},)
 
     beta: Fraction = Fraction(1, 1024)
@@ -146,18 +142,16 @@ class FastJoint(Joint):
             return None
         return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^min(L(s), τ)."""
-        from shortlist.mechanisms.stated import exponential, losses, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        found = losses(histogram, self.k)
+        found = stated.losses(histogram, self.k)
         if self.beta:
             # The least whole number with e^(−rate · tau) ≤ β / (d!/(d−k)!).
             bound = ball(self.beta / math.perm(len(histogram), self.k)).log()
             tau = int(str((-bound / ball(rate)).ceil().unique_fmpz()))
             found = [min(loss, tau) for loss in found]
-        return state_lists(histogram, self.k, exponential(found, rate))
+        return stated.state_lists(histogram, self.k, stated.exponential(found, rate))
 
     def find_tail(self) -> None:
         """Return None: nothing is proven about a list of loss tau or more."""
@@ -184,16 +178,14 @@ class MarginJoint(Joint):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "margin-joint"
-    summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
-    when: ClassVar[str] = "you would take joint: the true list is at least as likely"
+    name = "margin-joint"
+    summary = "joint, with a bonus for the true list if it leads clearly"
+    when = "you would take joint: the true list is at least as likely"
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
-        from shortlist.mechanisms.stated import exponential, margin_losses, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        return state_lists(histogram, self.k, exponential(margin_losses(histogram, self.k), rate))
+        return stated.state_lists(histogram, self.k, stated.exponential(stated.margin_losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:
         return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate))
@@ -212,10 +204,10 @@ class PNFJoint(Joint):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "pnf-joint"
-    summary: ClassVar[str] = "permute-and-flip over all ordered lists"
-    when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+    name = "pnf-joint"
+    summary = "permute-and-flip over all ordered lists"
+    when = "you make one release only: its expected loss is never larger than that of joint"
+    rho_in_words = "ε·tanh(ε/2)"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -223,12 +215,10 @@ class PNFJoint(Joint):
         rho = self.lists_per_person * find_rho_of_pure(self.list_epsilon)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: permute-and-flip over all lists."""
-        from shortlist.mechanisms.stated import losses, permute_and_flip, state_lists
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        return state_lists(histogram, self.k, permute_and_flip(losses(histogram, self.k), rate))
+        return stated.state_lists(histogram, self.k, stated.permute_and_flip(stated.losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:
         return FlipDraws(levels, k=self.k, rate=self.rate)
@@ -248,14 +238,7 @@ class JointDraws(BlockMixture):
     """The law P(s) ∝ e^(−rate · min(L(s), tau)) on given levels, ready to be drawn from. No tau means no cap."""
 
     def __init__(
-        self,
-        levels: Levels,
-        *,
-        k: int,
-        rate: Fraction,
-        tau: int | None = None,
-        most_blocks: int = 2048,
-        doubt: float = 0.0,
+        self, levels: Levels, *, k: int, rate: Fraction, tau: int | None = None, most_blocks: int = 2048
     ) -> None:
         """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
         self._levels = levels
@@ -278,7 +261,7 @@ class JointDraws(BlockMixture):
         )
         (first,), (after,), left_out = core.firsts, core.afters, core.left_out
         if lists.horizon > self.reach:
-            left_out = np.append(left_out, all_lists + 1 - self.reach * count_bits(rate))
+            left_out = np.append(left_out, all_lists + 1 - self.reach * float(rate) * BITS)
         if lists.table is None:  # for fewer losses, a table may be short enough
             lists = Lists(lists.profile, k, reach=after, tau=tau, complete=self._read_all)
         self.lists = lists
@@ -287,13 +270,13 @@ class JointDraws(BlockMixture):
         firsts, lasts = edges[:-1], edges[1:] - 1
         spans = weigh_spans(rate, *lists.find_spans(0, firsts, lasts))
         blocks = Blocks(
+            owners=np.zeros(len(firsts), dtype=np.int64),
             firsts=firsts[None],
             lasts=lasts[None],
             weights=numbers * spans,
             find_least=lambda: lists.compute_numbers(firsts) * spans,
         )
-        owners = np.zeros(len(firsts), dtype=np.int64)
-        super().__init__([lists], owners, blocks, left_out, rate=rate, k=k, doubt=doubt)
+        super().__init__([lists], blocks, left_out, rate=rate, k=k)
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
@@ -320,11 +303,9 @@ class MarginDraws(Prepared):
     weights of Joint, the bonus is drawn with probability (1 − q^g) / (1 − q^g + q^g Z).
     """
 
-    def __init__(self, joint: JointDraws, *, doubt: float = 0.0) -> None:
-        """Take the law of Joint. `doubt` is added to the error of floats, as in `BlockMixture`."""
+    def __init__(self, joint: JointDraws) -> None:
         self._joint = joint
-        self._doubt = doubt
-        self._leads = find_margin(joint.lists.profile, joint.k) != 0
+        self._leads = find_margin(joint.lists.profile, joint.k, beyond=1) != 0
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times."""
@@ -340,19 +321,12 @@ class MarginDraws(Prepared):
 
     def enclose_chance(self, effort: int) -> arb:
         """Enclose the probability of the bonus at the working precision."""
-        profile = (self._joint.all_lists if effort else self._joint.lists).profile
-        margin = find_margin(profile, self._joint.k)
-        if margin is None:
-            # h_(k+1) is not shown, so h_(k) leads it by more than the reach. A smaller lead is the margin.
-            shown, reach = profile.values[: self._joint.k], self._joint.reach
-            margin = min([reach + 1, *(shown[:-1] - shown[1:]).tolist()])
-            if margin > reach:  # the bonus is not less likely than with the smallest of all possible margins
-                return self._find_chance(margin, effort).union(arb(1))
-        return self._find_chance(margin, effort)
-
-    def _find_chance(self, margin: int, effort: int) -> arb:
-        bonus = enclose_shortfall(self._joint.rate * margin)
-        return bonus / (bonus + enclose_exp_minus(self._joint.rate * margin) * self._joint.total(effort))
+        joint = self._joint
+        margin = find_margin((joint.all_lists if effort else joint.lists).profile, joint.k, beyond=joint.reach + 1)
+        bonus = enclose_shortfall(joint.rate * margin)
+        chance = bonus / (bonus + enclose_exp_minus(joint.rate * margin) * joint.total(effort))
+        # If h_(k+1) is not shown, the margin may be larger, and the bonus likelier.
+        return chance if effort or margin <= joint.reach else chance.union(arb(1))
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: p + (1 − p) times that of Joint, p of the bonus."""
@@ -365,32 +339,28 @@ class MarginDraws(Prepared):
         """Floats that enclose the probability of the bonus."""
         with use_precision():
             chance = self.enclose_chance(0)
-            return float(chance.lower()) - self._doubt, float(chance.upper()) + self._doubt
+            return float(chance.lower()) - self.doubt, float(chance.upper()) + self.doubt
 
 
-def find_margin(profile: Profile, k: int) -> int | None:
-    """Find the margin g, or None if the profile stops before h_(k+1) and no two of the k largest counts are equal.
+def find_margin(profile: Profile, k: int, *, beyond: int) -> int:
+    """Find the margin g. If the profile stops before h_(k+1), the gap between h_(k) and it counts as `beyond`.
 
-    >>> [find_margin(Profile.of(np.array(counts)), k=2) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
+    >>> [find_margin(Profile.of(np.array(counts)), k=2, beyond=9) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
     [2, 0, 4]
     """
     if int(profile.ends[min(k, len(profile.ends)) - 1]) > k or len(profile.values) < k:
         return 0
     values = profile.values[: k + 1]
-    if len(values) == k < profile.d:
-        return None
-    gaps = values[:-1] - values[1:]
-    return int(gaps.min()) if len(gaps) else 0
+    gaps = (values[:-1] - values[1:]).tolist()
+    return min([*gaps, beyond] if len(values) == k < profile.d else gaps, default=0)
 
 
 class FlipDraws(Prepared):
     """PNF-Joint's law on given levels: rejection sampling from Joint's lists (exact/thinning.py)."""
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction, doubtful: bool = False) -> None:
-        """Prepare the draws. If they are `doubtful`, balls decide about every proposal, and the law stays the same."""
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._levels = levels
         self._joint = JointDraws(levels, k=k, rate=rate)
-        self._doubtful = doubtful
         self._sums: dict[int, Bounds] = {}
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
@@ -409,7 +379,7 @@ class FlipDraws(Prepared):
             for i in np.flatnonzero(~accepted).tolist():
                 draw, loss = int(missing[i]), int(losses[i])
                 sure = accept_by_sums(targets[draw], int(coins[i]), self._bound_decay(loss), self.bound_sum)
-                if sure is None or self._doubtful:
+                if sure is None or self.doubt:
                     height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
                     sure = accept_by_balls(height, Uniform(bits, int(coins[i])), self._joint.rate * loss, self.crowds)
                 accepted[i] = sure

@@ -19,6 +19,7 @@ from flint import arb, fmpq
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms import stated
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import (
@@ -31,9 +32,6 @@ from shortlist.privacy.numbers import (
     read_whole,
 )
 from shortlist.profile import Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Output
 
 UNORDERED_BOUND = (
     "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
@@ -50,6 +48,9 @@ class Prepared:
 
     A law of rounds defines `draw`. A law that is drawn in one step defines `draw_many`, and a draw is a row of one.
     """
+
+    doubt: float = 0.0
+    """A number that is added to the proven error of floats. Balls decide more often then, and the law is the same."""
 
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
@@ -94,7 +95,7 @@ class Mechanism(ABC):
     Parameters are given as users write them (`epsilon="0.2"`, `neighbours="replace"`). `__post_init__` replaces them
     by exact values. A dataclass field has one type only. So the constructor with the users' types is declared under
     TYPE_CHECKING. A mechanism without further parameters inherits it, and is no dataclass of its own. A mechanism with
-    further parameters is one, and declares its own constructor.
+    further parameters is one, and declares its own constructor. Class variables are not annotated again.
     """
 
     name: ClassVar[str]
@@ -163,11 +164,12 @@ class Mechanism(ABC):
 
     def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         """Find a bound that is exceeded with a probability of at most `failure`, or None if no bound is proven."""
-        return None
+        return None if self.round_rate is None else bound_loss(self.k * d, self.round_rate, failure)
 
     def prepare(self, levels: Levels) -> Prepared:
         """Read the levels, and compute all that draws have in common."""
-        self.check_size(levels.d)
+        if self.k > levels.d:
+            self.check_size(levels.d)
         return self._prepare(levels)
 
     def check_size(self, d: int) -> None:
@@ -197,6 +199,11 @@ class Mechanism(ABC):
         return 1 if self.groups_per_person is None else self.groups_per_person * self.neighbours.sensitivity
 
     @property
+    def rounds(self) -> int:
+        """In how many rounds one person is, where each list takes k: c·k."""
+        return self.lists_per_person * self.k
+
+    @property
     def list_epsilon(self) -> Fraction:
         """ε/c: what one list may lose, where the losses of c lists add up."""
         return self.epsilon / self.lists_per_person
@@ -210,11 +217,12 @@ class Mechanism(ABC):
     def round_rate(self) -> Fraction | None:
         """The rate at which the weight of an item falls with its count, at one place of the list.
 
-        It is None if the whole list is weighed at once.
+        It is None if the whole list is weighed at once. Otherwise error bound, score and tail are by default those of
+        rounds that take an item n votes below the best one left with a probability of at most e^(−rate · n).
         """
         return None
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> Iterator[tuple[stated.Output, arb]]:
         """State the law by brute force: each output on a histogram with its probability, at the working precision.
 
         Tests and audits compare draws with it. It shares nothing with the code that draws (see `stated.py`), and its
@@ -223,26 +231,28 @@ class Mechanism(ABC):
         raise ParameterError("`mechanism` must be one that states its law", f"{self.name} does not")
 
     def state_family(
-        self, histograms: Sequence[Histogram], *, reach: int = 6
-    ) -> Iterator[tuple[tuple[Output, ...], arb]]:
+        self, histograms: Sequence[stated.Histogram], *, reach: int = 6
+    ) -> Iterator[tuple[tuple[stated.Output, ...], arb]]:
         """State the law of a family by brute force: the outputs of all groups, which are independent."""
         for lists in itertools.product(*(list(self.state_law(each, reach=reach)) for each in histograms)):
             yield tuple(output for output, _ in lists), math.prod((chance for _, chance in lists), start=arb(1))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score | None:
-        """Make the score of the mechanism at a rate; None if it has none.
+        """Make the score of the mechanism at a rate: that of rounds where it has a `round_rate`; None if it has none.
 
         `auto` compares scores at the rate of the mechanism. An assessment publishes the spread at half of a smaller
         rate.
         """
-        return None
+        from shortlist.mechanisms.peel import RoundScore
+
+        return None if self.round_rate is None else RoundScore(levels, k=self.k, rate=rate)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find a and c: an error of t or more has a probability of at most c · e^(a (s − t)/2), with s the spread.
 
         The spread is that of the score at the rate a/2. None stands for no proof, so no list can be assessed.
         """
-        return None
+        return None if self.round_rate is None else (self.round_rate, self.k)
 
     def find_need(self, profile: Profile) -> int | None:
         """Find how many votes an item needs to be about as likely in the list as not; None if votes do not decide it.
@@ -258,7 +268,7 @@ class Mechanism(ABC):
 
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
-        return self
+        return self if chosen is None else self.candidates[chosen]
 
     @property
     def unordered(self) -> bool:

@@ -20,13 +20,14 @@ from flint import arb
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import use_precision
 from shortlist.exact.scaled import Scaled, concatenate, powers
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import (
+    BITS,
     LEFT_OUT_BITS,
     BlockMixture,
     Blocks,
     Core,
     MixtureScore,
-    count_bits,
     divide,
     find_core,
     find_reach,
@@ -36,9 +37,6 @@ from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_los
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +56,13 @@ class Subset(Mechanism):
     Subset(k=10, epsilon=Fraction(1, 2), neighbours=..., groups_per_person=None, at_least=5)
     """
 
-    name: ClassVar[str] = "subset"
-    summary: ClassVar[str] = "one draw among all sets of k items, without their order"
-    when: ClassVar[str] = "the order of the items does not matter: fewer votes are needed then"
-    rho_in_words: ClassVar[str] = "ε²/8"
-    bound_in_words: ClassVar[str] = "an item left out has at most {bound} more than any listed item"
+    name = "subset"
+    summary = "one draw among all sets of k items, without their order"
+    when = "the order of the items does not matter: fewer votes are needed then"
+    rho_in_words = "ε²/8"
+    bound_in_words = "an item left out has at most {bound} more than any listed item"
+
+    unordered: ClassVar[bool] = True
 
     at_least: int | None = None
 
@@ -89,23 +89,16 @@ class Subset(Mechanism):
         return range(self.k if self.at_least is None else self.at_least, self.k + 1)
 
     @property
-    def unordered(self) -> bool:
-        """True: the items have no order."""
-        return True
-
-    @property
     def guarantee(self) -> Guarantee:
         """What one draw promises: ε and ε²/8c."""
         rho = self.lists_per_person * self.list_epsilon**2 / 8
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(S) ∝ q^(out(S) − in(S))."""
-        from shortlist.mechanisms.stated import Output, exponential, set_losses, subsets
-
         rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
-        law = exponential(set_losses(histogram, self.sizes), rate)
-        return zip(map(Output, subsets(len(histogram), self.sizes)), law, strict=True)
+        law = stated.exponential(stated.set_losses(histogram, self.sizes), rate)
+        return zip(map(stated.Output, stated.subsets(len(histogram), self.sizes)), law, strict=True)
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law is at a rate, if no set led: Σ_S e^(−rate · max(loss of S, 0))."""
@@ -139,14 +132,7 @@ class SetDraws(BlockMixture):
     unordered = True
 
     def __init__(
-        self,
-        levels: Levels,
-        *,
-        sizes: range,
-        rate: Fraction,
-        leads: bool = True,
-        most_pairs: int = 1 << 15,
-        doubt: float = 0.0,
+        self, levels: Levels, *, sizes: range, rate: Fraction, leads: bool = True, most_pairs: int = 1 << 15
     ) -> None:
         """Prepare the draws. For more pairs of one size than `most_pairs`, a block holds several, and may reject."""
         self._levels = levels
@@ -163,26 +149,24 @@ class SetDraws(BlockMixture):
         cores = {owner: families[owner].find_core(rate, self._reach) for owner in within}
         # The best set weighs 1.
         surely = max(0.0, *(core.surely for core in cores.values()))
-        owners, blocks, left_out = [], [], []
+        blocks, left_out = [], []
         for owner, core in cores.items():
             left_out.append(core.left_out)
             if core.at_most < surely - LEFT_OUT_BITS:
                 left_out.append(np.array([core.at_most]))
             else:
-                blocks.append(_divide(families[owner], rate, core, most_pairs))
-                owners.append(np.full(blocks[-1].firsts.shape[1], owner))
+                blocks.append(_divide(families[owner], owner, rate, core, most_pairs))
         if len(within) < len(families) or not all(families[owner].is_within(self._reach) for owner in within):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
-            left_out.append(np.array([all_bits + 2 - self._reach * count_bits(rate)]))
+            left_out.append(np.array([all_bits + 2 - self._reach * float(rate) * BITS]))
         joined = Blocks(
+            owners=np.concatenate([each.owners for each in blocks]),
             firsts=np.concatenate([each.firsts for each in blocks], axis=1),
             lasts=np.concatenate([each.lasts for each in blocks], axis=1),
             weights=concatenate([each.weights for each in blocks]),
             find_least=lambda: concatenate([each.find_least() for each in blocks]),
         )
-        super().__init__(
-            families, np.concatenate(owners), joined, np.concatenate(left_out), rate=rate, k=sizes[-1], doubt=doubt
-        )
+        super().__init__(families, joined, np.concatenate(left_out), rate=rate, k=sizes[-1])
 
     def compute_exact_chance(self) -> float | None:
         """Compute the probability of a set with the true counts, where all sets have one size."""
@@ -201,7 +185,7 @@ class SetDraws(BlockMixture):
 
     def _make_families(self, profile: Profile) -> list[Sets]:
         """Make the families of all sizes, leading sets first. Losses are counted from the smallest one of any set."""
-        gaps = [find_gap(profile, n) for n in self._sizes]
+        gaps = profile.find_gaps(self._sizes).tolist()
         widest = max(gaps) if self._leads else 0
         leading, others, above = [], [], profile.ends - profile.sizes
         for n, gap in zip(self._sizes, gaps, strict=True):
@@ -222,16 +206,6 @@ class SetDraws(BlockMixture):
     def _read_profile(self, depth: int) -> Profile:
         # One item more than the largest set. Its count shows by how much the top set leads.
         return self._levels.above(min(self._sizes[-1] + 1, self._levels.d), depth)
-
-
-def find_gap(profile: Profile, n: int) -> int:
-    """Find h_(n) − h_(n+1). The count after the last is 0.
-
-    >>> [find_gap(Profile.of(np.array([5, 3, 3, 1])), n) for n in (1, 2, 3, 4)]
-    [2, 0, 2, 1]
-    """
-    last, following = np.searchsorted(profile.ends, [n - 1, n], side="right").tolist()
-    return int(profile.values[last]) - (int(profile.values[following]) if n < profile.d else 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -350,7 +324,7 @@ class Steps:
         return replace(self, counts=counts, items=items)
 
 
-def _divide(family: Sets, rate: Fraction, core: Core, most_pairs: int) -> Blocks:
+def _divide(family: Sets, owner: int, rate: Fraction, core: Core, most_pairs: int) -> Blocks:
     """Cut the pairs of steps of a core into blocks: single pairs if there are few, or blocks of similar numbers."""
     (top, left), (bottom, right) = core.firsts, core.afters
     most = most_pairs if (bottom - top) * (right - left) <= most_pairs else math.isqrt(most_pairs)
@@ -368,6 +342,7 @@ def _divide(family: Sets, rate: Fraction, core: Core, most_pairs: int) -> Blocks
     areas = upper.reshape(-1, 1) * lower * powers(rate, np.array([family.offset]))
     high, wide = len(rows) - 1, len(columns) - 1
     return Blocks(
+        owners=np.full(high * wide, owner),
         firsts=np.stack([rows[:-1].repeat(wide), np.tile(columns[:-1], high)]),
         lasts=np.stack([rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)]),
         weights=(count(rows[1:] - 1, columns[1:] - 1) * areas).reshape(-1),

@@ -60,13 +60,7 @@ class Guarantee:
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            *,
-            epsilon: Real,
-            delta: Real = ...,
-            rho: Real | None = ...,
-            neighbours: str = ...,
-            unit: str = ...,
+            self, *, epsilon: Real, delta: Real = ..., rho: Real | None = ..., neighbours: str = ..., unit: str = ...
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -40,7 +40,10 @@ def read_rational(value: Real, *, name: str) -> Fraction:
         elif "/" in str(value):
             number = Fraction(str(value))
         else:
-            number = _from_decimal(Decimal(str(value)))
+            decimal = Decimal(str(value))
+            if decimal.is_finite() and abs(decimal.adjusted()) > _LARGEST_BITS:
+                raise ValueError  # it would have that many digits
+            number = Fraction(decimal)
     except (ArithmeticError, TypeError, ValueError):
         raise ParameterError(
             f"""`{name}` must be a finite number such as {examples.replace("'", "")}""",
@@ -167,9 +170,3 @@ def write_rounded_up(number: Fraction) -> str:
         decimal = Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(number.numerator), Decimal(number.denominator))
     decimal = decimal.normalize()
     return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else f"{decimal:e}"
-
-
-def _from_decimal(number: Decimal) -> Fraction:
-    if number.is_finite() and abs(number.adjusted()) > _LARGEST_BITS:
-        raise ValueError  # it would have that many digits
-    return Fraction(number)
