@@ -150,14 +150,14 @@ class BlockMixture(Prepared, ABC):
     """Whether candidates are sets. Then the picks come in random order."""
 
     def __init__(
-        self, families: Sequence[Family], blocks: Blocks, left_out: FloatArray, *, rate: Fraction, k: int
+        self, families: Sequence[Family], blocks: Blocks, left_out: FloatArray, *, rate: Fraction, top: IntArray
     ) -> None:
-        """Take families, their blocks, and upper bounds of the base-2 logarithms of all other weights."""
+        """Take families, their blocks, upper bounds of log₂ of all other weights, and the k largest counts."""
         self.families = families
         self.blocks = blocks
         self._left_out = left_out
         self.rate = rate
-        self._k = k
+        self.top = top
 
     @abstractmethod
     def list_complete(self) -> Sequence[Family]:
@@ -169,7 +169,7 @@ class BlockMixture(Prepared, ABC):
         Rounds  A candidate is kept with a probability of at least 1/16 for each loss, or 1/128 in very long lists.
         """
         found: list[Picks] = [_NOTHING] * n
-        most, missing = max(1, _BATCH // self._k), np.arange(n)
+        most, missing = max(1, _BATCH // len(self.top)), np.arange(n)
         while len(missing):
             left = np.ones(len(missing), dtype=bool)
             for rows, family, firsts, lasts in self._choose(min(most, len(missing)), bits):
@@ -225,6 +225,24 @@ class BlockMixture(Prepared, ABC):
             return highest
         return highest.union(self._enclose_total(self.blocks.find_least()))
 
+    def enclose(self, effort: int) -> arb:
+        """Enclose the mean over j of min(z, h_(j)), where z is the spread of the law.
+
+        It grows with z, so the ends of its ball suffice. A missing end says nothing.
+        """
+        z, ends = self.enclose_spread(effort), list[arb]()
+        for end, unknown in ((z.lower(), -1), (z.upper(), EVERY_LEVEL)):
+            whole = end.floor().unique_fmpz()
+            point, limit = (arb(0), unknown) if whole is None else (end, min(int(whole), EVERY_LEVEL))
+            larger = int(np.searchsorted(-self.top, -limit))  # so many h_(j) are above the limit, and above the point
+            ends.append((point * larger + sum(self.top[larger:].tolist())) / len(self.top))
+        least, most = ends
+        return least.union(most)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose the spread of the law, z = (1/rate) · ln of the sum of all weights."""
+        return self.total(effort).log() / ball(self.rate)
+
     @cached_property
     def _table(self) -> Table:
         # A score of auto needs the sum of the weights, and no table.
@@ -261,29 +279,6 @@ def _list_around(whole: Ranges, inner: Ranges) -> list[tuple[tuple[int, int], ..
     (first, last), (begin, end) = whole[0], inner[0]
     around = [((start, stop), *whole[1:]) for start, stop in ((first, begin - 1), (end + 1, last)) if start <= stop]
     return around + [((begin, end), *rest) for rest in _list_around(whole[1:], inner[1:])]
-
-
-class MixtureScore:
-    """How spread a law is: the mean over j of min(z, h_(j)), where z = (1/rate) · ln of the sum of all weights."""
-
-    def __init__(self, mixture: BlockMixture, top: IntArray) -> None:
-        self._mixture = mixture
-        self._top = top
-
-    def enclose(self, effort: int) -> arb:
-        """Enclose the score. It grows with z, so the ends of its ball suffice. A missing end says nothing."""
-        z, ends = self.enclose_spread(effort), list[arb]()
-        for end, unknown in ((z.lower(), -1), (z.upper(), EVERY_LEVEL)):
-            whole = end.floor().unique_fmpz()
-            point, limit = (arb(0), unknown) if whole is None else (end, min(int(whole), EVERY_LEVEL))
-            larger = int(np.searchsorted(-self._top, -limit))  # so many h_(j) are above the limit, and above the point
-            ends.append((point * larger + sum(self._top[larger:].tolist())) / len(self._top))
-        least, most = ends
-        return least.union(most)
-
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose z."""
-        return self._mixture.total(effort).log() / ball(self._mixture.rate)
 
 
 def enclose_span(rate: Fraction, start: int, end: int) -> arb:

@@ -38,7 +38,6 @@ from shortlist.mechanisms.block_mixture import (
     STEEP_BITS,
     BlockMixture,
     Blocks,
-    MixtureScore,
     divide,
     find_core,
     find_reach,
@@ -82,8 +81,7 @@ class Joint(Mechanism):
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law of joint is at a rate, Σ_s e^(−rate · L(s))."""
-        draws = JointDraws(levels, k=self.k, rate=rate)
-        return MixtureScore(draws, draws.lists.top)
+        return JointDraws(levels, k=self.k, rate=rate)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find the tail: P(L(s) ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
@@ -276,7 +274,7 @@ class JointDraws(BlockMixture):
             weights=numbers * spans,
             find_least=lambda: lists.compute_numbers(firsts) * spans,
         )
-        super().__init__([lists], blocks, left_out, rate=rate, k=k)
+        super().__init__([lists], blocks, left_out, rate=rate, top=lists.top)
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
@@ -373,7 +371,7 @@ class FlipDraws(Prepared):
         missing = np.arange(n)
         while len(missing):
             proposed = self._joint.draw_many(len(missing), bits)
-            losses = np.array([int((self._joint.lists.top - picks.levels).max()) for picks in proposed])
+            losses = np.array([int((self._joint.top - picks.levels).max()) for picks in proposed])
             coins = draw_words(len(missing), bits)
             accepted = losses == 0
             for i in np.flatnonzero(~accepted).tolist():

@@ -243,9 +243,9 @@ class Mechanism(ABC):
         `auto` compares scores at the rate of the mechanism. An assessment publishes the spread at half of a smaller
         rate.
         """
-        from shortlist.mechanisms.peel import RoundScore
+        from shortlist.mechanisms.peel import PeelLevels
 
-        return None if self.round_rate is None else RoundScore(levels, k=self.k, rate=rate)
+        return None if self.round_rate is None else PeelLevels(levels, k=self.k, rate=rate)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find a and c: an error of t or more has a probability of at most c · e^(a (s − t)/2), with s the spread.

@@ -420,22 +420,17 @@ class PeelLevels:
         levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
         return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
 
-
-class RoundScore:
-    """The mean over rounds j of min(z_j, h_(j)), z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i)))."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = PeelLevels(levels, k=k, rate=rate)
-        self._top = self._peeling.profile.top(k)
-        self._rate = rate
-
     def enclose(self, effort: int) -> arb:
-        """Enclose the score: from floats without effort, and else at the working precision."""
+        """Enclose the mean over rounds j of min(z_j, h_(j)): from floats, or with effort at the working precision.
+
+        The spread of round j is z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i))).
+        """
+        top = self.profile.top(self.k)
         if not effort:
-            below, above = np.minimum(self._bound_rounds(), self._top).sum(axis=1).tolist()
-            error = _ROUNDED * len(self._top)
-            return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(self._top)
-        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(), self._top.tolist(), strict=True)]
+            below, above = np.minimum(self._bound_rounds(), top).sum(axis=1).tolist()
+            error = _ROUNDED * len(top)
+            return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(top)
+        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(), top.tolist(), strict=True)]
         return sum(cut, arb(0)) / len(cut)
 
     def enclose_spread(self, effort: int) -> arb:
@@ -455,19 +450,19 @@ class RoundScore:
         quotient. A rate below the range of floats may be off by more. Then a bound other than 0 is above all counts, as
         z_j is.
         """
-        rate = float(self._rate)
-        logs = compute_negative_logs(1 / np.array(self._peeling.enclose_totals()))
+        rate = float(self.rate)
+        logs = compute_negative_logs(1 / np.array(self.enclose_totals()))
         with np.errstate(over="ignore"):
             below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - _ROUNDED)
             return np.array([below, (logs[1] + 2 * LOG_ERROR) / rate * (1 + _ROUNDED)])
 
     def _enclose_rounds(self) -> list[arb]:
         """Enclose z_j of each round at the working precision. The sum of a level follows from that of the next one."""
-        profile, k, rate = self._peeling.complete.profile, len(self._top), ball(self._rate)
+        profile, k, rate = self.complete.profile, self.k, ball(self.rate)
         total, levels = arb(0), []
         for index in reversed(range(len(profile.values))):
             if index + 1 < len(profile.values):
-                total *= enclose_exp_minus(self._rate * int(profile.values[index] - profile.values[index + 1]))
+                total *= enclose_exp_minus(self.rate * int(profile.values[index] - profile.values[index + 1]))
             size = int(profile.sizes[index])
             total += size
             if profile.ends[index] - size < k:

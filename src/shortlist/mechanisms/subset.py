@@ -27,7 +27,6 @@ from shortlist.mechanisms.block_mixture import (
     BlockMixture,
     Blocks,
     Core,
-    MixtureScore,
     divide,
     find_core,
     find_reach,
@@ -102,8 +101,7 @@ class Subset(Mechanism):
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law is at a rate, if no set led: Σ_S e^(−rate · max(loss of S, 0))."""
-        draws = SetDraws(levels, sizes=self.sizes, rate=rate, leads=False)
-        return MixtureScore(draws, draws.profile.top(self.k))
+        return SetDraws(levels, sizes=self.sizes, rate=rate, leads=False)
 
     def find_tail(self) -> tuple[Fraction, int]:
         """Find the tail: P(loss ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
@@ -166,7 +164,7 @@ class SetDraws(BlockMixture):
             weights=concatenate([each.weights for each in blocks]),
             find_least=lambda: concatenate([each.find_least() for each in blocks]),
         )
-        super().__init__(families, joined, np.concatenate(left_out), rate=rate, k=sizes[-1])
+        super().__init__(families, joined, np.concatenate(left_out), rate=rate, top=self.profile.top(sizes[-1]))
 
     def compute_exact_chance(self) -> float | None:
         """Compute the probability of a set with the true counts, where all sets have one size."""
