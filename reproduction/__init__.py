@@ -8,7 +8,7 @@ items, best first; one person adds or removes at most one vote per item. `python
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from reproduction import baselines, fastjoint, fastjoint_buckets, joint
+from reproduction import adaptive, baselines, fastjoint, fastjoint_buckets, joint
 from shortlist.array_types import IntArray
 
 __all__ = ["PUBLISHED"]
@@ -20,6 +20,9 @@ PUBLISHED: Mapping[str, Callable[..., IntArray]] = MappingProxyType(
         "fastjoint-buckets": fastjoint_buckets.fastjoint_buckets,
         "pnf-peel": baselines.pnf_peel,
         "cdp-peel": baselines.cdp_peel,
+        "truncated-peel": baselines.truncated_peel,
+        "adaptive-fastjoint": adaptive.adaptive_fastjoint,
+        "adaptive-cdp-peel": adaptive.adaptive_cdp_peel,
         "laplace": baselines.laplace,
         "gamma": baselines.gamma,
     }

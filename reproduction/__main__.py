@@ -68,7 +68,7 @@ def reproduce(
     trials: Annotated[int | None, typer.Option(metavar="N", help="Lists for each error. [default: 200]")] = None,
     rounds: Annotated[int | None, typer.Option(metavar="N", help="Rounds for each time. [default: 20]")] = None,
     seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 40]")
+        float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 12]")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same errors.")] = 0,
     output: Annotated[
@@ -199,6 +199,11 @@ def _print(results: Results, findings: list[Finding], output: Path) -> None:
         verdicts = (Text(str(each.judgements[side].holding), style="bold") for side in sides)
         table.add_row(Text(each.claim.text), *verdicts)
     Console().print(table)
+    print(f"Data: {', '.join(map(results.title, results.datasets))}.")
+    if len(results.real) < len(results.datasets):
+        print(
+            "A stand-in has the right size and an invented shape: times count it, and verdicts on errors leave it out."
+        )
     print(f"The report is {output / 'report.html'}; the figures are in {output / 'figures'}.")
     if len(results.versions) > 1:
         print("The trials come from more than one version of the code; --remeasure measures the older ones again.")

@@ -2,11 +2,12 @@
 
 PNF-Peel    k rounds of permute-and-flip (McKenna and Sheldon, NeurIPS 2020), by exponential noise (Ding et al., 2021)
 CDP-Peel    k rounds of the exponential mechanism, in one shot by Gumbel noise (Durfee and Rogers, NeurIPS 2019)
+Truncated   k rounds of the exponential mechanism, with low counts taken as equal (Bhaskar et al., KDD 2010)
 Laplace     noise on each count (Bhaskar et al., KDD 2010; in one shot, Qiao, Su and Zhang, ICML 2021)
 Gamma       noise on all counts together (Steinke and Ullman, "Between pure and approximate differential privacy", 2016)
 
-Counts are monotone when one person is added or removed, so no noise needs the factor 2. Research: floating point, so it
-cannot make a secure release.
+Counts are monotone when one person is added or removed, so no rate and no noise needs the factor 2. Research: floating
+point, so it cannot make a secure release.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reproduction.arguments import read_arguments
+from reproduction.fastjoint import BETA, array_sampler
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.privacy.numbers import read_probability
 
@@ -58,6 +60,35 @@ def compute_round_epsilon(k: int, epsilon: float, delta: float = DELTA) -> float
     """
     slack = 8 * math.log(1 / read_probability(delta, name="delta"))
     return max(math.sqrt((slack + 8 * epsilon) / k) - math.sqrt(slack / k), epsilon / k)
+
+
+def truncated_peel(
+    counts: ArrayLike, k: int, epsilon: float, *, beta: float = BETA, rng: np.random.Generator
+) -> IntArray:
+    """Draw k items one after another, each with weight exp((ε/k)·max(h, h_(k) − γ)), where γ = (k/ε)·ln(dk/β).
+
+    Items with counts of at most h_(k) − γ are drawn as one group, so their counts need not be known.
+
+    Claim  epsilon-DP when one person raises each count by 0 or 1.
+    Proof  baselines.proof.md, Theorem 4.
+    Cost   O(d + km) for m items above h_(k) − γ.
+    """
+    histogram, k, epsilon = read_arguments(counts, k, epsilon)
+    d, share = len(histogram), epsilon / k
+    low = np.partition(histogram, d - k)[d - k] - math.log(d * k / read_probability(beta, name="beta")) / share
+    above, below = np.flatnonzero(histogram > low), np.flatnonzero(histogram <= low).tolist()
+    log_weights = share * histogram[above]
+    chosen = np.empty(k, dtype=np.int64)
+    for position in range(k):
+        # The group weighs as much as all items that are left in it.
+        group = share * low + math.log(len(below)) if below else -math.inf
+        drawn = int(np.argmax(np.append(log_weights, group) + rng.gumbel(size=len(above) + 1)))
+        if drawn == len(above):
+            chosen[position] = array_sampler(below, rng)
+        else:
+            chosen[position] = above[drawn]
+            log_weights[drawn] = -math.inf
+    return chosen
 
 
 def laplace(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator) -> IntArray:

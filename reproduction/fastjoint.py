@@ -23,9 +23,12 @@ from numpy.typing import ArrayLike
 
 from reproduction.arguments import read_arguments
 from shortlist.array_types import FloatArray, IntArray
+from shortlist.errors import DataError
 from shortlist.privacy.numbers import read_probability
 
 BETA = 2.0**-10
+_MOST_SUBSETS = 20_000_000
+"""The sampler without pruning has some tables with a number for each subset, together about 1 GB at this number."""
 
 
 def fastjoint(counts: ArrayLike, k: int, epsilon: float, *, beta: float = BETA, rng: np.random.Generator) -> IntArray:
@@ -35,8 +38,25 @@ def fastjoint(counts: ArrayLike, k: int, epsilon: float, *, beta: float = BETA, 
     Cost   O(d + kτ) time and space.
     """
     h, k, epsilon = read_arguments(counts, k, epsilon)
-    tau = compute_tau(len(h), k, epsilon, beta)
-    groups = group_items(h, k)
+    return _sample_both(group_items(h, k), compute_tau(len(h), k, epsilon, beta), epsilon, rng)
+
+
+def group_by(counts: ArrayLike, k: int, epsilon: float, *, rng: np.random.Generator) -> IntArray:
+    """Draw a subset S_{r,i} of the sequences, then a sequence of it, with the law of Joint (Section 4.1, not pruned).
+
+    Claim  epsilon-DP when one person raises each count by 0 or 1.
+    Cost   O(d + nk) time and space. Here n is the largest loss, not the number of people, so it may be smaller.
+    """
+    h, k, epsilon = read_arguments(counts, k, epsilon)
+    n = int(h.max() - h.min())
+    if n * k > _MOST_SUBSETS:
+        raise DataError(f"`counts` must differ by at most {_MOST_SUBSETS:,} / k without pruning, and some do not.")
+    # No loss reaches n + 1, so the merged subsets are empty.
+    return _sample_both(group_items(h, k), n + 1, epsilon, rng)
+
+
+def _sample_both(groups: Groups, tau: int, epsilon: float, rng: np.random.Generator) -> IntArray:
+    """Take the two steps of Section 4.1: Subset Sampling and Sequence Sampling."""
     r, i = sample_subset(compute_log_sizes(count_items(groups, tau)), epsilon, rng)
     return sample_sequence(groups, tau, r, i, rng)
 

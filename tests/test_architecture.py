@@ -17,7 +17,7 @@ ROOT = Path(shortlist.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "architecture.md"
-PROOFS = [*sorted(ROOT.rglob("*.proof.md")), TESTS.parent / "reproduction" / "baselines.proof.md"]
+PROOFS = [*sorted(ROOT.rglob("*.proof.md")), *sorted((TESTS.parent / "reproduction").glob("*.proof.md"))]
 
 # A part imports only parts of earlier lines. docs/architecture.md says the same in words.
 PARTS = [

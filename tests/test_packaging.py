@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,15 @@ def test_the_sdist_holds_what_a_packager_needs(built):
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "tests/conftest.py", "docs/privacy.md"} <= names
     assert "reproduction/README.md" in names
     assert not any(name.startswith((".venv", "dist", ".git/")) for name in names)
+
+
+def test_the_citation_has_the_keywords_of_the_package():
+    """In the same order, so that both are found by the same words."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    _, _, after = (ROOT / "CITATION.cff").read_text(encoding="utf-8").partition("\nkeywords:\n")
+    cited = [line.removeprefix("  - ") for line in takewhile(lambda line: line.startswith("  - "), after.splitlines())]
+    assert cited == project["keywords"]
+    assert "FastJoint" in cited
 
 
 def test_it_installs_where_nothing_else_is(built, clean, tmp_path):

@@ -16,9 +16,13 @@ from shortlist.privacy.numbers import quote
 
 PAPER_LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel")
 """The laws that the paper compares, in the order of its legend."""
+OTHERS = ("fastjoint-buckets", "truncated-peel")
+"""What the paper describes and does not run: appendix B.3, and the peel of Bhaskar et al. in section 6."""
 
 _SPELLING = {
     "fastjoint": "FastJoint",
+    "fastjoint-buckets": "FastJoint with buckets",
+    "truncated-peel": "Truncated peel",
     "joint": "Joint",
     "pnf-peel": "PNF-Peel",
     "cdp-peel": "CDP-Peel",
@@ -84,7 +88,7 @@ class Contender:
     @property
     def has_beta(self) -> bool:
         """Whether the failure probability of the pruning is a parameter."""
-        return self.law == "fastjoint"
+        return self.law in ("fastjoint", "fastjoint-buckets")
 
     @property
     def is_unordered(self) -> bool:
@@ -101,9 +105,10 @@ class Contender:
         """Whether its errors are drawn in batches.
 
         The laws of the released Joint, PNF-Peel and CDP-Peel are those of the published ones, which are much faster to
-        draw. The released FastJoint has errors of its own, because it repeats items.
+        draw. The released FastJoint has errors of its own, because it repeats items. FastJoint with buckets has the law
+        of FastJoint.
         """
-        return self.maker is not Maker.RELEASED or self.law == "fastjoint"
+        return self.law == "fastjoint" or (self.maker is not Maker.RELEASED and self.law != "fastjoint-buckets")
 
     def parameters(self, setting: Setting) -> dict[str, Any]:
         """The parameters of the program besides k and epsilon."""
@@ -150,7 +155,7 @@ CONTENDERS = {
     each.name: each
     for each in (
         *(Contender(law=law, maker=Maker.RELEASED) for law in PAPER_LAWS),
-        *(Contender(law=law, maker=Maker.PUBLISHED) for law in (*PAPER_LAWS, "laplace", "gamma")),
+        *(Contender(law=law, maker=Maker.PUBLISHED) for law in (*PAPER_LAWS, *OTHERS, "laplace", "gamma")),
         *(Contender(law=law, maker=Maker.OURS) for law in _OURS),
     )
 }
@@ -166,10 +171,10 @@ SWEEPS = {
 }
 MEMORY_KS = (10, 50, 100)
 
-# Joint takes seconds to minutes on large data, so it is timed at fewer settings there; the report says so.
 _FEWER_KS = (10, 50, 100, 150, 200)
-_LARGE, _VERY_LARGE = 30_000, 100_000
 FEWEST_ROUNDS = 4
+_LONG = 60.0
+"""A cell whose list takes more seconds than this is timed once."""
 _MOST = 1_000_000
 """The largest number of lists and of rounds. It guards against slips of the keyboard."""
 _LARGEST_SEED = 2**63 - 1
@@ -196,8 +201,16 @@ class Cell:
         text = f"{run} {self.dataset} {self.contender} k={at.k} epsilon={at.epsilon!r} beta={at.beta!r}"
         return (int.from_bytes(hashlib.sha256(text.encode()).digest()[:6]) << 32) + trial
 
-    def __str__(self) -> str:
-        return f"{self.dataset}: {CONTENDERS[self.contender].label}, {self.setting}"
+    @property
+    def label(self) -> str:
+        """The program and the setting, as progress and reports show them."""
+        return f"{CONTENDERS[self.contender].label}, {self.setting}"
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it is Joint with all its subsets."""
+        contender = CONTENDERS[self.contender]
+        return contender.law == "joint" and contender.maker is not Maker.OURS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,17 +218,17 @@ class Grid:
     """Which data sets and sweeps, how many lists for each error, and how many interleaved rounds for each time.
 
     A cell is timed in `rounds` rounds. One that takes long stops earlier: after `seconds` seconds, but not before 4
-    rounds.
+    rounds, unless a list takes more than a minute.
     """
 
     datasets: tuple[str, ...]
     vary: tuple[str, ...] = ("k", "epsilon", "beta")
     trials: int = 200
     rounds: int = 20
-    seconds: float = 40.0
+    seconds: float = 12.0
     seed: int = 0
     coarse: bool = False
-    """Whether Joint is timed at five k only on all data, not only on large data."""
+    """Whether Joint is timed at five k only."""
 
     def __post_init__(self) -> None:
         _check_names("datasets", self.datasets, DATASETS)
@@ -234,15 +247,14 @@ class Grid:
         cells = self._cells({name: each for name, each in contenders.items() if each.has_errors})
         return sorted(cells, key=lambda cell: (self.datasets.index(cell.dataset), cell.setting.k))
 
-    def time_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
+    def time_cells(self, contenders: Mapping[str, Contender]) -> list[Cell]:
         """The cells that are timed in every round, those of one setting beside each other."""
         cells = self._cells({name: each for name, each in contenders.items() if each.has_time})
-        return [cell for cell in cells if self._is_timed(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
+        return [cell for cell in cells if not (self.coarse and cell.is_slow and cell.setting.k not in _FEWER_KS)]
 
     def memory_cells(self, contenders: Mapping[str, Contender], sizes: Mapping[str, int]) -> list[Cell]:
         """The cells whose memory is measured once: FastJoint and Joint at three k at which one list is fast enough."""
-        cells = self.time_cells(contenders, sizes)
-        return [cell for cell in cells if _has_memory(CONTENDERS[cell.contender], cell.setting, sizes[cell.dataset])]
+        return [cell for cell in self.time_cells(contenders) if _has_memory(cell, sizes[cell.dataset])]
 
     def count_rounds_left(self, rounds: int, spent: float, mean: float) -> int:
         """Count the rounds that a cell still gets after this many rounds and seconds, if each takes `mean` seconds.
@@ -251,6 +263,8 @@ class Grid:
         >>> [grid.count_rounds_left(rounds, spent, 2.0) for rounds, spent in ((0, 0), (5, 25), (3, 90), (4, 90))]
         [15, 3, 1, 0]
         """
+        if spent > _LONG * rounds > 0:
+            return 0
         affordable = (self.seconds - spent) / mean if mean > 0 else math.inf
         within = self.rounds if affordable >= self.rounds else rounds + max(0, math.ceil(affordable))
         return max(0, min(self.rounds, max(within, FEWEST_ROUNDS)) - rounds)
@@ -266,13 +280,6 @@ class Grid:
         )
         return list(dict.fromkeys(found))
 
-    def _is_timed(self, contender: Contender, setting: Setting, d: int) -> bool:
-        if contender.law != "joint" or contender.maker is Maker.OURS or (d < _LARGE and not self.coarse):
-            return True
-        if setting.epsilon != DEFAULT.epsilon:
-            return d < _VERY_LARGE
-        return setting.k in _FEWER_KS
-
 
 def list_programs(*, released: bool) -> dict[str, Contender]:
     """List the programs that can run. The released ones need their folder."""
@@ -286,10 +293,10 @@ def _check_names(option: str, names: Collection[str], known: Collection[str]) ->
         raise ParameterError(f"`{option}` must be some of {', '.join(known)}", found)
 
 
-def _has_memory(contender: Contender, setting: Setting, d: int) -> bool:
+def _has_memory(cell: Cell, d: int) -> bool:
+    contender, setting = CONTENDERS[cell.contender], cell.setting
     if contender.law not in ("fastjoint", "joint") or setting.k not in MEMORY_KS:
         return False
     at_default = setting == contender.own(Setting(k=setting.k, epsilon=DEFAULT.epsilon, beta=DEFAULT.beta))
     # Watching the memory of a program slows it down several times.
-    slow = contender.law == "joint" and contender.maker is not Maker.OURS and d * setting.k > _WATCHED_PLACES
-    return at_default and not slow
+    return at_default and not (cell.is_slow and d * setting.k > _WATCHED_PLACES)

@@ -29,7 +29,7 @@ _BATCH = 4_096
 """How many lists are drawn between two writes to the store. It bounds the memory that a large run takes."""
 _MEASURED = (
     *(f"shortlist/{name}" for name in ("exact", "mechanisms", "privacy", "selection", "profile.py")),
-    *(f"reproduction/{name}.py" for name in ("arguments", "baselines", "fastjoint", "joint")),
+    *(f"reproduction/{name}.py" for name in ("arguments", "baselines", "fastjoint", "fastjoint_buckets", "joint")),
     "reproduction/experiment",
 )
 """The files and folders that decide what a trial is."""
@@ -95,7 +95,7 @@ class Run:
         started = monotonic()
         for done, (cell, measure) in enumerate(pieces):
             left = (monotonic() - started) / done * (len(pieces) - done) if done else None
-            self._show(step, done, len(pieces), str(cell), left)
+            self._show(step, done, len(pieces), self._describe(cell), left)
             if cell in self._failed:
                 continue  # Trials are numbered without gaps, and the first failure is kept.
             with self._record_failure(cell):
@@ -118,14 +118,16 @@ class Run:
 
     def _time_rounds(self, held: Mapping[tuple[str, str, Setting], list[float]]) -> None:
         """Time all programs at all settings in turn, round after round. A change of the load affects all of them."""
-        cells = self._grid.time_cells(self._contenders, self._sizes)
+        cells = self._grid.time_cells(self._contenders)
         schedule = Schedule(self._grid, self._sizes, {cell: held.get(cell.key, []) for cell in cells})
         for round_number in range(self._grid.rounds):
             for cell in cells:
                 if schedule.rounds(cell) == round_number and schedule.wants(cell) and cell not in self._failed:
                     left = schedule.left
                     total = schedule.spent + (left or 1.0)
-                    self._show("times", schedule.spent, total, f"round {round_number + 1}, {cell}", left)
+                    self._show(
+                        "times", schedule.spent, total, f"round {round_number + 1}, {self._describe(cell)}", left
+                    )
                     with self._record_failure(cell):
                         schedule.add(cell, self._time(cell, round_number))
         self._show("times", schedule.spent, schedule.spent, "")
@@ -158,6 +160,9 @@ class Run:
             self._failures += 1
             self._failed.add(cell)
             self._store.add("failures", cell, [(0, f"{type(error).__name__}: {error}")])
+
+    def _describe(self, cell: Cell) -> str:
+        return f"{self._histograms[cell.dataset].title}: {cell.label}"
 
     def _show(self, step: str, done: float, total: float, current: str, left: float | None = None) -> None:
         self._watch(Progress(step=step, done=done, total=total, current=current, failures=self._failures, left=left))

@@ -7,9 +7,12 @@ corrected for their number by Holm's method.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from operator import mul
 from statistics import NormalDist, median
 
 import numpy as np
@@ -83,13 +86,23 @@ class Judgement:
 class Comparison:
     """One comparison of a claim: how likely what was seen is if the claim fails here, and if it is true here."""
 
-    where: str
+    data: str
+    """The data set as tables show it."""
+    at: str
+    """The settings."""
     if_false: float
     """Small where the claim is confirmed."""
     if_true: float
     """Small where the claim is contradicted."""
     smallest: float = 0.0
     """The smallest chance that so many trials can give. It is large where the trials are too few to say anything."""
+    error: str = ""
+    """The symbol of the error, where errors are compared."""
+
+    @property
+    def where(self) -> str:
+        """The data set, the error and the settings."""
+        return f"{self.data} {self.error}".strip() + f", {self.at}"
 
 
 def judge_comparisons(
@@ -105,20 +118,39 @@ def judge_comparisons(
         return Judgement.untested(absent or "nothing that bears on it was measured")
     total = len(comparisons)
     against = reject([each.if_true for each in comparisons])
-    contradicted = sum(against)
     if no_difference:
-        confirmed = sum(each.smallest <= ALPHA / total for each in comparisons) - contradicted
+        decided = (each.smallest <= ALPHA / total for each in comparisons)
+        supported = [enough - contradicts for enough, contradicts in zip(decided, against, strict=True)]
     else:
-        confirmed = sum(reject([each.if_false for each in comparisons]))
-    if contradicted:
-        holding = Holding.PART if contradicted <= confirmed else Holding.NO
-    else:
-        holding = Holding.YES if 2 * confirmed >= total else Holding.OPEN
+        supported = [int(each) for each in reject([each.if_false for each in comparisons])]
+    contradicted, confirmed = sum(against), sum(supported)
+    holding = _decide(contradicted, confirmed, total)
     where = [each.where for each, contradicts in zip(comparisons, against, strict=True) if contradicts]
     all_of_them = "1 comparison" if total == 1 else f"{total} comparisons"
     measured += f"; contradicted in {contradicted or 'none'} of {all_of_them}"
     measured += f" ({summarise(where)})" if where else ""
-    return Judgement(holding=holding, measured=measured if no_difference else f"{measured}, confirmed in {confirmed}")
+    measured += "" if no_difference else f", confirmed in {confirmed}"
+    return Judgement(holding=holding, measured=measured + _count_data_once(comparisons, against, supported))
+
+
+def _decide(contradicted: Fraction | int, confirmed: Fraction | int, total: int) -> Holding:
+    if contradicted:
+        return Holding.PART if contradicted <= confirmed else Holding.NO
+    return Holding.YES if 2 * confirmed >= total else Holding.OPEN
+
+
+def _count_data_once(comparisons: Sequence[Comparison], against: Sequence[int], supported: Sequence[int]) -> str:
+    """Say what the verdict would be if each data set counted once, however many comparisons it has.
+
+    A comparison then counts as one divided by the number of comparisons on its data set.
+    """
+    sizes = Counter(each.data for each in comparisons)
+    if len(set(sizes.values())) == 1:
+        return ""
+    shares = [Fraction(1, sizes[each.data]) for each in comparisons]
+    contradicted, confirmed = (sum(map(mul, shares, counted), Fraction()) for counted in (against, supported))
+    counts = f"contradicted in {float(contradicted):.1f} of {len(sizes)}, confirmed in {float(confirmed):.1f}"
+    return f"; each data set counted once: {_decide(contradicted, confirmed, len(sizes))} ({counts})"
 
 
 def summarise(places: Sequence[str], most: int = 4) -> str:
@@ -150,14 +182,15 @@ def compute_ratios(
 def compare_times(results: Results, dataset: str, found: Ratios, vary: str, least: float) -> Iterator[Comparison]:
     """Compare ratios with the least that a claim allows, by sign tests over rounds."""
     for settings, values in _pool(found):
-        yield compare_signs(f"{results.title(dataset)}, {write_range(settings, vary)}", values > least)
+        yield compare_signs(results.title(dataset), write_range(settings, vary), values > least)
 
 
-def compare_signs(where: str, above: NDArray[np.bool_]) -> Comparison:
+def compare_signs(data: str, at: str, above: NDArray[np.bool_]) -> Comparison:
     """Compare in how many rounds a claim is true with in how many it is not, by a sign test."""
     rounds, count = len(above), int(above.sum())
     return Comparison(
-        where=where,
+        data=data,
+        at=at,
         if_false=sign_test(count, rounds),
         if_true=sign_test(rounds - count, rounds),
         smallest=sign_test(rounds, rounds),
@@ -174,7 +207,9 @@ def compare_errors(
             for measure, symbol in _MEASURES.items():
                 first, second = getattr(one, measure), getattr(other, measure)
                 yield Comparison(
-                    where=f"{results.title(dataset)} {symbol}, {write_range([at], vary)}",
+                    data=results.title(dataset),
+                    at=write_range([at], vary),
+                    error=symbol,
                     if_false=rank_test(first, second),
                     if_true=rank_test(second, first),
                     smallest=smallest_rank_test(len(first), len(second)),

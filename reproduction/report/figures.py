@@ -1,12 +1,12 @@
-"""The figures of the paper in its layout: medians, shaded quartiles, log axes, errors padded by 1.
+"""The figures of the paper in its layout: a row for each data set, medians, shaded quartiles, errors padded by 1.
 
-The paper's four methods come first, dotted with hollow markers as in the paper; our mechanisms are in a second row. A
-picture is a file with several panels; the page shows each panel by itself.
+All panels of a kind have one vertical axis, so that data sets and programs can be compared. A picture is as wide as the
+text of a paper. It has no title: the page around it has a caption. The page shows each panel by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduction.experiment.datasets import TOP, Histogram
-from reproduction.experiment.grid import CONTENDERS, PAPER_LAWS, TODAY, Contender, Maker
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, TODAY, Contender, Maker
 from reproduction.experiment.store import Results
-from reproduction.report.comparisons import AXES, compute_ratios
+from reproduction.report.comparisons import AXES, compute_ratios, write_short
 from shortlist.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ LOOKS = {
     "joint": ("#E69F00", "*"),
     "pnf-peel": ("#CC79A7", "o"),
     "cdp-peel": ("#0072B2", "P"),
+    "fastjoint-buckets": ("#8C564B", "h"),
+    "truncated-peel": ("#6A3D9A", "X"),
     "pnf-joint": ("#D55E00", "D"),
     "margin-joint": ("#56B4E9", "^"),
     "subset": ("#999999", "v"),
@@ -39,7 +41,7 @@ _FIGURES = {"k": "Figure 1", "epsilon": "Figures 2 and 5", "beta": "Figures 3 an
 _FIXED = {"k": "ε = 1, β = 2⁻¹⁰", "epsilon": "k = 100, β = 2⁻¹⁰", "beta": "k = 100, ε = 1"}
 _ROWS = {"paper": "the paper's methods", "ours": "our mechanisms", "today": "what to use today"}
 # What is divided by what, and how the line looks; with the released programs first.
-_SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
+SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
     ("released-joint", "released-fastjoint", False, {"color": "#D55E00", "marker": "*", "linestyle": ":"}),
     ("released-joint", "released-fastjoint", True, {"color": "#CC79A7", "marker": "o", "linestyle": ":"}),
     ("published-joint", "published-fastjoint", False, {"color": "#0072B2", "marker": "P", "linestyle": "--"}),
@@ -47,133 +49,152 @@ _SPEED_UPS: tuple[tuple[str, str, bool, dict[str, Any]], ...] = (
 )
 _FONTS = ("DejaVu Sans", "Verdana", "Arial", "sans-serif")
 """Matplotlib lays out with the first. Where it is missing, a browser takes a later one: about as wide, or narrower."""
+_TEXT = 5.5
+"""The inches of a line of text in a paper."""
+_POINTS = 7
+
+Limits = Mapping[str, tuple[float, float]]
+"""The ends of the vertical axis of each kind of panel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A file with panels, each with a caption and a function that draws it."""
+    """A file with panels, each with a description and a function that draws it."""
 
     name: str
-    title: str
-    panels: list[tuple[str, Callable[[Axes], None]]]
-    columns: int
-    legend: float = 0.0
-    """The inches below the panels for a legend, which has so many columns."""
-    legend_columns: int = 1
-    head: str = ""
-    note: str = ""
-    """The head of its section on the page, and the note below the head."""
-    caption: str = ""
+    panels: Sequence[tuple[str, Callable[[Axes], None]]]
+    head: str
+    """The head of its section on the page."""
+    caption: str
     """What the page says below its panels."""
+    legend_columns: int = 0
+    """How many columns the legend has; 0 stands for no legend."""
+    aspect: float = 0.75
+    """The height of a panel in parts of its width."""
 
     def draw(self) -> Figure:
-        """Draw all panels in rows. Panels in two rows share their vertical axes, so that they can be compared."""
-        rows = -(-len(self.panels) // self.columns)
-        figure, panels = make_panels(rows, self.columns, title=self.title, legend=self.legend)
+        """Draw all panels, three in a row, and one legend for all of them."""
+        columns = min(3, len(self.panels))
+        legend = 0.45 if self.legend_columns else 0.0
+        rows = -(-len(self.panels) // columns)
+        figure, panels = make_panels(rows, columns, width=_TEXT, legend=legend, aspect=self.aspect)
         for panel, (_, draw) in zip(panels, self.panels, strict=False):
             draw(panel)
         for panel in panels[len(self.panels) :]:
             panel.set_visible(False)
-        if "-against-" in self.name:
-            for upper, lower in zip(panels[:3], panels[3:], strict=True):
-                low, high = np.array([upper.get_ylim(), lower.get_ylim()]).T
-                upper.set_ylim(low.min(), high.max())
-                lower.set_ylim(low.min(), high.max())
-        return add_legend(figure, panels, self.legend_columns) if self.legend else figure
+        return add_legend(figure, panels, self.legend_columns) if self.legend_columns else figure
 
 
 def list_pictures(results: Results, histograms: Sequence[Histogram]) -> Iterator[Picture]:
     """Every figure of the paper for which there are results, those of one section of the page beside each other."""
     sweeps = [vary for vary in AXES if results.has_sweep(vary)]
     for vary in sweeps:
-        yield from (picture_sweep(results, dataset, vary) for dataset in results.datasets)
+        yield from (picture_sweep(results, vary, row) for row in ("paper", "ours"))
     if results.times:
+        yield picture_default(results)
         yield picture_speed_ups(results)
-        yield from (picture_without_step(results, dataset, sweeps) for dataset in results.datasets if sweeps)
+        if sweeps:
+            yield picture_without_step(results, sweeps)
     if histograms:
         yield picture_gaps(histograms)
 
 
-def picture_sweep(results: Results, dataset: str, vary: str) -> Picture:
-    """Time, ℓ∞ and ℓ1 error of a data set against one parameter: the paper's methods above, ours below."""
-    title, counted = results.title(dataset), count_trials(results, dataset)
+def picture_sweep(results: Results, vary: str, row: str) -> Picture:
+    """Time, ℓ∞ and ℓ1 error of every data set against one parameter, for some programs."""
+    limits = find_limits(results)
+    panels = [
+        (
+            f"{name} against {AXES[vary]} on {results.title(dataset)}, {_ROWS[row]}",
+            partial(_draw_sweep, results=results, dataset=dataset, vary=vary, measure=measure, row=row, limits=limits),
+        )
+        for dataset in results.datasets
+        for measure, name in MEASURES.items()
+    ]
+    source = "" if row == "today" else f"{_FIGURES[vary]} of the paper. "
     return Picture(
-        name=f"{dataset}-against-{vary}",
-        title=f"{title} against {AXES[vary]} ({_FIGURES[vary]} of the paper); {counted}",
-        panels=_list_panels(results, dataset, vary, ("paper", "ours")),
-        columns=3,
-        legend=0.75,
-        legend_columns=5,
-        head=f"Against {AXES[vary]}",
-        note=f"{_FIGURES[vary]} of the paper. {_FIXED[vary]}.",
-        caption=f"{title}: {counted}.",
+        name="today" if row == "today" else f"against-{vary}" + ("" if row == "paper" else f"-{row}"),
+        panels=panels,
+        head=f"Against {AXES[vary]}: {_ROWS[row]}",
+        caption=f"{source}{_FIXED[vary]}; {count_trials(results)}.",
+        legend_columns=3,
     )
 
 
 def picture_today(results: Results) -> Iterator[Picture]:
     """Time and errors against k of what a reader of the paper would use today, beside our Joint and CDP-Peel."""
-    for dataset in results.datasets if results.has_sweep("k") else ():
-        title, counted = results.title(dataset), count_trials(results, dataset)
-        yield Picture(
-            name=f"{dataset}-today",
-            title=f"{title} against k: what to use today; {counted}",
-            panels=_list_panels(results, dataset, "k", ("today",)),
-            columns=3,
-            legend=0.6,
-            legend_columns=6,
-            caption=f"{title}: {counted}.",
-        )
+    if results.has_sweep("k"):
+        yield picture_sweep(results, "k", "today")
+
+
+def picture_default(results: Results) -> Picture:
+    """The time of one list at the default setting: Joint, FastJoint and our fastjoint, on each data set."""
+    return Picture(
+        name="one-list",
+        panels=[("time of one list on each data set", partial(_draw_default, results=results))],
+        head="One list",
+        caption=f"At {DEFAULT}; {count_rounds(results)}. A factor is how many times as fast the left program is.",
+        legend_columns=3,
+        aspect=0.33,
+    )
 
 
 def picture_speed_ups(results: Results) -> Picture:
     """How many times as fast FastJoint is as Joint, against k, a panel for each data set."""
-    columns, counted = min(3, len(results.datasets)), count_rounds(results, *results.datasets)
-    title = "Joint's time over FastJoint's (Figure 1 of the paper)"
+    ratios = {
+        (dataset, one, other, before): compute_ratios(results, dataset, one, other, before_sequence=before)
+        for dataset in results.datasets
+        for one, other, before, _ in SPEED_UPS
+    }
+    quartiles = _list_quartiles(values for found in ratios.values() for _, values in found)
+    limits = {"ratio": _find_decades([10, 100, *quartiles])}
     return Picture(
         name="speed-ups",
-        title=f"{title}, against k; {counted}" if columns > 1 else title,
         panels=[
-            (f"speed-up on {results.title(name)}", partial(_draw_speed_up, results=results, dataset=name))
+            (
+                f"speed-up on {results.title(name)}",
+                partial(_draw_speed_up, title=results.title(name), dataset=name, ratios=ratios, limits=limits),
+            )
             for name in results.datasets
         ],
-        columns=columns,
-        legend=0.6 if columns > 2 else 1.0,
-        legend_columns=2 if columns > 2 else 1,
         head="How many times as fast FastJoint is as Joint",
-        note=f"Figure 1 of the paper, first column, as ratios; {counted}. Lines at 10 and 100 times.",
+        caption=f"Figure 1 of the paper, first column, as ratios; {count_rounds(results)}. Lines at 10 and 100 times.",
+        legend_columns=2,
     )
 
 
-def picture_without_step(results: Results, dataset: str, sweeps: Sequence[str]) -> Picture:
+def name_speed_up(one: str, other: str, before_sequence: bool) -> str:
+    """Say what is divided by what."""
+    step = " without its step" if before_sequence else ""
+    return f"{CONTENDERS[one].label}{step} / {CONTENDERS[other].label}"
+
+
+def picture_without_step(results: Results, sweeps: Sequence[str]) -> Picture:
     """The time of Joint without its sequence step, and of FastJoint with it, along some sweeps."""
-    title, step = results.title(dataset), "Joint without its sequence step"
+    limits, step = find_limits(results), "Joint without its sequence step"
     return Picture(
-        name=f"{dataset}-without-sequence-step",
-        title=f"{title}: {step} (Figure 7 of the paper); {count_rounds(results, dataset)}",
+        name="without-sequence-step",
         panels=[
             (
-                f"{step} against {AXES[vary]} on {title}",
-                partial(_draw_without_step, results=results, dataset=dataset, vary=vary),
+                f"{step} against {AXES[vary]} on {results.title(dataset)}",
+                partial(_draw_without_step, results=results, dataset=dataset, vary=vary, limits=limits),
             )
+            for dataset in results.datasets
             for vary in sweeps
         ],
-        columns=len(AXES),
-        legend=0.6,
-        legend_columns=3,
         head=step,
-        note=f"Figure 7 of the paper; {count_rounds(results, *results.datasets)}.",
+        caption=f"Figure 7 of the paper; {count_rounds(results)}.",
+        legend_columns=3,
     )
 
 
 def picture_gaps(histograms: Sequence[Histogram]) -> Picture:
     """The gaps between the top 300 scores of each data set."""
+    limits = {"gap": _find_decades(gap + 1 for each in histograms for gap in each.gaps())}
     return Picture(
         name="gaps",
-        title=f"Gaps between the top {TOP} scores (Figure 4 of the paper)",
-        panels=[(f"gaps of {each.title}", partial(_draw_gaps, histogram=each)) for each in histograms],
-        columns=min(3, len(histograms)),
+        panels=[(f"gaps of {each.title}", partial(_draw_gaps, histogram=each, limits=limits)) for each in histograms],
         head=f"Gaps between the top {TOP} scores",
-        note="Figure 4 of the paper.",
+        caption="Figure 4 of the paper.",
     )
 
 
@@ -185,40 +206,54 @@ def list_programs(results: Results, row: str, measure: str) -> Sequence[str]:
     if row == "today":
         return [name for name in ours if name in ("joint", "cdp-peel", *TODAY)]
     measured = {key[1] for key in (results.times if measure == "time" else results.errors)}
-    return [f"released-{law}" if f"released-{law}" in measured else f"published-{law}" for law in PAPER_LAWS]
+    papers = [f"released-{law}" if f"released-{law}" in measured else f"published-{law}" for law in PAPER_LAWS]
+    return [*papers, *(name for law in OTHERS if (name := f"published-{law}") in measured)]
 
 
-def count_trials(results: Results, dataset: str) -> str:
-    """How many lists and rounds the cells of a data set have, the fewest and the most where they differ."""
-    lists = {len(cell.linf) for key, cell in results.errors.items() if key[0] == dataset}
-    return f"lists for each error: {_write_range(lists)}; {count_rounds(results, dataset)}"
+def find_limits(results: Results) -> Limits:
+    """Find the vertical axis of times and of both errors: whole decades that show every program on every data set."""
+    errors = [cell for key, cell in results.errors.items() if CONTENDERS[key[1]].has_time]
+    return {
+        "time": _find_decades(_list_quartiles(cell.cpu for cell in results.times.values())),
+        "linf": _find_decades(_list_quartiles(cell.linf + 1 for cell in errors)),
+        "l1": _find_decades(_list_quartiles(cell.l1 + 1 for cell in errors)),
+    }
 
 
-def count_rounds(results: Results, *datasets: str) -> str:
-    """How many rounds the times of some data sets have."""
-    rounds = {len(cell.cpu) for key, cell in results.times.items() if key[0] in datasets}
-    return f"rounds for each time: {_write_range(rounds)}"
+def count_trials(results: Results) -> str:
+    """How many lists and rounds the cells have, the fewest and the most where they differ."""
+    lists = {len(cell.linf) for cell in results.errors.values()}
+    return f"lists for each error: {_write_range(lists)}; {count_rounds(results)}"
 
 
-def make_panels(rows: int, columns: int, *, title: str = "", legend: float = 0.0) -> tuple[Figure, list[Axes]]:
-    """A figure with a title, its panels and, below them, room for a legend of so many inches.
+def count_rounds(results: Results) -> str:
+    """How many rounds the times have."""
+    return f"rounds for each time: {_write_range({len(cell.cpu) for cell in results.times.values()})}"
+
+
+def make_panels(
+    rows: int, columns: int, *, width: float, legend: float = 0.0, aspect: float = 0.75
+) -> tuple[Figure, list[Axes]]:
+    """A figure with its panels and, below them, room for a legend of so many inches.
 
     The margins are given in inches: working them out from the drawn texts takes longer than drawing.
     """
-    head = 0.4 if title else 0.05
-    width, height = 4.0 * columns, 3.2 * rows + legend + head
+    height = (aspect * width / columns + 0.1) * rows + legend
     figure = use_matplotlib().Figure(figsize=(width, height))
     panels = figure.subplots(rows, columns, squeeze=False)
+    inner = width / columns - 0.5
     figure.subplots_adjust(
-        left=0.75 / width,
-        right=1 - 0.15 / width,
-        bottom=(0.5 + legend) / height,
-        top=1 - (0.35 + head) / height,
-        wspace=0.9 / 3.1,
-        hspace=0.85 / 2.35,
+        left=0.45 / width,
+        right=1 - 0.05 / width,
+        bottom=(0.33 + legend) / height,
+        top=1 - 0.18 / height,
+        wspace=0.5 / inner,
+        hspace=0.5 / ((height - legend - 0.51 - 0.5 * (rows - 1)) / rows),
     )
-    if title:
-        figure.suptitle(title, fontsize=10.5, y=1 - 0.12 / height, va="top")
+    for panel in panels.flat:
+        panel.tick_params(labelsize=_POINTS - 1, pad=1.5, length=2, width=0.5)
+        for spine in panel.spines.values():
+            spine.set_linewidth(0.5)
     return figure, list(panels.flat)
 
 
@@ -229,9 +264,8 @@ def add_legend(figure: Figure, panels: Sequence[Axes], columns: int) -> Figure:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     if entries:
-        figure.legend(
-            list(entries.values()), list(entries), loc="lower center", ncols=columns, frameon=False, fontsize=9
-        )
+        look = {"frameon": False, "fontsize": _POINTS, "borderpad": 0.1, "labelspacing": 0.25, "columnspacing": 1.2}
+        figure.legend(list(entries.values()), list(entries), loc="lower center", ncols=columns, **look)
     return figure
 
 
@@ -251,81 +285,92 @@ def save(figure: Figure, target: Any, *, kind: str) -> None:
     with rc_context(
         {"svg.hashsalt": "shortlist", "svg.fonttype": "none", "font.family": "sans-serif", "font.sans-serif": _FONTS}
     ):
-        figure.savefig(target, format=kind, dpi=110, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(target, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
 
 
-def _list_panels(
-    results: Results, dataset: str, vary: str, rows: Sequence[str]
-) -> list[tuple[str, Callable[[Axes], None]]]:
-    return [
-        (
-            f"{name} against {AXES[vary]} on {results.title(dataset)}, {_ROWS[row]}",
-            partial(_draw_sweep, results=results, dataset=dataset, vary=vary, measure=measure, row=row),
-        )
-        for row in rows
-        for measure, name in MEASURES.items()
-    ]
-
-
-def _draw_sweep(panel: Axes, results: Results, dataset: str, vary: str, measure: str, row: str) -> None:
+def _draw_sweep(panel: Axes, results: Results, dataset: str, vary: str, measure: str, row: str, limits: Limits) -> None:
     """Draw one measure of the programs of a row along a sweep."""
     for place, name in enumerate(list_programs(results, row, measure)):
         if measure == "time":
             cells = [(at, cell.cpu) for at, cell in results.times_along(dataset, name, vary)]
         else:
             cells = [(at, getattr(cell, measure) + 1) for at, cell in results.errors_along(dataset, name, vary)]
-        # In the paper's row a method has one name, whoever wrote the program of a measure. In the others, later lines
-        # have smaller markers, so that lines on top of each other are all seen.
-        contender = CONTENDERS[name]
-        own = {"label": contender.spelling} if row == "paper" else {"markersize": 7.0 - 0.9 * place}
+        # In the paper's row a method has one name, whoever wrote the program of a measure.
+        look = _choose_look(CONTENDERS[name], place)
+        if row == "paper":
+            look["label"] = CONTENDERS[name].spelling
         if cells:
-            x = [getattr(at, vary) for at, _ in cells]
-            _draw_line(panel, x, [values for _, values in cells], **_choose_look(contender) | own)
-    # Errors hardly change with β, and a log axis would show noise as slabs.
-    log = measure == "time" or vary != "beta"
-    _finish(panel, title=f"{results.title(dataset)}: {_ROWS[row]}", vary=vary, measure=MEASURES[measure], log=log)
+            _draw_line(panel, [getattr(at, vary) for at, _ in cells], [values for _, values in cells], **look)
+    _finish(panel, title=results.title(dataset), vary=vary, measure=MEASURES[measure], limits=limits[measure])
 
 
-def _draw_speed_up(panel: Axes, results: Results, dataset: str) -> None:
+def _draw_default(panel: Axes, results: Results) -> None:
+    """Draw a row for each data set, with the median time of each program and its quartiles."""
+    maker = "released" if results.has_released else "published"
+    names = (f"{maker}-joint", f"{maker}-fastjoint", "fastjoint")
+    ticks = range(len(results.datasets))
+    for place, name in enumerate(names):
+        found = [results.times.get(results.key(dataset, name, DEFAULT)) for dataset in results.datasets]
+        rows = [(row, 1e3 * np.median(cell.cpu)) for row, cell in enumerate(found) if cell is not None]
+        look = {**_choose_look(CONTENDERS[name], place), "linestyle": "none"}
+        panel.plot([time for _, time in rows], [row for row, _ in rows], **look)
+    for row, dataset in enumerate(results.datasets):
+        cells = [results.times.get(results.key(dataset, name, DEFAULT)) for name in names]
+        for slow, fast in ((cells[0], cells[1]), (cells[1], cells[2])):
+            if slow is not None and fast is not None:
+                ratio = write_short(float(np.median(slow.cpu) / np.median(fast.cpu)))
+                middle = 1e3 * float(np.sqrt(np.median(slow.cpu) * np.median(fast.cpu)))
+                panel.annotate(f"{ratio}×", (middle, row), fontsize=_POINTS - 1, ha="center", va="center")
+    panel.set_xscale("log")
+    panel.figure.subplots_adjust(left=0.17)
+    panel.set_yticks([*ticks], [results.title(dataset) for dataset in results.datasets])
+    panel.set_ylim(len(results.datasets) - 0.5, -0.5)
+    panel.set_xlabel("CPU time of one list (ms)", fontsize=_POINTS, labelpad=1)
+    panel.grid(visible=True, axis="x", color="#dddddd", linewidth=0.4)
+
+
+def _draw_speed_up(
+    panel: Axes, title: str, dataset: str, ratios: Mapping[tuple[str, str, str, bool], Any], limits: Limits
+) -> None:
     """Draw ratios of times, with lines at 10 and 100 times."""
-    for one, other, before_sequence, style in _SPEED_UPS:
-        found = compute_ratios(results, dataset, one, other, before_sequence=before_sequence)
+    for place, (one, other, before_sequence, style) in enumerate(SPEED_UPS):
+        found = ratios[dataset, one, other, before_sequence]
         if found:
-            step = " without its step" if before_sequence else ""
-            label = f"{CONTENDERS[one].label}{step} / {CONTENDERS[other].label}"
-            line = {**style, "label": label, "markerfacecolor": "none", "linewidth": 1.3, "markersize": 6}
+            label = name_speed_up(one, other, before_sequence)
+            line = {**_choose_look(CONTENDERS[other], place), **style, "label": label}
             _draw_line(panel, [at.k for at, _ in found], [values for _, values in found], **line)
     for factor in (10, 100):
-        panel.axhline(factor, color="#555555", linewidth=0.9)
-        panel.annotate(
-            f"{factor}×", (1, factor), xycoords=("axes fraction", "data"), fontsize=8, ha="right", va="bottom"
-        )
-    _finish(panel, title=results.title(dataset), vary="k", measure="times as fast")
+        panel.axhline(factor, color="#555555", linewidth=0.6)
+    _finish(panel, title=title, vary="k", measure="times as fast", limits=limits["ratio"])
 
 
-def _draw_without_step(panel: Axes, results: Results, dataset: str, vary: str) -> None:
+def _draw_without_step(panel: Axes, results: Results, dataset: str, vary: str, limits: Limits) -> None:
     maker = "released" if results.has_released else "published"
     joint, fastjoint = f"{maker}-joint", f"{maker}-fastjoint"
-    for name, before, suffix in ((joint, False, ""), (joint, True, " without sequence step"), (fastjoint, False, "")):
+    lines = ((joint, False, ""), (joint, True, " without sequence step"), (fastjoint, False, ""))
+    for place, (name, before, suffix) in enumerate(lines):
         cells = results.times_along(dataset, name, vary)
         if cells:
             rows = [cell.before_cpu if before else cell.cpu for _, cell in cells]
-            line = {**_choose_look(CONTENDERS[name]), "label": CONTENDERS[name].label + suffix}
+            line = {**_choose_look(CONTENDERS[name], place), "label": CONTENDERS[name].label + suffix}
             if before:
                 line |= {"color": "#D55E00", "marker": "X"}
             _draw_line(panel, [getattr(at, vary) for at, _ in cells], rows, **line)
-    _finish(panel, title=results.title(dataset), vary=vary, measure="CPU time (s)")
+    _finish(panel, title=results.title(dataset), vary=vary, measure=MEASURES["time"], limits=limits["time"])
 
 
-def _draw_gaps(panel: Axes, histogram: Histogram) -> None:
+def _draw_gaps(panel: Axes, histogram: Histogram, limits: Limits) -> None:
     """Draw the differences between neighbours among the top scores, padded by 1."""
     gaps = histogram.gaps() + 1
-    panel.plot(np.arange(1, len(gaps) + 1), gaps, color=LOOKS["cdp-peel"][0], linewidth=0.9)
-    _finish(panel, title=histogram.title, vary="rank", measure="gap to the next score + 1")
+    panel.plot(np.arange(1, len(gaps) + 1), gaps, color=LOOKS["cdp-peel"][0], linewidth=0.6)
+    _finish(panel, title=histogram.title, vary="rank", measure="gap to the next + 1", limits=limits["gap"])
 
 
-def _choose_look(contender: Contender) -> dict[str, Any]:
-    """How a program's line looks, and what the legend calls it."""
+def _choose_look(contender: Contender, place: int) -> dict[str, Any]:
+    """How a program's line looks, and what the legend calls it: published ones are dotted, and those with a δ dashed.
+
+    Markers are hollow, and smaller on later lines. So where lines are on top of each other, all markers are seen.
+    """
     colour, marker = LOOKS[contender.mechanism]
     ours = contender.maker is Maker.OURS
     solid = ours and contender.law == contender.mechanism
@@ -333,11 +378,11 @@ def _choose_look(contender: Contender) -> dict[str, Any]:
         "color": colour,
         "label": contender.label,
         "linestyle": "-" if solid else "--" if ours else ":",
-        "linewidth": 1.3,
+        "linewidth": 0.8,
         "marker": marker,
-        "markersize": 4 if ours else 6.5,
-        "markerfacecolor": colour if solid else "none",
-        "markeredgewidth": 1.1,
+        "markersize": 6.0 - 0.6 * place,
+        "markerfacecolor": "none",
+        "markeredgewidth": 0.7,
     }
 
 
@@ -345,32 +390,33 @@ def _draw_line(panel: Axes, x: Sequence[float], rows: Sequence[Any], **line: Any
     """Draw the medians of some samples, and shade from the lower to the upper quartile."""
     low, middle, high = np.array([np.quantile(each, [0.25, 0.5, 0.75]) for each in rows]).T
     panel.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
-    panel.plot(x, middle, **line)
+    # Of many points every third has a marker, and the next line has its markers beside them.
+    every = 3 if len(x) > 10 else 1
+    panel.plot(x, middle, markevery=(len(panel.get_lines()) % every, every), **line)
 
 
-def _finish(panel: Axes, *, title: str, vary: str, measure: str, log: bool = True) -> None:
+def _finish(panel: Axes, *, title: str, vary: str, measure: str, limits: tuple[float, float]) -> None:
     """Label a panel and set its axes."""
     if vary in ("epsilon", "beta"):
         panel.set_xscale("log", base=2)
-    if log:
-        panel.set_yscale("log")
-        _use_whole_decades(panel)
-    else:
-        high = float(panel.dataLim.intervaly[1])
-        panel.set_ylim(0, max(1.15 * high, 1.0))
-    panel.set_title(title, fontsize=10)
-    panel.set(xlabel=AXES.get(vary, vary), ylabel=measure)
-    panel.grid(visible=True, which="major", color="#dddddd", linewidth=0.5)
-
-
-def _use_whole_decades(panel: Axes) -> None:
-    """Let the axis run just past powers of ten, so that ticks need no minor labels and no marker is cut."""
-    limits = np.asarray(panel.dataLim.intervaly)
-    if not np.isfinite(limits).all() or limits.min() <= 0:  # Nothing was drawn.
-        return
-    low, high = np.log10(limits)
+    panel.set_yscale("log")
     panel.yaxis.minorticks_off()
-    panel.set_ylim(10.0 ** (np.floor(low) - 0.1), 10.0 ** (max(np.ceil(high), np.floor(low) + 1) + 0.1))
+    panel.set_ylim(*limits)
+    panel.set_title(title, fontsize=_POINTS, pad=2)
+    panel.set_xlabel(AXES.get(vary, vary), fontsize=_POINTS, labelpad=1)
+    panel.set_ylabel(measure, fontsize=_POINTS, labelpad=1)
+    panel.grid(visible=True, which="major", color="#dddddd", linewidth=0.4)
+
+
+def _find_decades(values: Iterable[float]) -> tuple[float, float]:
+    """Find powers of ten around all values, and go a little further, so that no marker is cut."""
+    shown = [float(value) for value in values if value > 0]
+    first, last = np.floor(np.log10(min(shown, default=1))), np.ceil(np.log10(max(shown, default=1)))
+    return float(10.0 ** (first - 0.15)), float(10.0 ** (max(last, first + 1) + 0.15))
+
+
+def _list_quartiles(samples: Iterable[Any]) -> Iterator[float]:
+    return (value for each in samples if len(each) for value in np.quantile(each, [0.25, 0.75]))
 
 
 def _write_range(numbers: set[int]) -> str:

@@ -8,14 +8,14 @@ chance enters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
 from reproduction.experiment.datasets import DATASETS
-from reproduction.experiment.grid import BETAS, DEFAULT, SWEEPS, Setting, write_beta
+from reproduction.experiment.grid import BETAS, CONTENDERS, DEFAULT, SWEEPS, Setting, write_beta
 from reproduction.experiment.store import Results, Times
 from reproduction.fastjoint import compute_tau
 from reproduction.report.comparisons import (
@@ -76,7 +76,7 @@ def jumps_come_from_the_step(results: Results, side: Side) -> Judgement:
             f"step, which takes up to {100 * share:.0f} % of the time"
         )
         if factor >= _JUMP:
-            comparisons.append(compare_signs(f"{results.title(name)}, {place}", with_step > without))
+            comparisons.append(compare_signs(results.title(name), place, with_step > without))
     absent = "; ".join(said) + "; no jump was seen" if said else "Joint was not swept over k"
     return judge_comparisons(comparisons, "; ".join(said), absent)
 
@@ -150,26 +150,21 @@ def no_worse_than_joint(results: Results, side: Side) -> Judgement:
 
 def good_where_gaps_are_large(results: Results, side: Side) -> Judgement:
     """The errors of both peels are larger at every k from 100 on, on real data with large gaps."""
-    fast = side.errors["fastjoint"]
-    comparisons: list[Comparison] = []
-    said = []
-    for name in (each for each in results.real if DATASETS[each].wide_gaps):
-        for law in ("pnf-peel", "cdp-peel"):
-            comparisons += compare_errors(results, name, side.errors[law], fast, _MODERATE, "k")
-            values = compare_medians(results, name, fast, side.errors[law], _MODERATE)
-            if values:
-                said.append(f"{name}: median ℓ∞ + 1 over {law}'s {write_spread(values)}")
-    return judge_comparisons(comparisons, "; ".join(said), _NO_ERRORS)
+    peels, fast = (side.errors["pnf-peel"], side.errors["cdp-peel"]), side.errors["fastjoint"]
+    wide = (name for name in results.real if DATASETS[name].wide_gaps)
+    return _judge_errors(results, [(name, peel, fast) for name, peel in product(wide, peels)], _MODERATE)
 
 
 def better_than_pnf_peel(results: Results, side: Side) -> Judgement:
     """PNF-Peel's errors are larger at every k."""
-    return _judge_errors(results, side.errors["pnf-peel"], side.errors["fastjoint"], SWEEPS["k"])
+    peel, fast = side.errors["pnf-peel"], side.errors["fastjoint"]
+    return _judge_errors(results, [(name, peel, fast) for name in results.real], SWEEPS["k"])
 
 
 def better_than_cdp_peel(results: Results, side: Side) -> Judgement:
     """CDP-Peel's errors are larger at every k from 100 on."""
-    return _judge_errors(results, side.errors["cdp-peel"], side.errors["fastjoint"], _MODERATE)
+    peel, fast = side.errors["cdp-peel"], side.errors["fastjoint"]
+    return _judge_errors(results, [(name, peel, fast) for name in results.real], _MODERATE)
 
 
 def good_on_news_and_not_on_games(results: Results, side: Side) -> Judgement:
@@ -178,17 +173,8 @@ def good_on_news_and_not_on_games(results: Results, side: Side) -> Judgement:
     swept = [name for name in results.real if len(results.errors_along(name, fast, "epsilon")) > 1]
     if not {"news", "games"} <= {*swept}:
         return Judgement.untested("errors were not drawn along ε on both news and games as real data")
-    pairs = {"news": ((pnf, fast), (cdp, fast)), "games": ((pnf, fast), (fast, cdp))}
-    comparisons: list[Comparison] = []
-    said = []
-    for name, claims in pairs.items():
-        for larger, smaller in claims:
-            comparisons += compare_errors(results, name, larger, smaller, SWEEPS["epsilon"], "epsilon")
-        for law, other in (("PNF-Peel", pnf), ("CDP-Peel", cdp)):
-            values = compare_medians(results, name, fast, other, SWEEPS["epsilon"])
-            if values:
-                said.append(f"{name}: median ℓ∞ + 1 over {law}'s {write_spread(values)}")
-    return judge_comparisons(comparisons, "; ".join(said))
+    pairs = [("news", pnf, fast), ("news", cdp, fast), ("games", pnf, fast), ("games", fast, cdp)]
+    return _judge_errors(results, pairs, SWEEPS["epsilon"], "epsilon")
 
 
 def gaps_are_larger_on_news(results: Results, side: Side) -> Judgement:
@@ -260,9 +246,9 @@ def _compare_errors_with_default(results: Results, dataset: str, program: str) -
     for at, cell in results.errors_along(dataset, program, "beta"):
         if default is not None and at != DEFAULT:
             both = min(rank_test(cell.linf, default.linf), rank_test(default.linf, cell.linf))
-            where = f"{results.title(dataset)} ℓ∞, {write_range([at], 'beta')}"
+            place = {"data": results.title(dataset), "at": write_range([at], "beta"), "error": "ℓ∞"}
             least = 2 * smallest_rank_test(len(cell.linf), len(default.linf))
-            found.append(Comparison(where=where, if_false=1.0, if_true=min(1.0, 2 * both), smallest=least))
+            found.append(Comparison(**place, if_false=1.0, if_true=min(1.0, 2 * both), smallest=least))
     return found
 
 
@@ -282,16 +268,12 @@ def threshold_hardly_changes(results: Results, side: Side) -> Judgement:
 
 def others_are_dominated(results: Results, side: Side) -> Judgement:
     """Gamma's errors are larger than PNF-Peel's, and Laplace's larger than CDP-Peel's, at every k."""
-    comparisons: list[Comparison] = []
-    said = []
-    for weak, strong in (("gamma", "pnf-peel"), ("laplace", "cdp-peel")):
-        values = []
-        for name in results.real:
-            comparisons += compare_errors(results, name, side.errors[weak], side.errors[strong], SWEEPS["k"], "k")
-            values += compare_medians(results, name, side.errors[weak], side.errors[strong], SWEEPS["k"])
-        if values:
-            said.append(f"median ℓ∞ + 1 of {weak} over {strong}'s {write_spread(values)}")
-    return judge_comparisons(comparisons, "; ".join(said), _NO_ERRORS)
+    pairs = [
+        (name, side.errors[weak], side.errors[strong])
+        for weak, strong in (("gamma", "pnf-peel"), ("laplace", "cdp-peel"))
+        for name in results.real
+    ]
+    return _judge_errors(results, pairs, SWEEPS["k"])
 
 
 def pruning_is_improbable(results: Results, side: Side) -> Judgement:
@@ -390,13 +372,16 @@ def _judge_ratios(
     return judge_comparisons(comparisons, ", ".join(said), _NOT_SWEPT)
 
 
-def _judge_errors(results: Results, larger: str, smaller: str, settings: Sequence[Setting]) -> Judgement:
-    """The errors of one program are larger than those of another, at every setting of real data."""
+def _judge_errors(
+    results: Results, pairs: Iterable[tuple[str, str, str]], settings: Sequence[Setting], vary: str = "k"
+) -> Judgement:
+    """On each data set, the errors of the first program are larger than those of the second, at every setting."""
     comparisons: list[Comparison] = []
     said = []
-    for name in results.real:
-        comparisons += compare_errors(results, name, larger, smaller, settings, "k")
+    for name, larger, smaller in pairs:
+        comparisons += compare_errors(results, name, larger, smaller, settings, vary)
         values = compare_medians(results, name, smaller, larger, settings)
         if values:
-            said.append(f"{name} {write_spread(values)}")
-    return judge_comparisons(comparisons, "FastJoint's median ℓ∞ + 1 over the other's: " + ", ".join(said), _NO_ERRORS)
+            one, other = (CONTENDERS[program].spelling for program in (smaller, larger))
+            said.append(f"{name}: {one} over {other} {write_spread(values)}")
+    return judge_comparisons(comparisons, "median ℓ∞ + 1: " + ", ".join(said), _NO_ERRORS)

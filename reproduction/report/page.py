@@ -6,11 +6,11 @@ import base64
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import partial
 from html import escape
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
@@ -20,10 +20,11 @@ import numpy as np
 from reproduction.experiment.datasets import Histogram
 from reproduction.experiment.grid import CONTENDERS, Maker
 from reproduction.experiment.store import Results
-from reproduction.report import tables
+from reproduction.report import summary, tables
 from reproduction.report.claims import Finding, judge_claims, write_verdict
 from reproduction.report.comparisons import ALPHA, rank_test, reject
 from reproduction.report.figures import Picture, add_legend, list_pictures, make_panels, picture_today, save
+from reproduction.report.related_work import write_subsets
 from shortlist.atomic_files import write_whole
 from shortlist.errors import OutputError
 
@@ -40,7 +41,7 @@ ABSENT = (
 
 
 def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> list[Finding]:
-    """Write `figures/*.png`, `figures/*.svg`, `verdict.md`, `notes.md` and `report.html`; return the verdict."""
+    """Write the figures as png and svg, `verdict.md`, `summary.md`, `notes.md` and `report.html`; return findings."""
     # The folder may hold results of other data than those at hand, for instance of files that are elsewhere now.
     known = {name: info.fingerprint for name, info in results.data.items()}
     histograms = [each for each in histograms if known.get(each.dataset.name) == each.fingerprint]
@@ -56,6 +57,7 @@ def publish(results: Results, histograms: Sequence[Histogram], folder: Path) -> 
         for kind in ("png", "svg"):
             write_whole(drawn / f"{picture.name}.{kind}", partial(save, figure, kind=kind), force=True)
     _write(folder / "verdict.md", write_verdict(findings))
+    _write(folder / "summary.md", summary.write_summary(results, histograms, findings))
     _write(folder / "notes.md", "## " + NOTES.read_text(encoding="utf-8").partition("\n## ")[2])
     _write(folder / "report.html", write_page(results, histograms, findings))
     return findings
@@ -68,16 +70,18 @@ def write_page(results: Results, histograms: Sequence[Histogram], findings: Sequ
         style=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "page.js").read_text(encoding="utf-8"),
         summary=_write_summary(results),
-        tally=tables.write_tallies(findings),
+        tally=tables.convert_table(summary.tally_verdicts(findings)),
         chance=f"1 in {1 / ALPHA:,.0f}",
         verdict=tables.write_verdict(findings),
         released=_describe_released(results),
-        beside=tables.compare_programs(results),
+        speed=tables.convert_table(summary.compare_speed(results)),
+        beside=tables.convert_table(summary.compare_times(results)),
         today=_write_today(results),
-        figures="\n".join(_write_sections(list_pictures(results, histograms))),
-        deviations=tables.convert_table(notes["Differences from the paper"]),
+        figures="\n".join(map(_write_section, list_pictures(results, histograms))),
+        subsets=tables.convert_table([*write_subsets(histograms)]),
+        deviations=tables.convert_table(notes["Differences from the paper"].splitlines()),
         threats="".join(f"<li>{escape(line[2:])}</li>" for line in notes["Threats to validity"].splitlines()),
-        errata=tables.convert_table(notes["Errors of the paper"]),
+        errata=tables.convert_table(notes["Errors of the paper"].splitlines()),
         cells="\n".join(tables.write_cells(results, name) for name in results.datasets),
         failures=tables.write_failures(results),
         provenance=_write_provenance(results),
@@ -122,7 +126,8 @@ def _describe_released(results: Results) -> str:
     """The section on the released programs: their repeats, and a test of their lists against the published laws."""
     if not results.has_released:
         return ABSENT
-    return _write_prose("A fault of the released FastJoint") + tables.write_repeats(results) + _compare_errors(results)
+    repeats = tables.convert_table(summary.count_repeats(results)) or "<p>No list of this run has a repeat.</p>"
+    return _write_prose("A fault of the released FastJoint") + repeats + _compare_errors(results)
 
 
 def _compare_errors(results: Results) -> str:
@@ -143,40 +148,33 @@ def _compare_errors(results: Results) -> str:
     return (
         f"<p>The lists of the released Joint, PNF-Peel and CDP-Peel that were timed have errors as well. Compared with "
         f"those drawn from the same laws at {len(chances)} settings by rank tests of ℓ1, at a chance of {ALPHA:g} of "
-        f"any false alarm, they {found}; the smallest chance of one comparison is {tables.write_number(min(chances))}."
+        f"any false alarm, they {found}; the smallest chance of one comparison is {summary.write_number(min(chances))}."
         "</p>"
     )
 
 
 def _write_today(results: Results) -> str:
     """A section on what this package offers beyond the paper's laws. It is empty without results."""
-    table, head = tables.write_today(results), "What to use today"
+    table, head = tables.convert_table(summary.compare_today(results)), "What to use today"
     if not table:
         return ""
-    figures = "".join(_write_panels([each]) for each in picture_today(results))
-    return f"<h2>{head}</h2>{_write_prose(head)}{table}{figures}"
+    return f"<h2>{head}</h2>{_write_prose(head)}{table}{''.join(map(_write_panels, picture_today(results)))}"
 
 
-def _write_sections(pictures: Iterable[Picture]) -> Iterator[str]:
-    """One section for each figure of the paper. Pictures with a caption are apart, and the others are together."""
-    for (head, note), found in groupby(pictures, key=lambda picture: (picture.head, picture.note)):
-        together = list(found)
-        groups = [[picture] for picture in together] if together[0].caption else [together]
-        body = "".join(map(_write_panels, groups))
-        yield f"<section><h3>{escape(head)}</h3><p>{escape(note)}</p>{body}</section>"
+def _write_section(picture: Picture) -> str:
+    return f"<section><h3>{escape(picture.head)}</h3>{_write_panels(picture)}</section>"
 
 
-def _write_panels(pictures: Sequence[Picture]) -> str:
-    """The panels of some pictures in one grid, and below them the caption of the first, if it has one."""
-    panels = (_draw_panel(draw, said, picture.legend > 0) for picture in pictures for said, draw in picture.panels)
-    grid = f'<div class="panels">{"".join(panels)}</div>'
-    caption = escape(pictures[0].caption)
-    return f"<figure>{grid}<figcaption>{caption}</figcaption></figure>" if caption else grid
+def _write_panels(picture: Picture) -> str:
+    """The panels of a picture in a grid, and its caption below."""
+    panels = "".join(_draw_panel(draw, said, legend=picture.legend_columns > 0) for said, draw in picture.panels)
+    caption = f"<figcaption>{escape(picture.caption)}</figcaption>"
+    return f'<figure><div class="panels">{panels}</div>{caption}</figure>'
 
 
-def _draw_panel(draw: Callable[[Axes], None], caption: str, legend: bool) -> str:
+def _draw_panel(draw: Callable[[Axes], None], caption: str, *, legend: bool) -> str:
     """Draw one panel by itself: side by side on a desk, one below the other on a phone, large when touched."""
-    figure, panels = make_panels(1, 1, legend=0.95 if legend else 0.0)
+    figure, panels = make_panels(1, 1, width=2.75, legend=0.62 if legend else 0.0)
     draw(panels[0])
     if legend:
         add_legend(figure, panels, columns=2 if len(panels[0].get_lines()) > 4 else 1)

@@ -9,26 +9,14 @@ from itertools import starmap
 
 import numpy as np
 
-from reproduction.experiment.grid import CONTENDERS, DEFAULT, PAPER_LAWS, TODAY, write_beta
+from reproduction.experiment.grid import CONTENDERS, write_beta
 from reproduction.experiment.store import Key, Results
-from reproduction.report.claims import Finding, count_verdicts, list_sides
+from reproduction.report.claims import Finding, list_sides
 from reproduction.report.comparisons import Holding
+from reproduction.report.summary import write_number
 
 Entry = tuple[str, float | str]
 """What a field shows, and what it is sorted by."""
-
-
-def write_tallies(findings: Sequence[Finding]) -> str:
-    """How many claims got each verdict, for each side."""
-    sides = list_sides(findings)
-    rows = []
-    for holding in Holding:
-        counts = [count_verdicts(findings, side)[holding] for side in sides]
-        if any(counts):
-            numbers = "".join(f'<td class="number">{count}</td>' for count in counts)
-            rows.append(f"<td>{_badge(holding)}</td>{numbers}")
-    heads = ("", *(escape(side.title) for side in sides))
-    return _write_table("tally", (f"<th>{head}</th>" for head in heads), rows)
 
 
 def write_verdict(findings: Sequence[Finding]) -> str:
@@ -43,39 +31,6 @@ def write_verdict(findings: Sequence[Finding]) -> str:
             fields.append(f"{_badge(found.holding)} {escape(found.measured)}")
         rows.append([*fields, escape(each.claim.rule)])
     return _write_cards(heads, rows)
-
-
-def compare_programs(results: Results) -> str:
-    """Ours beside the released and the published program of the same law, at the default setting."""
-    heads = ("data set", "law", "released, ms", "published, ms", "ours, ms", "ℓ∞ published", "ℓ∞ ours")
-    rows: list[list[Entry]] = []
-    for dataset in results.datasets:
-        for law in PAPER_LAWS:
-            names = (f"released-{law}", f"published-{law}", law)
-            times = [_find_time(results, dataset, name) for name in names]
-            errors = (results.errors.get(results.key(dataset, name, DEFAULT)) for name in names[1:])
-            losses = (None if found is None else float(np.median(found.linf)) for found in errors)
-            if times[2] is not None:
-                title = results.title(dataset)
-                rows.append([(title, title), (law, law), *map(_number, (*times, *losses))])
-    return write_sortable(heads, rows) if rows else "<p>The default setting was not timed.</p>"
-
-
-def write_today(results: Results) -> str:
-    """What this package offers beyond the paper's laws, beside CDP-Peel and Joint. It is empty without results."""
-    extra = [name for name in results.contenders if name in TODAY]
-    if not extra:
-        return ""
-    heads = ("data set", "mechanism", "time, ms", "median ℓ∞", "median ℓ1")
-    rows: list[list[Entry]] = []
-    for dataset in results.datasets:
-        for name in ("joint", "cdp-peel", *extra):
-            found, time = results.errors.get(results.key(dataset, name, DEFAULT)), _find_time(results, dataset, name)
-            if found is not None:
-                title = results.title(dataset)
-                numbers = (time, float(np.median(found.linf)), float(np.median(found.l1)))
-                rows.append([(title, title), (name, name), *map(_number, numbers)])
-    return write_sortable(heads, rows)
 
 
 def write_cells(results: Results, dataset: str) -> str:
@@ -98,31 +53,21 @@ def write_failures(results: Results) -> str:
     return f"<h2>Cells that failed</h2>{write_sortable(('data set', 'program', 'k', 'ε', 'β', 'failure'), rows)}"
 
 
-def write_repeats(results: Results) -> str:
-    """At each data set, k and ε: the lists of the released FastJoint that name an item more than once."""
-    found: dict[tuple[str, int, float], tuple[int, int, int]] = {}
-    for (dataset, contender, at), cell in results.errors.items():
-        if contender == "released-fastjoint" and cell.repeats.any():
-            key = dataset, at.k, at.epsilon
-            lists, total, most = found.get(key, (0, 0, 0))
-            repeats = int((cell.repeats > 0).sum())
-            found[key] = (lists + repeats, total + len(cell.repeats), max(most, int(cell.repeats.max())))
-    clean = [results.title(name) for name in results.datasets if name not in {key[0] for key in found}]
-    said = f"<p>No list with a repeat was drawn on {escape(', '.join(clean))}.</p>" if clean else ""
-    rows: list[list[Entry]] = []
-    for dataset, k, epsilon in sorted(found, key=lambda key: (results.datasets.index(key[0]), *key[1:])):
-        lists, total, most = found[dataset, k, epsilon]
-        title, share = results.title(dataset), (f"{lists:,} of {total:,}", lists / total)
-        rows.append([(title, title), (str(k), k), (f"{epsilon:g}", epsilon), share, (str(most), most)])
-    heads = ("data set", "k", "ε", "lists with a repeat", "most repeats in one list")
-    return said + (write_sortable(heads, rows) if rows else "")
+def convert_table(lines: Sequence[str]) -> str:
+    """Convert a table in Markdown. One with columns of numbers scrolls by itself; others are cards on a phone."""
+    if not lines:
+        return ""
+    rows = [[field.strip().replace("\\|", "|") for field in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    heads, kinds, *body = rows
+    if "--:" not in kinds:
+        return _write_cards([head.capitalize() for head in heads], [map(escape, row) for row in body])
+    classes = [' class="number"' if kind == "--:" else "" for kind in kinds]
 
+    def write_row(tag: str, row: Sequence[str]) -> str:
+        return "".join(f"<{tag}{kind}>{escape(field)}</{tag}>" for kind, field in zip(classes, row, strict=True))
 
-def convert_table(markdown: str) -> str:
-    """Convert a table in Markdown."""
-    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in markdown.splitlines()]
-    heads, _, *body = [[field.strip().replace("\\|", "|") for field in row] for row in rows]
-    return _write_cards([head.capitalize() for head in heads], [map(escape, row) for row in body])
+    table = _write_table("numbers", [write_row("th", heads)], [write_row("td", row) for row in body])
+    return f'<div class="wide">{table}</div>'
 
 
 def write_sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str:
@@ -138,15 +83,6 @@ def write_sortable(heads: Sequence[str], rows: Sequence[Sequence[Entry]]) -> str
     return f'<div class="wide">{_write_table("sortable", buttons, body)}</div>'
 
 
-def write_number(value: float) -> str:
-    """Write a number without an exponent: whole from 100 on, three digits below.
-
-    >>> write_number(1234567.5), write_number(1024.2), write_number(42.69), write_number(0.0988), write_number(0.0)
-    ('1,234,568', '1,024', '42.7', '0.0988', '0')
-    """
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def _badge(holding: Holding) -> str:
     return f'<span class="badge {holding.name.lower()}">{holding}</span>'
 
@@ -158,12 +94,6 @@ def _write_cards(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
         for row in rows
     ]
     return _write_table("cards", (f"<th>{escape(head)}</th>" for head in heads), body)
-
-
-def _find_time(results: Results, dataset: str, name: str) -> float | None:
-    """The median time at the default setting, in milliseconds."""
-    found = results.times.get(results.key(dataset, name, DEFAULT))
-    return None if found is None else 1e3 * float(np.median(found.cpu))
 
 
 def _cell(results: Results, key: Key) -> list[Entry]:

@@ -1,5 +1,6 @@
 """Selections are charged after all checks, before votes are read and before anything is drawn."""
 
+import gzip
 import hashlib
 import sqlite3
 import warnings
@@ -134,9 +135,10 @@ def test_what_can_be_checked_first_is_never_charged(engines, ledger, wrong):
 
 def test_a_failure_after_the_charge_has_spent_it(ledger, tmp_path):
     """The votes turn out to be unreadable: the charge stays, without a release."""
-    (tmp_path / "votes.csv").write_text("user,track\n1,a\n2,b,c,d\n" * 100)
+    whole = gzip.compress(b"user,track\n" + b"".join(b"%d,a\n" % user for user in range(10**5)))
+    (tmp_path / "votes.csv.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError):
-        select(tmp_path / "votes.csv", **ASKED, ledger=ledger)
+        select(tmp_path / "votes.csv.gz", **ASKED, ledger=ledger)
     assert [charge.release for charge in ledger.charges] == [None]
 
 

@@ -257,7 +257,7 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        stated = state_chances(mechanism, histogram)
+        stated = state_chances(mechanism, [histogram])
         assert all(abs(a - b) < 1e-12 for a, b in zip(prepared.enclose_chances(4).values(), stated, strict=True))
         law = [float(p.mid()) for p in flip_round(stated)]
     bits = SeededBits(4)

@@ -479,3 +479,12 @@ def test_a_selector_draws_what_its_rows_are():
     """One list is the first row: a selector and its rows agree where one row is drawn."""
     selector = prepare(np.arange(60) % 17, k=4, epsilon=1, mechanism="joint")
     assert selector.draw(SeededBits(3)).tolist() == selector.draw_many(1, SeededBits(3))[0].tolist()
+
+
+def test_counts_are_sent_to_the_functions_that_take_them():
+    """A mechanism prepares a profile. The error for an array of counts names what to call, and shows no count."""
+    mechanism = FastJoint(k=2, epsilon=1)
+    with pytest.raises(ParameterError, match=r"not ndarray\.\nHint: counts go to `shortlist\.top_k") as caught:
+        mechanism.prepare(np.array([987654, 20, 500]))
+    assert "987654" not in str(caught.value)
+    assert top_k(np.array([987654, 20, 500]), mechanism=mechanism).tolist() == [0, 2]

@@ -66,7 +66,7 @@ def invented() -> Callable[..., Results]:
             results.errors[cell.dataset, cell.contender, cell.setting] = Errors(
                 linf=found, l1=cell.setting.k * found, repeats=np.zeros(trials, dtype=np.int64), runs=frozenset({1})
             )
-        for cell in grid.time_cells(programs, sizes) if rounds else []:
+        for cell in grid.time_cells(programs) if rounds else []:
             program = CONTENDERS[cell.contender]
             time = seconds(program, sizes[cell.dataset], cell.setting)
             wobble = time * (1 + np.arange(rounds) % 5 / 100)

@@ -10,7 +10,7 @@ from scipy.integrate import cumulative_trapezoid
 from scipy.stats import gamma as gamma_distribution
 from scipy.stats import laplace as laplace_distribution
 
-from reproduction.baselines import cdp_peel, compute_round_epsilon, gamma, laplace, pnf_peel
+from reproduction.baselines import cdp_peel, compute_round_epsilon, gamma, laplace, pnf_peel, truncated_peel
 
 INTEGRATION = 2e-3
 """How far an integrated probability may be off."""
@@ -30,10 +30,11 @@ def test_gamma_has_the_integrated_law(counts, k, assert_law):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["laplace", "gamma"])
+@pytest.mark.parametrize("name", ["laplace", "gamma", "truncated"])
 def test_no_neighbour_is_told_apart(name):
     """On small histograms and all who may join, probabilities differ by at most e^ε, up to the integration."""
-    law, most = (laplace_law, 3) if name == "laplace" else (gamma_law, 2)
+    truncated = partial(truncated_law, beta=0.9)
+    law, most = {"laplace": (laplace_law, 3), "gamma": (gamma_law, 2), "truncated": (truncated, 3)}[name]
     law = cache(partial(law, epsilon=1.0))
     for d in range(1, most + 1):
         for here, votes in product(product(range(4), repeat=d), product(range(2), repeat=d)):
@@ -78,6 +79,26 @@ def test_pnf_peel_has_the_law_of_permute_and_flip(counts, k, epsilon, assert_law
 def test_cdp_peel_has_the_law_of_the_exponential_mechanism(counts, k, epsilon, delta, assert_law):
     """Sampled frequencies match the enumerated law, and miss it when epsilon is 30 % off."""
     assert_law(cdp_peel, partial(cdp_law, delta=delta), counts, k, epsilon, runs=8000, delta=delta)
+
+
+@pytest.mark.parametrize(
+    ("counts", "k", "epsilon", "beta"),
+    [
+        ([5, 3, 3, 2, 0], 3, 2.0, 0.9),  # the lowest count is raised
+        ([1, 5, 4, 0, 2, 0], 2, 3.0, 0.9),
+        ([14, 0, 6, 5], 2, 0.5, 2.0**-10),  # nothing is
+        ([9, 7, 0, 0, 0], 2, 1.2, 0.9),  # all but two are
+    ],
+)
+def test_truncated_peel_has_the_law_of_truncated_scores(counts, k, epsilon, beta, assert_law):
+    """Sampled frequencies match the enumerated law, and miss it when epsilon is 30 % off."""
+    assert_law(truncated_peel, partial(truncated_law, beta=beta), counts, k, epsilon, runs=8000, beta=beta)
+
+
+def test_truncation_shows():
+    """In the cases with a large beta, another law comes out than without truncation: their test has power."""
+    given = [0, 9, 0, 0, 0], 1, 1.2
+    assert truncated_law(*given, beta=0.9)[(0,)] > 1.5 * truncated_law(*given, beta=1e-9)[(0,)]
 
 
 def test_the_epsilon_of_a_round_is_the_published_one():
@@ -141,6 +162,17 @@ def cdp_law(counts, k, epsilon, delta):
 
     def first(item, remaining):
         return 1 / sum(math.exp(share * (counts[other] - counts[item])) for other in remaining)
+
+    return _rounds(counts, k, first)
+
+
+def truncated_law(counts, k, epsilon, beta):
+    """Multiply, over the rounds, weights exp((ε/k)·max(h, h_(k) − γ)) normalised over what remains."""
+    least = sorted(counts)[-k] - k / epsilon * math.log(len(counts) * k / beta)
+    scores = [epsilon / k * max(count, least) for count in counts]
+
+    def first(item, remaining):
+        return 1 / sum(math.exp(scores[other] - scores[item]) for other in remaining)
 
     return _rounds(counts, k, first)
 

@@ -91,7 +91,11 @@ def test_refuses_parameters_out_of_range(k, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("name", "option"), [("fastjoint", "beta"), ("fastjoint-buckets", "beta"), ("cdp-peel", "delta")]
+    ("name", "option"),
+    [
+        *((name, "beta") for name in ("fastjoint", "fastjoint-buckets", "truncated-peel")),
+        *((name, "delta") for name in ("cdp-peel", "adaptive-fastjoint", "adaptive-cdp-peel")),
+    ],
 )
 @pytest.mark.parametrize("value", [0, 1, -0.5, 2])
 def test_refuses_probabilities_out_of_range(name, option, value):

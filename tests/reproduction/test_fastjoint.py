@@ -7,8 +7,17 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from reproduction.fastjoint import compute_log_sizes, compute_tau, count_items, fastjoint, group_items, sample_sequence
+from reproduction.fastjoint import (
+    compute_log_sizes,
+    compute_tau,
+    count_items,
+    fastjoint,
+    group_by,
+    group_items,
+    sample_sequence,
+)
 from reproduction.fastjoint_buckets import Buckets, fastjoint_buckets
+from shortlist.errors import DataError
 
 SMALL = [
     ([5, 3, 3, 2, 0], 3),
@@ -26,7 +35,7 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", [fastjoint, fastjoint_buckets])
+@pytest.mark.parametrize("mechanism", [fastjoint, fastjoint_buckets, group_by])
 @pytest.mark.parametrize(("counts", "k", "epsilon"), LAWS)
 def test_law_is_the_stated_one(mechanism, counts, k, epsilon, assert_law, joint_law):
     """Sampled frequencies match the enumerated law, and miss it when epsilon is 30 % off."""
@@ -40,6 +49,17 @@ def test_losses_above_tau_count_as_tau(mechanism, assert_law, joint_law):
     tau = compute_tau(len(counts), k, epsilon, beta)
     assert tau < max(counts)
     assert_law(mechanism, partial(joint_law, tau=tau), counts, k, epsilon, runs=5000, beta=beta)
+
+
+def test_without_pruning_no_loss_is_truncated(assert_law, joint_law):
+    """Where FastJoint with a large beta truncates, the sampler without pruning has the law of Joint."""
+    assert_law(group_by, joint_law, [12, 9, 5, 2, 0], 2, 1.0, runs=5000)
+
+
+def test_without_pruning_counts_must_not_lie_far_apart():
+    """The sampler without pruning has a row for every loss, so it refuses counts that need too many."""
+    with pytest.raises(DataError, match="without pruning"):
+        group_by([10**9, 0, 3], 2, 1.0, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("counts", "k"), SMALL)

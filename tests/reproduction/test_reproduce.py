@@ -72,7 +72,7 @@ def test_a_run_leaves_trials_figures_verdict_and_report(answer, folder, tmp_path
     assert err.splitlines()[-1] == "report: 0 %; drawing the figures and writing the page"
     before = count_trials(output)
     drawn = {path.name for path in (output / "figures").iterdir()}
-    stems = ("games-against-beta", "games-without-sequence-step", "gaps", "speed-ups")
+    stems = ("against-beta", "against-beta-ours", "without-sequence-step", "gaps", "one-list", "speed-ups")
     assert drawn == {f"{stem}.{kind}" for stem in stems for kind in ("png", "svg")}
     assert "| claim of the paper |" in (output / "verdict.md").read_text()
     assert '<h2 id="verdict">Verdict</h2>' in (output / "report.html").read_text()
@@ -97,8 +97,11 @@ def test_a_report_takes_no_other_data_than_those_measured(answer, folder, tmp_pa
 
 
 @pytest.mark.slow
-def test_data_that_is_absent_is_a_stand_in_everywhere(stand_in_results):
-    """In the report and in the results; and without released programs the report says so."""
+def test_data_that_is_absent_is_a_stand_in_everywhere(answer, stand_in_results):
+    """In the report, in the results and on the terminal; and without released programs the report says so."""
+    _, out, err = answer(*SMALL, "--trials", "6", "--output", stand_in_results)
+    assert "Data: games (stand-in)." in out
+    assert "games (stand-in): " in err
     page = (stand_in_results / "report.html").read_text()
     assert "games (stand-in)" in page
     assert "no folder was given with <code>--released</code>" in page

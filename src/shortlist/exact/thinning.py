@@ -84,7 +84,7 @@ def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[
             return False
         if len(sums) == _POWERS:
             return None
-        sums += [find_sum(m) for m in range(2, _POWERS + 1)]
+        sums += map(find_sum, range(2, _POWERS + 1))
 
 
 def _add_terms(sums: Sequence[Bounds], side: int, ratio: float, x: float) -> tuple[float, float]:

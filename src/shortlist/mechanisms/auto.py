@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -18,7 +18,7 @@ from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.joint import MarginJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
@@ -46,7 +46,7 @@ class Auto(Mechanism):
 
     Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1. Its rho
            is the rho of the choice plus the largest rho of a candidate.
-    Proof  auto.proof.md.
+    Proof  auto.proof.md; families.proof.md, Theorem 6, for a family.
     Cost   the scores of all candidates, and one of their draws.
 
     >>> auto = Auto(k=10, epsilon=1)
@@ -81,6 +81,7 @@ class Auto(Mechanism):
             k: int | tuple[int, int],
             epsilon: Real,
             neighbours: str = ...,
+            groups_per_person: int | None = ...,
             delta: Real | None = ...,
             ordered: bool = ...,
             votes_per_person: int | None = ...,
@@ -130,13 +131,29 @@ class Auto(Mechanism):
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> Iterator[tuple[stated.Output, arb]]:
         """State the law by brute force: the choice, then the law of the candidate."""
-        chances = stated.flip_round(state_chances(self, histogram))
-        for chance, (name, each) in zip(chances, self.candidates.items(), strict=True):
-            for output, p in each.state_law(histogram, reach=reach):
-                yield replace(output, chosen=name), chance * p
+        return ((output, p) for (output,), p in self.state_family([histogram], reach=reach))
 
-    def _prepare(self, levels: Levels) -> PrivateChoice:
-        return PrivateChoice(levels, self)
+    def state_family(
+        self, histograms: Sequence[stated.Histogram], *, reach: int = 6
+    ) -> Iterator[tuple[tuple[stated.Output, ...], arb]]:
+        """State the law of a family: one choice, then the law of the candidate."""
+        chances = stated.flip_round(state_chances(self, histograms))
+        for chance, (name, each) in zip(chances, self.candidates.items(), strict=True):
+            for outputs, p in each.state_family(histograms, reach=reach):
+                yield tuple(replace(output, chosen=name) for output in outputs), chance * p
+
+    def draw_family(self, groups: Sequence[Levels], bits: Bits) -> list[Picks]:
+        """Choose one candidate for the whole family, and k items of each group by it."""
+        if not groups:
+            return []
+        for levels in groups:
+            self.check_size(levels.d)
+        name = PrivateChoice(groups, self).choose(bits)
+        drawn = self.candidates[name].draw_family(groups, bits)
+        return [replace(picks, chosen=name, unordered=not self.ordered) for picks in drawn]
+
+    def _prepare(self, levels: Levels) -> ChosenDraws:
+        return ChosenDraws(levels, self)
 
 
 @lru_cache(maxsize=256)
@@ -145,7 +162,12 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
 
     Most choices are between two of them, so the others are imported where they are used.
     """
-    common: dict[str, Any] = {"k": auto.k, "epsilon": auto.epsilon - auto.choice_epsilon, "neighbours": auto.neighbours}
+    common: dict[str, Any] = {
+        "k": auto.k,
+        "epsilon": auto.epsilon - auto.choice_epsilon,
+        "neighbours": auto.neighbours,
+        "groups_per_person": auto.groups_per_person,
+    }
     peel: Mechanism = PNFPeel(**common)
     if auto.delta is not None:
         spread = CDPPeel(**common, delta=auto.delta)
@@ -162,33 +184,36 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
     return MappingProxyType({each.name: each for each in found})
 
 
-class PrivateChoice(Prepared):
-    """Auto's law on given levels: choose a candidate by its score, then draw from it."""
+@dataclass(frozen=True, slots=True)
+class MeanScore:
+    """The mean over the groups of the score of a candidate. One person changes it by at most cΔ/G.
 
-    def __init__(self, levels: Levels, auto: Auto) -> None:
-        self._levels = levels
-        self._unordered = not auto.ordered
+    The score of a group is made again when it is needed: those of many groups would need much memory.
+    """
+
+    candidate: Mechanism
+    groups: Sequence[Levels]
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the mean."""
+        rate = self.candidate.rate if self.candidate.round_rate is None else self.candidate.round_rate
+        total = arb(0)
+        for levels in self.groups:
+            score = self.candidate.make_score(levels, rate)
+            assert score is not None  # every candidate has one
+            total += score.enclose(effort)
+        return total / len(self.groups)
+
+
+class PrivateChoice:
+    """Auto's choice among the candidates, by their scores on the levels of one group or of all groups of a family."""
+
+    def __init__(self, groups: Sequence[Levels], auto: Auto) -> None:
         self._candidates = dict(auto.candidates)
-        self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
-        self._prepared: dict[str, Prepared] = {}
+        self._rate = auto.choice_epsilon * len(groups) / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
         self._chances: dict[int, dict[str, arb]] = {}
         """What `enclose_chances` returned for each effort."""
-        self.scores: dict[str, Score] = {}
-        # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
-        for name, each in reversed(list(self._candidates.items())):
-            score = each.make_score(levels, each.rate if each.round_rate is None else each.round_rate)
-            assert score is not None  # every candidate has one
-            self.scores[name] = score
-
-    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
-        """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
-        names = [self.choose(bits) for _ in range(n)]
-        drawn = {}
-        for name in dict.fromkeys(names):
-            if name not in self._prepared:
-                self._prepared[name] = self._candidates[name].prepare(self._levels)
-            drawn[name] = iter(self._prepared[name].draw_many(names.count(name), bits))
-        return [replace(next(drawn[name]), chosen=name, unordered=self._unordered) for name in names]
+        self.scores = {name: MeanScore(each, groups) for name, each in self._candidates.items()}
 
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: flip the coin of each, and choose uniformly among the heads.
@@ -202,31 +227,53 @@ class PrivateChoice(Prepared):
         return heads[draw_below(len(heads), bits)] if len(heads) > 1 else heads[0]
 
     def enclose_chances(self, effort: int) -> dict[str, arb]:
-        """Enclose e^(−ε₁ (score − smallest score) / 2Δ) of each candidate, with which its coin shows heads.
+        """Enclose e^(−ε₁ (score − smallest score) G / 2cΔ) of each candidate, with which its coin shows heads.
 
         Public numbers change some scores, which no person moves by more.
         """
         if effort in self._chances:
             return self._chances[effort]
         scores, chances = {}, {}
-        for name, each in self._candidates.items():
+        # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
+        for name, each in reversed(self._candidates.items()):
             score = self.scores[name].enclose(effort)
             changed = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
             scores[name] = score if each.round_rate is None else changed
-        for name, score in scores.items():
+        for name in self._candidates:
             excess = arb(0)
             for other in scores:
-                excess = excess if other == name else excess.max(score - scores[other])
+                excess = excess if other == name else excess.max(scores[name] - scores[other])
             chances[name] = (-ball(self._rate) * excess).exp()
         return self._chances.setdefault(effort, chances)
 
 
-def state_chances(auto: Auto, histogram: stated.Histogram) -> list[arb]:
-    """State e^(−ε₁ (score − smallest score) / 2Δ) of each candidate by brute force."""
-    rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
+class ChosenDraws(PrivateChoice, Prepared):
+    """Auto's law on given levels: choose a candidate by its score, then draw from it."""
+
+    def __init__(self, levels: Levels, auto: Auto) -> None:
+        super().__init__([levels], auto)
+        self._levels = levels
+        self._unordered = not auto.ordered
+        self._prepared: dict[str, Prepared] = {}
+
+    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
+        """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
+        names = [self.choose(bits) for _ in range(n)]
+        drawn = {}
+        for name in dict.fromkeys(names):
+            if name not in self._prepared:
+                self._prepared[name] = self._candidates[name].prepare(self._levels)
+            drawn[name] = iter(self._prepared[name].draw_many(names.count(name), bits))
+        return [replace(next(drawn[name]), chosen=name, unordered=self._unordered) for name in names]
+
+
+def state_chances(auto: Auto, histograms: Sequence[stated.Histogram]) -> list[arb]:
+    """State e^(−ε₁ (score − smallest score) G / 2cΔ) of each candidate by brute force, for the mean of its scores."""
+    groups = len(histograms)
+    rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
     raised = []
     for name, each in auto.candidates.items():
-        score = state_score(each, histogram)
+        score = sum((state_score(each, histogram) for histogram in histograms), arb(0)) / groups
         # By name, and not by `round_rate`: the law says independently of the draws which scores are changed.
         if name in ("pnf-peel", "cdp-peel", "noisy-counts"):
             score = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
@@ -234,7 +281,7 @@ def state_chances(auto: Auto, histogram: stated.Histogram) -> list[arb]:
     least = raised[0]
     for score in raised:
         least = score if score < least else least
-    return [(-ball(rate) * (score - least)).exp() for score in raised]
+    return [(-ball(rate) * groups * (score - least)).exp() for score in raised]
 
 
 def state_score(candidate: Mechanism, histogram: stated.Histogram) -> arb:

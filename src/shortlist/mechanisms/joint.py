@@ -54,7 +54,7 @@ class Joint(Mechanism):
     """Choose k items in one draw, a list s with probability proportional to e^(−ε L(s) / 2Δ).
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  joint.proof.md, Theorem 1.
+    Proof  joint.proof.md, Theorem 1; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw; no failure probability.
 
     >>> Joint(k=10, epsilon="0.5").guarantee.rho
@@ -70,12 +70,13 @@ class Joint(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+        """What one draw promises: ε and ε²/8c."""
+        rho = self.lists_per_person * self.list_epsilon**2 / 8
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s)."""
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
         return stated.state_lists(histogram, self.k, stated.exponential(stated.losses(histogram, self.k), rate))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
@@ -98,7 +99,7 @@ class FastJoint(Joint):
     """Choose k items in one draw, counting every loss above tau as tau.
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  fastjoint.proof.md, Theorem 1.
+    Proof  fastjoint.proof.md, Theorem 1; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw. A list has a loss of tau or more with a probability of at
            most beta. With beta 0, this is Joint.
 
@@ -116,7 +117,15 @@ class FastJoint(Joint):
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, k: int, epsilon: Real, beta: Real = ..., neighbours: str = ...) -> None: ...
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            beta: Real = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
@@ -126,14 +135,14 @@ class FastJoint(Joint):
             )
 
     def tau(self, d: int) -> int | None:
-        """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items, or None if beta is 0."""
+        """The threshold ⌈(2Δc/ε) ln(d!/(d−k)! / β)⌉ for d items, or None if beta is 0."""
         if not self.beta:
             return None
         return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^min(L(s), τ)."""
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
         found = stated.losses(histogram, self.k)
         if self.beta:
             # The least whole number with e^(−rate · tau) ≤ β / (d!/(d−k)!).
@@ -158,7 +167,7 @@ class MarginJoint(Joint):
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1. The true list is at least as
            likely as with Joint.
-    Proof  margin_joint.proof.md.
+    Proof  margin_joint.proof.md; families.proof.md for a family.
     Cost   that of Joint.
 
     >>> MarginJoint(k=10, epsilon="0.5").guarantee.rho
@@ -173,7 +182,7 @@ class MarginJoint(Joint):
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
         return stated.state_lists(histogram, self.k, stated.exponential(stated.margin_losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:
@@ -184,7 +193,7 @@ class PNFJoint(Joint):
     """Choose the list s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
     Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
-    Proof  pnf_joint.proof.md.
+    Proof  pnf_joint.proof.md; families.proof.md for a family.
     Cost   that of Joint, and the same again at multiples of the rate when few lists have a small loss.
 
     >>> float(PNFJoint(k=10, epsilon=1).guarantee.rho)
@@ -201,11 +210,12 @@ class PNFJoint(Joint):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
-        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        rho = self.lists_per_person * find_rho_of_pure(self.list_epsilon)
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: permute-and-flip over all lists."""
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
         return stated.state_lists(histogram, self.k, stated.permute_and_flip(stated.losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:

@@ -6,6 +6,8 @@ it can draw any number of times. Each draw is one more release, and costs the gu
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -114,10 +116,17 @@ class Mechanism(ABC):
     k: int
     epsilon: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    groups_per_person: int | None = None
+    """In a family of lists, one for each group: how many of them one person is in at most. None is a single list.
+
+    Then the guarantee is that of all lists together. All else describes one list of the family (families.proof.md).
+    """
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
+        def __init__(
+            self, *, k: int, epsilon: Real, neighbours: str = ..., groups_per_person: int | None = ...
+        ) -> None: ...
 
     else:
 
@@ -142,7 +151,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
+        """What one draw promises, or one draw of each list of a family."""
 
     def error_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int | None:
         """Bound the error of a list from d items: `bound_in_words` is true with a probability of `confidence` or more.
@@ -159,6 +168,9 @@ class Mechanism(ABC):
 
     def prepare(self, levels: Levels) -> Prepared:
         """Read the levels, and compute all that draws have in common."""
+        if not hasattr(levels, "above"):
+            hint = "counts go to `shortlist.top_k(counts, mechanism=...)` or `shortlist.prepare(counts, mechanism=...)`"
+            raise ParameterError("a mechanism prepares a profile", f"not {type(levels).__name__}", hint=hint)
         if self.k > levels.d:
             self.check_size(levels.d)
         return self._prepare(levels)
@@ -175,10 +187,34 @@ class Mechanism(ABC):
     @abstractmethod
     def _prepare(self, levels: Levels) -> Prepared: ...
 
+    def draw_family(self, groups: Sequence[Levels], bits: Bits) -> list[Picks]:
+        """Choose k items of each group, given the levels of all groups. The guarantee covers all lists together."""
+        return [self.prepare(levels).draw(bits) for levels in groups]
+
+    @property
+    def lists_per_person(self) -> int:
+        """How many lists one person is in at most: c in a family, and 1 if there is one list."""
+        return self.groups_per_person or 1
+
+    @property
+    def lists_changed(self) -> int:
+        """How many lists change at most if one person does. In a family, other votes may leave c lists and enter c."""
+        return 1 if self.groups_per_person is None else self.groups_per_person * self.neighbours.sensitivity
+
+    @property
+    def rounds(self) -> int:
+        """In how many rounds one person is, where each list takes k: c·k."""
+        return self.lists_per_person * self.k
+
+    @property
+    def list_epsilon(self) -> Fraction:
+        """ε/c: what one list may lose, where the losses of c lists add up."""
+        return self.epsilon / self.lists_per_person
+
     @property
     def rate(self) -> Fraction:
-        """ε/2Δ: the factor of the loss in the exponent, if one person changes the loss by at most Δ."""
-        return self.epsilon / (2 * self.neighbours.sensitivity)
+        """ε/2Δc: the factor of the loss in the exponent, if one person changes the loss by at most Δ."""
+        return self.list_epsilon / (2 * self.neighbours.sensitivity)
 
     @property
     def round_rate(self) -> Fraction | None:
@@ -196,6 +232,13 @@ class Mechanism(ABC):
         rates are formulas of epsilon. Noisy counts are enumerated up to `reach` beyond the counts of the histogram.
         """
         raise ParameterError("`mechanism` must be one that states its law", f"{self.name} does not")
+
+    def state_family(
+        self, histograms: Sequence[stated.Histogram], *, reach: int = 6
+    ) -> Iterator[tuple[tuple[stated.Output, ...], arb]]:
+        """State the law of a family by brute force: the outputs of all groups, which are independent."""
+        for lists in itertools.product(*(list(self.state_law(each, reach=reach)) for each in histograms)):
+            yield tuple(output for output, _ in lists), math.prod((chance for _, chance in lists), start=arb(1))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score | None:
         """Make the score of the mechanism at a rate: that of rounds where it has a `round_rate`; None if it has none.
@@ -251,6 +294,7 @@ _READERS: dict[str, Callable[..., object]] = {
     "k": read_whole,
     "k_bar": read_whole,
     "votes_per_person": read_whole,
+    "groups_per_person": read_whole,
     "epsilon": read_epsilon,
     "beta": read_rational,
     "delta": read_probability,
@@ -276,7 +320,8 @@ def check_names(kind: type[Mechanism], given: Collection[str], *, further: Colle
             hint = f"`{name}` is for " + " or ".join(f"`mechanism={other!r}`" for other in others)
             if name == "delta":
                 hint = f"{kind.name} needs no `delta`: its guarantee is pure"
-            shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
+            # A range of sizes can be given as k, and a single list has no groups.
+            shown = [each for each in known if each not in ("at_least", "groups_per_person")]
             raise describe_unknown(
                 name, kind.name, shown, further=further, elsewhere=bool(others), hint=hint if others else None
             )

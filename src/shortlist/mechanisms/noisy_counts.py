@@ -44,8 +44,8 @@ class NoisyCounts(Mechanism):
     variance c/2ρ. Then ρ follows from ε and δ, or ε from ρ and δ. Equal noisy counts are ordered at random.
 
     Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or with delta (epsilon, delta)-DP and rho-zCDP, when one person casts at
-           most m votes, for different items.
-    Proof  noisy_counts.proof.md, Theorems 1 and 2.
+           most m votes, for different items. In a family, m is the number of votes in all groups together.
+    Proof  noisy_counts.proof.md, Theorems 1 and 2; families.proof.md for a family.
     Cost   one pass over the profile, then about k noises for each draw, for any d.
 
     >>> mechanism = NoisyCounts(k=100, epsilon=1, votes_per_person=10)
@@ -80,6 +80,7 @@ class NoisyCounts(Mechanism):
             delta: Real | None = ...,
             rho: Real | None = ...,
             neighbours: Neighbours | str = ...,
+            groups_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -174,10 +175,11 @@ class ListCounts:
     """A way to release noisy counts of k items that were released already.
 
     One person moves c of the k counts: the smaller of k and mΔ, or k without a cap of m votes per person. The noise is
-    discrete Laplace of scale c/ε, or with `rho` and `delta` discrete Gaussian of variance c/2ρ.
+    discrete Laplace of scale c/ε, or with `rho` and `delta` discrete Gaussian of variance c/2ρ. With
+    `groups_per_person`, the counts are those of a family of lists, one for each of some `groups`.
 
-    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or rho-zCDP, on top of the guarantee of the list.
-    Proof  noisy_counts.proof.md, Theorem 4.
+    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or rho-zCDP, on top of the guarantee of the list, or of the family.
+    Proof  noisy_counts.proof.md, Theorem 4; families.proof.md, Theorem 7.
 
     >>> counts = ListCounts(k=100, epsilon="0.5", votes_per_person=10)
     >>> counts.moved, str(counts.guarantee)
@@ -190,6 +192,8 @@ class ListCounts:
     delta: Fraction | None = None
     votes_per_person: int | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    groups_per_person: int | None = None
+    groups: int | None = None
 
     if TYPE_CHECKING:
 
@@ -202,6 +206,8 @@ class ListCounts:
             delta: Real | None = ...,
             votes_per_person: int | None = ...,
             neighbours: str = ...,
+            groups_per_person: int | None = ...,
+            groups: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -222,15 +228,19 @@ class ListCounts:
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else read(value, name=f"counts_{name}"))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
-        if self.votes_per_person is not None:
-            read_whole(self.votes_per_person, name="votes_per_person")
+        for name in ("votes_per_person", "groups_per_person", "groups"):
+            if getattr(self, name) is not None:
+                read_whole(getattr(self, name), name=name)
 
     @property
     def moved(self) -> int:
-        """How many of the k counts one person moves by 1 at most."""
-        if self.votes_per_person is None:
-            return self.k
-        return min(self.k, self.votes_per_person * self.neighbours.sensitivity)
+        """How many of the counts of all lists one person moves by 1 at most."""
+        step, lists = self.neighbours.sensitivity, 1
+        if self.groups_per_person is not None:
+            changed = self.groups_per_person * step
+            lists = min(changed, self.groups or changed)
+        most = lists * self.k
+        return most if self.votes_per_person is None else min(most, self.votes_per_person * step)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -52,7 +52,7 @@ class PNFPeel(Mechanism):
     """Choose k items one after another, each the one left with the largest count + exponential noise of mean Δk/ε.
 
     Claim  epsilon-DP and (epsilon tanh(epsilon/2k))-zCDP when one person raises each count by 0 or 1.
-    Proof  pnf_peel.proof.md.
+    Proof  pnf_peel.proof.md; families.proof.md for a family.
     Cost   one pass over the profile, then for each item one over the levels within reach.
 
     >>> float(PNFPeel(k=10, epsilon=1).guarantee.rho)
@@ -69,17 +69,17 @@ class PNFPeel(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
-        rho = self.k * find_rho_of_pure(self.epsilon / self.k)
+        rho = self.rounds * find_rho_of_pure(self.epsilon / self.rounds)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     @property
     def round_rate(self) -> Fraction:
         """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
-        return self.epsilon / (self.k * self.neighbours.sensitivity)
+        return self.epsilon / (self.rounds * self.neighbours.sensitivity)
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
-        """State the law: in each round, permute-and-flip with heads of probability e^(−ε · loss / kΔ)."""
-        rate = self.epsilon / (self.k * (1 if self.neighbours == "add-remove" else 2))
+        """State the law: in each round, permute-and-flip with heads of probability e^(−ε · loss / ckΔ)."""
+        rate = self.epsilon / (self.lists_per_person * self.k * (1 if self.neighbours == "add-remove" else 2))
         return stated.state_lists(histogram, self.k, stated.peel_law(histogram, self.k, rate, stated.flip_round))
 
     def _prepare(self, levels: Levels) -> FlipDraws:
@@ -91,7 +91,7 @@ class CDPPeel(Mechanism):
     """Choose k items one after another, each with probability proportional to e^(ε′ h / Δ) among those left.
 
     Claim  (epsilon, delta)-DP and (k ε′²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  cdp_peel.proof.md, Theorems 1 and 2.
+    Proof  cdp_peel.proof.md, Theorems 1 and 2; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw if counts are close. If they are far apart, a pass
            over the levels within reach for some of the items.
 
@@ -114,7 +114,14 @@ class CDPPeel(Mechanism):
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, k: int, epsilon: Real, delta: Real, calibration: str = ..., neighbours: str = ...
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            delta: Real,
+            calibration: str = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -123,14 +130,14 @@ class CDPPeel(Mechanism):
 
     @property
     def round_epsilon(self) -> Fraction:
-        """ε′, the epsilon of one round: rounded down, and never less than ε/k."""
-        return calibrate(self.k, self.epsilon, self.delta, self.calibration)
+        """ε′, the epsilon of one round: rounded down, and never less than ε/ck."""
+        return calibrate(self.rounds, self.epsilon, self.delta, self.calibration)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises. It has no delta if ε′ is ε/k."""
-        delta = self.delta if self.round_epsilon > self.epsilon / self.k else Fraction(0)
-        rho = self.k * self.round_epsilon**2 / 8
+        """What one draw promises. It has no delta if ε′ is ε/ck."""
+        delta = self.delta if self.round_epsilon > self.epsilon / self.rounds else Fraction(0)
+        rho = self.rounds * self.round_epsilon**2 / 8
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
     @property

@@ -48,12 +48,12 @@ class Subset(Mechanism):
     from `at_least` to k are candidates, and sizes where the counts have a gap are preferred.
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  subset.proof.md.
+    Proof  subset.proof.md; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw; a table of pairs of levels near the k-th count, for each
            size that matters.
 
     >>> Subset(k=(5, 10), epsilon="0.5")
-    Subset(k=10, epsilon=Fraction(1, 2), neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>, at_least=5)
+    Subset(k=10, epsilon=Fraction(1, 2), neighbours=..., groups_per_person=None, at_least=5)
     """
 
     name = "subset"
@@ -69,7 +69,13 @@ class Subset(Mechanism):
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, k: int | tuple[int, int], epsilon: Real, neighbours: str = ..., at_least: int | None = ...
+            self,
+            *,
+            k: int | tuple[int, int],
+            epsilon: Real,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
+            at_least: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -84,14 +90,14 @@ class Subset(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+        """What one draw promises: ε and ε²/8c."""
+        rho = self.lists_per_person * self.list_epsilon**2 / 8
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(S) ∝ q^(out(S) − in(S))."""
-        law = stated.exponential(
-            stated.set_losses(histogram, self.sizes), self.epsilon / (2 * self.neighbours.sensitivity)
-        )
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
+        law = stated.exponential(stated.set_losses(histogram, self.sizes), rate)
         return zip(map(stated.Output, stated.subsets(len(histogram), self.sizes)), law, strict=True)
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:

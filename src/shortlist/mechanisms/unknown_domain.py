@@ -102,8 +102,9 @@ class LimitedDomain(UnknownDomain):
     The stop weighs (c/δ₁) e^(rate · (t + Δ)), where c is the smaller of `k_bar` and `votes_per_person`. Equal counts at
     the cut-off are ordered by the item's bytes. `k_bar` is 20 k by default, and 1,000 at least.
 
-    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1, at most `votes_per_person` of them.
-    Proof  limited_domain.proof.md.
+    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1, at most `votes_per_person` of them. In a
+           family, this is the number of votes in all groups together.
+    Proof  limited_domain.proof.md; families.proof.md, Theorem 5, for a family.
     Cost   one pass over the profile, then O(k) for each draw.
 
     >>> mechanism = LimitedDomain(k=10, epsilon=1, delta="1e-6")
@@ -132,6 +133,7 @@ class LimitedDomain(UnknownDomain):
             epsilon: Real,
             delta: Real,
             neighbours: str = ...,
+            groups_per_person: int | None = ...,
             k_bar: int | None = ...,
             votes_per_person: int | None = ...,
         ) -> None: ...
@@ -149,7 +151,7 @@ class LimitedDomain(UnknownDomain):
 
     @property
     def round_epsilon(self) -> Fraction:
-        """ε′, the epsilon of one round: rounded down, and never less than ε/k."""
+        """ε′, the epsilon of one round: rounded down, and never less than ε/k, or ε/ck in a family."""
         return self._split()[0]
 
     @property
@@ -195,15 +197,18 @@ class LimitedDomain(UnknownDomain):
             yield stated.Output(chosen), chance
 
     def _stop_weight(self) -> Fraction:
-        """c/δ₁: how much more the stop weighs than an item that one person can show."""
-        return min(self.k_bar, self.votes_per_person or self.k_bar) / self.hidden_delta
+        """c/δ₁: how much more the stop weighs than an item that one person can show, in any list of a family."""
+        in_one_list = Fraction(self.k_bar)
+        if self.votes_per_person is not None:
+            in_one_list = min(in_one_list, Fraction(self.votes_per_person, self.lists_per_person))
+        return self.lists_changed * in_one_list / self.hidden_delta
 
     def _split(self) -> tuple[Fraction, Fraction]:
-        """Return ε′ and δ₁. If half of delta buys hardly more than ε/k for a round, all of delta hides items."""
-        if self.k == 1:
-            return self.epsilon, self.delta
-        spread = calibrate(self.k, self.epsilon, self.delta / 2, Calibration.OPTIMAL)
-        least = self.epsilon / self.k
+        """Return ε′ and δ₁. If half of delta buys hardly more than ε/ck for a round, all of delta hides items."""
+        least = self.epsilon / self.rounds
+        if self.rounds == 1:
+            return least, self.delta
+        spread = calibrate(self.rounds, self.epsilon, self.delta / 2, Calibration.OPTIMAL)
         return (spread, self.delta / 2) if spread > _GAIN * least else (least, self.delta)
 
     def _prepare_observed(self, observed: Profile) -> Prepared:
@@ -304,8 +309,9 @@ class Threshold(UnknownDomain):
     With m votes per person and c = mΔ, the noise is discrete Gaussian of variance c/2ρ or discrete Laplace of scale
     c/ε. Without `noise`, it is the law with the lower threshold. Equal noisy counts are ordered at random.
 
-    Claim  (epsilon, delta)-DP when one person casts at most m votes, for different items.
-    Proof  threshold.proof.md.
+    Claim  (epsilon, delta)-DP when one person casts at most m votes, for different items. In a family, m is the number
+           of votes in all groups together.
+    Proof  threshold.proof.md; families.proof.md for a family.
     Cost   one pass over the profile, then about k noises for each draw, however many items there are.
 
     >>> mechanism = Threshold(k=100, epsilon=1, delta="1e-6", votes_per_person=20)
@@ -338,6 +344,7 @@ class Threshold(UnknownDomain):
             votes_per_person: int,
             noise: str | None = ...,
             neighbours: str = ...,
+            groups_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -436,7 +443,7 @@ class Stable(UnknownDomain):
     from `at_least` to k; `at_least` is half of k by default, and a pair as k gives both.
 
     Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1.
-    Proof  stable.proof.md.
+    Proof  stable.proof.md; families.proof.md, Theorem 5, for a family.
     Cost   one pass over the profile, then one choice and one noise for each draw.
 
     >>> mechanism = Stable(k=10, epsilon=1, delta="1e-6")
@@ -461,6 +468,7 @@ class Stable(UnknownDomain):
             epsilon: Real,
             delta: Real,
             neighbours: str = ...,
+            groups_per_person: int | None = ...,
             at_least: int | None = ...,
         ) -> None: ...
 
@@ -479,8 +487,8 @@ class Stable(UnknownDomain):
 
     @property
     def size_epsilon(self) -> Fraction:
-        """ε₁, which the choice of the size spends: half of epsilon, or 0 where there is only one size."""
-        return self.epsilon / 2 if self.at_least != self.k else Fraction(0)
+        """ε₁, which the choice of one size spends: half of ε/c, or 0 where there is only one size."""
+        return self.list_epsilon / 2 if self.at_least != self.k else Fraction(0)
 
     @property
     def rate(self) -> Fraction:
@@ -490,15 +498,15 @@ class Stable(UnknownDomain):
     @property
     def law(self) -> DiscreteLaplace:
         """The noise on the gap."""
-        return DiscreteLaplace(self.neighbours.sensitivity / (self.epsilon - self.size_epsilon))
+        return DiscreteLaplace(self.neighbours.sensitivity / (self.list_epsilon - self.size_epsilon))
 
     @property
     def threshold(self) -> int:
         """The smallest noisy gap with which a set is released.
 
-        It is Δ + 1 + T with the smallest T such that P(noise ≥ T + 1) ≤ delta.
+        It is Δ + 1 + T with the smallest T such that P(noise ≥ T + 1) ≤ delta, or a share of delta in a family.
         """
-        return self.neighbours.sensitivity + 1 + bound_noise(self.law, 1, 2 * self.delta)
+        return self.neighbours.sensitivity + 1 + bound_noise(self.law, self.lists_changed, 2 * self.delta)
 
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law of the set, which may be empty."""
@@ -506,9 +514,10 @@ class Stable(UnknownDomain):
         ranked = stated.rank_items(histogram)
         counts = [*(histogram[item] for item in ranked), *[0] * (self.k + 1)]
         gaps = {size: counts[size - 1] - counts[size] for size in self.sizes}
-        weights = {size: stated.decay(self.size_epsilon / (2 * step), -gap) for size, gap in gaps.items()}
+        whole, part = self.epsilon / self.lists_per_person, self.size_epsilon
+        weights = {size: stated.decay(part / (2 * step), -gap) for size, gap in gaps.items()}
         total, nothing = sum(weights.values(), arb(0)), arb(0)
-        _, below = stated.laplace_law(step / (self.epsilon - self.size_epsilon))
+        _, below = stated.laplace_law(step / (whole - part))
         for size, gap in gaps.items():
             passes = 1 - below(self.threshold - 1 - gap) if gap else arb(0)
             if gap:

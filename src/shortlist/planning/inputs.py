@@ -223,8 +223,8 @@ def invent_histogram(
 def read_number(value: Any, *, name: str, most: int) -> int:
     """Read a whole number that may be written as 1e6."""
     try:
-        number = read_positive(value, name=name)
-    except ParameterError:
+        number = read_positive(value.item() if isinstance(value, np.ndarray) else value, name=name)
+    except (ParameterError, ValueError):
         number = Fraction(0)
     if number.denominator != 1 or not 0 < number <= most:
         raise ParameterError(

@@ -15,6 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -329,11 +330,14 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
         item, condition = "CAST(NULL AS INTEGER)", "false"
     elif family == Family.TEXT:
         item = f"TRY(system.main.decode({'item' if kind == 'BLOB' else 'system.main.encode(item)'}))"
-    elif kind.startswith("TIMESTAMP_"):
-        whole = "CASE WHEN system.main.epoch_ns(item) % 1000 = 0 THEN item END" if kind == "TIMESTAMP_NS" else "item"
-        item = f"TRY_CAST({whole} AS TIMESTAMP)"
-    if family == Family.AWARE:  # streams hold instants as times in UTC, the zone of the workspace
+    elif kind.endswith("_NS"):
+        item = "CASE WHEN system.main.epoch_ns(item) % 1000 = 0 THEN item END"
+    if kind.startswith("TIMESTAMP_"):
+        item = f"TRY_CAST({item} AS TIMESTAMP)"
+    elif kind == "TIMESTAMPTZ_NS":
         item = f"TRY_CAST({item} AS TIMESTAMPTZ)"
+    if family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):  # a stream holds instants as times in UTC
+        condition = DUCKDB.is_held("item", Family.NAIVE)
     with register_engine(connection.interrupt):
         columns = [*request.cell[:-1], f"{item} AS item", "CAST(votes AS BIGINT) AS votes"]
         clean = counted.project(", ".join(columns)).filter(condition)
@@ -347,7 +351,9 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
         with register_engine(connection.interrupt):
             return list_columns(workspace.connection.sql(sql.format(table=table)).to_arrow_table())
 
-    return make_tally(DUCKDB, ask, request, written=family is None)
+    if family == Family.AWARE:
+        return make_tally(DUCKDB, ask, request, write=lambda item: write_item(item.replace(tzinfo=UTC)))
+    return make_tally(DUCKDB, ask, request, write=write_item if family is not None else bytes)
 
 
 def list_columns(answer: Any) -> list[Any]:

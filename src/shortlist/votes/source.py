@@ -462,7 +462,8 @@ class CellTally:
     """Votes in a table of an engine, which is computed once. Only levels and chosen rows or items come back.
 
     The table has the columns of a cell, and `votes`. With a domain, an item is the number of a row, or its place among
-    the items of its group, and rows that are missing have no vote. Items may be `written` as bytes.
+    the items of its group, and rows that are missing have no vote. Otherwise `write` writes an item as the bytes of
+    `write_item`.
     """
 
     def __init__(
@@ -471,11 +472,11 @@ class CellTally:
         ask: Ask,
         request: Request,
         *,
-        written: bool = False,
+        write: Callable[[Any], bytes | None] = write_item,
         hint: str | None = None,
     ) -> None:
         self._dialect, self._ask, self._hint = dialect, ask, hint
-        self._domain, self._groups, self._cell, self._written = request.domain, request.groups, request.cell, written
+        self._domain, self._groups, self._cell, self._write = request.domain, request.groups, request.cell, write
         self._chosen: Sequence[Any] = ()
         with_domain = self._domain is not None
         levels = [np.asarray(column, dtype=np.int64) for column in ask(dialect.write_levels(request.cell, with_domain))]
@@ -519,8 +520,8 @@ class CellTally:
             unvoted = (levels == 0) & (self._domain is not None)
             found[unvoted] = self._find_unvoted(numbers[unvoted], ranks[unvoted])
             found[~unvoted] = self._find_voted(numbers[~unvoted], levels[~unvoted], ranks[~unvoted])
-        if self._domain is None and not self._written:
-            found[:] = [write_item(item) for item in found]
+        if self._domain is None:
+            found[:] = [None if item is None else self._write(item) for item in found]
         if None in found.tolist():
             raise ChangedError("the counted items must not change between two reads")
         if self._domain is None:
@@ -592,10 +593,15 @@ class RemoteTally:
 
 
 def make_tally(
-    dialect: Dialect, ask: Ask, request: Request, *, written: bool = False, hint: str | None = None
+    dialect: Dialect,
+    ask: Ask,
+    request: Request,
+    *,
+    write: Callable[[Any], bytes | None] = write_item,
+    hint: str | None = None,
 ) -> Tally | FamilyTally:
     """The tally of a table of an engine: of a family, or of one list."""
-    family = CellTally(dialect, ask, request, written=written, hint=hint)
+    family = CellTally(dialect, ask, request, write=write, hint=hint)
     return RemoteTally(family) if request.groups is None else family
 
 

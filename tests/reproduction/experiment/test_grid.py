@@ -23,7 +23,7 @@ def test_a_cell_is_measured_once_for_all_sweeps():
     """Every program at 20 k and 4 further ε; β is varied for those that have it."""
     programs = list_programs(released=False)
     cells = Grid(datasets=("games",)).error_cells(programs)
-    assert len(cells) == 24 * len(programs) + 4 * 2
+    assert len(cells) == 24 * sum(each.has_errors for each in programs.values()) + 4 * 2
     assert len(set(cells)) == len(cells)
 
 
@@ -34,20 +34,22 @@ def test_cells_of_one_k_are_neighbours_for_errors():
     assert places == sorted(places, key=lambda place: (place[0] != "games", place[1]))
 
 
-def test_slow_programs_are_timed_at_fewer_settings_on_large_data():
-    """Joint at five k from 30,000 items on, and on food at one ε; all others everywhere."""
-    grid = Grid(datasets=("games", "news", "food"))
-    cells = grid.time_cells(CONTENDERS, SIZES)
-    found = {
-        (name, program): {cell.setting.k for cell in cells if (cell.dataset, cell.contender) == (name, program)}
-        for name in grid.datasets
-        for program in ("released-joint", "published-joint", "joint", "released-fastjoint")
-    }
-    assert found["games", "released-joint"] == set(KS)
-    assert found["news", "released-joint"] == found["food", "published-joint"] == {10, 50, 100, 150, 200}
-    assert found["food", "joint"] == found["food", "released-fastjoint"] == set(KS)
-    epsilons = {cell.setting.epsilon for cell in cells if (cell.dataset, cell.contender) == ("food", "released-joint")}
-    assert epsilons == {1.0}
+def test_every_program_is_timed_at_every_setting_of_the_paper():
+    """On every data set; a coarse grid has Joint at five k only."""
+    released = list_programs(released=True)
+    for coarse in (False, True):
+        cells = Grid(datasets=("games", "food"), coarse=coarse).time_cells(released)
+        for name, program in ((name, each) for name in ("games", "food") for each in released.values()):
+            timed = {cell.setting.k for cell in cells if (cell.dataset, cell.contender) == (name, program.name)}
+            few = coarse and program.law == "joint" and program.maker != "ours"
+            assert timed == ({10, 50, 100, 150, 200} if few else set(KS) if program.has_time else set())
+
+
+def test_a_list_of_more_than_a_minute_is_timed_once():
+    """Others are timed in four rounds at least."""
+    grid = Grid(datasets=("games",))
+    assert grid.count_rounds_left(1, 61.0, 61.0) == 0
+    assert grid.count_rounds_left(1, 59.0, 59.0) == 3
 
 
 def test_memory_is_measured_for_both_algorithms_at_three_k():

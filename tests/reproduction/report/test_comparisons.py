@@ -1,5 +1,7 @@
 """The tests behind the verdicts keep their promise: a true claim is rarely contradicted, a false one is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest, mannwhitneyu
@@ -48,7 +50,7 @@ def test_a_true_claim_is_contradicted_as_rarely_as_stated():
     for _ in range(2000):
         one, other = rng.integers(0, 30, (20, 60)), rng.integers(0, 30, (20, 60))
         comparisons = [
-            Comparison(where="", if_false=1.0, if_true=rank_test(first, second))
+            Comparison(data="games", at="", if_false=1.0, if_true=rank_test(first, second))
             for first, second in zip(one, other, strict=True)
         ]
         wrong += judge_comparisons(comparisons, "", no_difference=True).holding is not Holding.YES
@@ -59,9 +61,9 @@ def test_a_true_claim_is_contradicted_as_rarely_as_stated():
 
 def _comparison(claim):
     return {
-        "confirmed": Comparison(where="a", if_false=1e-9, if_true=1.0),
-        "open": Comparison(where="b", if_false=0.4, if_true=0.6),
-        "contradicted": Comparison(where="c", if_false=1.0, if_true=1e-9),
+        "confirmed": Comparison(data="games", at="a", if_false=1e-9, if_true=1.0),
+        "open": Comparison(data="games", at="b", if_false=0.4, if_true=0.6),
+        "contradicted": Comparison(data="games", at="c", if_false=1.0, if_true=1e-9),
     }[claim]
 
 
@@ -82,3 +84,23 @@ def _comparison(claim):
 def test_comparisons_become_a_verdict(found, expected):
     """Holds, in part, or not; without enough trials it is not decided."""
     assert judge_comparisons([_comparison(each) for each in found.split()], "").holding is expected
+
+
+def test_the_verdict_with_each_data_set_counted_once_is_beside():
+    """Four comparisons on games contradict a claim that holds on two other data sets; the rule stays as it is."""
+    games = [_comparison("contradicted")] * 4
+    others = [replace(_comparison("confirmed"), data=name) for name in ("books", "news")]
+    found = judge_comparisons([*games, *others], "")
+    assert found.holding is Holding.NO
+    assert found.measured.endswith(
+        "each data set counted once: holds in part (contradicted in 1.0 of 3, confirmed in 2.0)"
+    )
+    assert "counted once" not in judge_comparisons([games[0], *others], "").measured
+
+
+def test_claims_of_no_difference_count_data_sets_once_too():
+    """A comparison with enough trials supports such a claim where it does not contradict it."""
+    same = [replace(_comparison("open"), data="books")] * 3
+    found = judge_comparisons([_comparison("contradicted"), *same], "", no_difference=True)
+    assert found.holding is Holding.PART
+    assert found.measured.endswith("holds in part (contradicted in 1.0 of 2, confirmed in 1.0)")
