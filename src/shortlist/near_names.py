@@ -18,6 +18,7 @@ _OTHER_NAMES = {
     "draws": ("repetitions", "samples", "trials"),
     "epsilon": ("budget", "e", "eps", "privacy", "privacy_budget"),
     "force": ("exist_ok", "overwrite", "replace"),
+    "groups_per_person": ("groups_contributed", "max_groups", "max_partitions_contributed"),
     "item": ("column", "items", "target"),
     "items": ("d", "domain", "domain_size"),
     "k": ("count", "limit", "n", "num", "number", "size", "top", "top_k", "topk"),

@@ -70,6 +70,21 @@ class Profile:
         """The k largest counts, in falling order."""
         return self.values[self.find_levels(np.arange(min(k, int(self.ends[-1]))))]
 
+    def find_gaps(self, sizes: range) -> IntArray:
+        """Find the gap after the n largest counts, for every size n. A count that does not exist is 0.
+
+        Of the sizes above the number of items, only the first is included: all of them have the gap 0, and the last may
+        be huge.
+
+        >>> Profile.of(np.array([9, 4, 4])).find_gaps(range(1, 10**30)).tolist()
+        [5, 0, 4, 0]
+        """
+        first, last = sizes[0], min(sizes[-1], max(self.d + 1, sizes[0]))
+        counts = self.top(min(last + 1, self.d))[first - 1 :]
+        padded = np.concatenate([counts, np.zeros(last - first + 2 - len(counts), dtype=np.int64)])
+        gaps: IntArray = padded[:-1] - padded[1:]
+        return gaps
+
     def picks(self, positions: IntArray) -> Picks:
         """Describe items by level and rank, given their positions in the falling order of counts."""
         level = self.find_levels(positions)

@@ -13,7 +13,7 @@ from laws import p_value
 
 from shortlist.exact.balls import enclose_exp_minus, enclose_shortfall, round_to_float
 from shortlist.exact.choice import Table, enclose_sum, quantile
-from shortlist.exact.scaled import Scaled, multiply, power, powers
+from shortlist.exact.scaled import power, powers
 from shortlist.exact.uniform import Uniform, draw_words
 from shortlist.testing import SeededBits
 
@@ -121,23 +121,6 @@ def test_powers_are_within_their_error(rate):
             for n, mantissa, exponent in zip(exponents, numbers.mantissa, numbers.exponent, strict=True):
                 exact = enclose_exp_minus(rate * int(n))
                 assert abs(arb(float(mantissa)) * arb(2) ** int(exponent) / exact - 1) < arb(numbers.error)
-
-
-def test_products_are_within_their_error():
-    """Products beyond the range of floats keep their relative error."""
-    rng = np.random.default_rng(4)
-    parts = [rng.integers(1, 2**40, size=(20, 30)).astype(float) for _ in range(12)]
-    numbers = Scaled(mantissa=np.ones(1), exponent=np.zeros(1, dtype=np.int64), roundings=0)
-    for part in parts:
-        numbers = multiply(numbers, part, safe=1000)
-    with ctx.workprec(300):
-        for column in range(30):
-            exact = 1
-            for part in parts:
-                for factor in part[:, column]:
-                    exact *= int(factor)
-            ours = arb(float(numbers.mantissa[column])) * arb(2) ** int(numbers.exponent[column])
-            assert abs(ours / arb(exact) - 1) < arb(numbers.error)
 
 
 def test_rounding_a_ball_costs_two_roundings():

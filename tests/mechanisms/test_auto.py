@@ -195,6 +195,10 @@ class Doubtful:
         return self.score.enclose(effort) if effort else arb(0, 10**9)
 
 
+def enclose_chance(prepared, name, effort):
+    return prepared.enclose_chances(effort)[name]
+
+
 @pytest.mark.parametrize("counts", HISTOGRAMS, ids=["dense", "zipf", "gaps", "giant", "zero", "ties"])
 def test_balls_accept_what_floats_accept(counts):
     """Whether a coin shows heads is a fact: without floats, the same coins accept the same candidates."""
@@ -204,7 +208,7 @@ def test_balls_accept_what_floats_accept(counts):
     names = list(mechanism.candidates)
     for seed in range(18):
         answers = [
-            is_below(Uniform(SeededBits(seed)), partial(each.enclose_chance, names[seed % 3]))
+            is_below(Uniform(SeededBits(seed)), partial(enclose_chance, each, names[seed % 3]))
             for each in (trusting, doubting)
         ]
         assert answers[0] == answers[1]
@@ -253,7 +257,7 @@ def test_with_a_cap_noisy_counts_are_a_candidate(delta):
     assert mechanism.guarantee.delta == noisy.guarantee.delta
     prepared = mechanism.prepare(Profile.of(np.array(histogram)))
     with ctx.workprec(192):
-        stated = state_chances(mechanism, histogram)
+        stated = state_chances(mechanism, [histogram])
         assert all(abs(a - b) < 1e-12 for a, b in zip(prepared.enclose_chances(4).values(), stated, strict=True))
         law = [float(p.mid()) for p in flip_round(stated)]
     bits = SeededBits(4)

@@ -14,6 +14,7 @@ from mixtures import (
     GIANT,
     ZIPF,
     check_borders,
+    doubting,
     draw_lists,
     every_doubt,
     every_shape,
@@ -56,7 +57,7 @@ class PNFJointByBalls(PNFJoint):
     __slots__ = ()
 
     def _prepare(self, levels):
-        return FlipDraws(levels, k=self.k, rate=self.rate, doubtful=True)
+        return doubting(FlipDraws(levels, k=self.k, rate=self.rate), 1.0)
 
 
 def lists_of(histogram, k):
@@ -257,7 +258,7 @@ def test_refuses_a_wrong_beta(beta):
 def test_balls_find_the_block_that_floats_find(counts, doubt, options):
     """Which block a number hits is a fact: the same bits give the same lists if floats are hardly trusted."""
     levels = Profile.of(counts)
-    sure, doubtful = (JointDraws(levels, k=6, rate=Fraction(1, 2), doubt=each, **options) for each in (0.0, doubt))
+    sure, doubtful = (doubting(JointDraws(levels, k=6, rate=Fraction(1, 2), **options), each) for each in (0.0, doubt))
     assert draw_lists(doubtful) == draw_lists(sure)
 
 
@@ -271,7 +272,7 @@ def test_borders_are_within_their_bound(counts, options):
 def test_floats_decide_almost_every_draw():
     """The proven doubt about a draw is small, and no draw of thousands asks for more bits than its own."""
     prepared = Joint(k=50, epsilon=1).prepare(Profile.of((10**5 / np.arange(1, 2000)).astype(int)))
-    assert prepared.escalation_bound < 1e-8
+    assert prepared._table.escalation_bound < 1e-8
     prepared.draw_many(3000, SeededBits(8))
     assert "all_lists" not in vars(prepared)
 
@@ -292,7 +293,7 @@ def test_a_draw_beyond_the_table_is_resolved():
     prepared = Joint(k=600, epsilon="0.1").prepare(Profile.of(np.array([10**6] * 600 + [10] * 2000)))
     ((_, family, firsts, lasts),) = prepared._choose(1, Leading(b"\xff" * 8))
     assert family is prepared.all_lists
-    assert int(firsts[0][0]) not in prepared._blocks[0].firsts[0].tolist()
+    assert int(firsts[0][0]) not in prepared.blocks.firsts[0].tolist()
     assert family.number(int(firsts[0][0])) == family.number(int(lasts[0][0]))
 
 
@@ -301,8 +302,7 @@ def test_a_block_is_not_steep(epsilon):
     """In a block of several losses, N_r grows by less than a factor that bounds the rejections."""
     counts = np.random.default_rng(4).integers(0, 100_000, size=3000)
     prepared = Joint(k=3000, epsilon=epsilon).prepare(Profile.of(counts))
-    (blocks,) = prepared._blocks
-    ranges = list(zip(blocks.firsts[0].tolist(), blocks.lasts[0].tolist(), strict=True))
+    ranges = list(zip(prepared.blocks.firsts[0].tolist(), prepared.blocks.lasts[0].tolist(), strict=True))
     assert all(before + 1 == start for (_, before), (start, _) in pairwise(ranges))
     # A fifth of the blocks is enough. At epsilon 100, losses are few, and every block is a single one.
     wide = [(start, last) for start, last in ranges if last > start and start % 5 == 0]
@@ -316,7 +316,7 @@ def test_borders_of_blocks_stay_whole_numbers(epsilon):
     """A block holds no more losses than there are, however slowly weights fall: sums of losses fit into 64 bits."""
     counts = np.array([2**62] * 10 + [0] * 9990)
     prepared = Joint(k=10, epsilon=epsilon).prepare(Profile.of(counts))
-    lasts = prepared._blocks[0].lasts[0]
+    lasts = prepared.blocks.lasts[0]
     assert lasts.dtype == np.int64
     assert (np.diff(lasts) > 0).all()
     assert int(lasts[-1]) == 2**62
@@ -396,7 +396,7 @@ FAR = np.array([2**63 - 1, 2**62, 2**61, 2**60, 2**59, 2**58, 0])
 def test_balls_decide_about_the_bonus_as_floats_do(counts, k):
     """The same bits give the same lists if every decision about the bonus is left to balls."""
     joint = JointDraws(Profile.of(counts), k=k, rate=Fraction("0.15"))
-    sure, doubtful = (MarginDraws(joint, doubt=doubt) for doubt in (0.0, 2.0))
+    sure, doubtful = (doubting(MarginDraws(joint), doubt) for doubt in (0.0, 2.0))
     assert draw_lists(doubtful, 20) == draw_lists(sure, 20)
     many = [[picks.ranks.tolist() for picks in each.draw_many(20, SeededBits(7))] for each in (sure, doubtful)]
     assert many[0] == many[1]
@@ -435,7 +435,7 @@ def test_floats_decide_about_proposals_as_balls_do(k, epsilon, nats):
     spread = (200 * nats / float(epsilon) * np.exp(-np.arange(400) / 100)).astype(np.int64)
     for counts in (spread, np.arange(120) % 9, 6 * np.arange(20)):
         sure, doubtful = (
-            FlipDraws(Profile.of(counts), k=k, rate=Fraction(epsilon) / 2, doubtful=each) for each in (False, True)
+            doubting(FlipDraws(Profile.of(counts), k=k, rate=Fraction(epsilon) / 2), each) for each in (0.0, 1.0)
         )
         assert draw_lists(doubtful, 12) == draw_lists(sure, 12)
 

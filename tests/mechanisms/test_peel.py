@@ -16,7 +16,7 @@ from peels import PeelLaw, decay, exponential_round, flip_round, peel_law, singl
 from shortlist import top_k
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import CDPPeel, PNFPeel
-from shortlist.mechanisms.peel import FlipDraws, PeelLevels, PeelRun, RoundScore, SuccessiveDraws
+from shortlist.mechanisms.peel import FlipDraws, PeelLevels, PeelRun, SuccessiveDraws
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
@@ -206,7 +206,7 @@ def test_the_exact_list_has_the_stated_chance(counts):
 @pytest.mark.parametrize("rate", [Fraction(1, 10**12), Fraction(1, 3), Fraction(200)])
 def test_floats_enclose_the_score(counts, rate):
     """With effort the balls of the score and of the spread are narrow, and they are inside those of floats."""
-    score = RoundScore(Profile.of(counts), k=5, rate=rate)
+    score = PeelLevels(Profile.of(counts), k=5, rate=rate)
     for enclose in (score.enclose, score.enclose_spread):
         with ctx.workprec(300):
             rough, exact = enclose(0), enclose(1)

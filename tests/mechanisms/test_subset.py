@@ -11,12 +11,12 @@ from contract import ALARM, RELATIONS, LawContract, MechanismContract, Subject, 
 from flint import arb, ctx
 from laws import neighbours, p_value, random_histograms, set_losses, small_histograms, subsets
 from levels import UpperLevels
-from mixtures import check_borders, draw_lists, every_doubt, every_shape, falling_positions, implied_law
+from mixtures import check_borders, doubting, draw_lists, every_doubt, every_shape, falling_positions, implied_law
 
 from shortlist import prepare, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Subset
-from shortlist.mechanisms.subset import SetDraws, Sets, count_bits_of_sets, count_set_bits, count_sets
+from shortlist.mechanisms.subset import SetDraws, count_bits_of_sets, count_set_bits, count_sets
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
@@ -119,7 +119,7 @@ SIZES = pytest.mark.parametrize("sizes", [range(6, 7), range(3, 7)], ids=["one s
 @pytest.mark.parametrize("most_pairs", [1 << 15, 4], ids=["pairs", "blocks"])
 def test_balls_find_the_block_that_floats_find(counts, doubt, sizes, most_pairs):
     """Which block a number hits is a fact: the same bits give the same sets if floats are hardly trusted."""
-    sure, doubtful = (draws_of(counts, sizes, most_pairs=most_pairs, doubt=each) for each in (0.0, doubt))
+    sure, doubtful = (doubting(draws_of(counts, sizes, most_pairs=most_pairs), each) for each in (0.0, doubt))
     assert draw_lists(doubtful, 12) == draw_lists(sure, 12)
 
 
@@ -153,7 +153,9 @@ def test_a_profile_that_stops_early_changes_no_set():
     for counts in ((3000 / np.arange(1, 90)).astype(int), np.array([900] * 5 + [700] * 9 + [0] * 40)):
         for sizes in (range(4, 5), range(2, 8)):
             for doubt in (0.0, 1e9):
-                whole, part = (draws_of(each, sizes, epsilon=8, doubt=doubt) for each in (counts, UpperLevels(counts)))
+                whole, part = (
+                    doubting(draws_of(each, sizes, epsilon=8), doubt) for each in (counts, UpperLevels(counts))
+                )
                 assert part.profile.is_complete is False
                 assert draw_lists(part, 6) == draw_lists(whole, 6)
             with ctx.workprec(200):
@@ -164,7 +166,7 @@ def test_a_profile_that_stops_early_changes_no_set():
 def test_floats_decide_almost_every_draw():
     """The proven doubt about a draw is small, and no draw of thousands asks for all levels."""
     prepared = draws_of((10**5 / np.arange(1, 2000)).astype(int), range(50, 51))
-    assert prepared.escalation_bound < 1e-7
+    assert prepared._table.escalation_bound < 1e-7
     prepared.draw_many(2000, SeededBits(8))
     assert "_complete" not in vars(prepared)
 
@@ -222,7 +224,7 @@ def test_the_largest_loss_there_is_has_a_score(counts):
     selector = prepare(np.array(counts), k=1, epsilon="1e-30", ordered=False)
     assert len(selector.draw(SeededBits(1))) == 1
     prepared = draws_of(np.array(counts), range(1, 2), epsilon="1e-30")
-    assert prepared.escalation_bound < 1e-9
+    assert prepared._table.escalation_bound < 1e-9
     with ctx.workprec(200):
         assert abs(prepared.total(2) - 3) < 1e-9 or counts[1] == 0
         assert prepared.total().contains(prepared.total(8))
@@ -234,7 +236,8 @@ def test_sizes_that_carry_no_weight_are_not_tabulated(epsilon, most):
     """Among thousands of sizes, few have most sets. Each of the others needs no table of its own."""
     counts = np.random.default_rng(1).integers(0, 40_000, 20_000)
     prepared = draws_of(counts, range(600, 2100), epsilon)
-    assert sum(isinstance(each.family, Sets) for each in prepared._blocks) <= most
+    tabulated = {prepared.families[owner].n for owner in prepared.blocks.owners.tolist()}
+    assert len(tabulated) <= most
     assert 600 <= len(prepared.draw(SeededBits(1)).levels) <= 2100
 
 

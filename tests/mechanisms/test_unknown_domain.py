@@ -25,12 +25,17 @@ from shortlist.testing import SeededBits
 
 class TestLimitedDomain(UnlistedContract):
     k_bar = 2
+    groups_per_person = None
 
     def make(self, k, epsilon, relation="add-remove"):
-        k_bar = max(k, self.k_bar)
-        cap = self.cap
         return LimitedDomain(
-            k=k, epsilon=epsilon, delta=self.delta, k_bar=k_bar, votes_per_person=cap, neighbours=relation
+            k=k,
+            epsilon=epsilon,
+            delta=self.delta,
+            k_bar=max(k, self.k_bar),
+            votes_per_person=self.cap,
+            neighbours=relation,
+            groups_per_person=self.groups_per_person,
         )
 
     @pytest.mark.parametrize("relation", RELATIONS)
@@ -59,6 +64,15 @@ class TestLimitedDomainWithFewItems(TestLimitedDomain):
     """k_bar is above the number of items in every histogram."""
 
     k_bar = 5
+
+
+class TestLimitedDomainOfAFamily(TestLimitedDomain):
+    """One of the lists that two groups of a person share epsilon and delta for."""
+
+    groups_per_person = 2
+
+    def check_worst(self, worst):
+        assert worst > ball(self.delta) / 40
 
 
 def ask_stopped_run(prepared, histogram, k):

@@ -63,7 +63,7 @@ def keep(cell: BlockCell, losses: Sequence[int]) -> arb:
     """The probability that rejection keeps a candidate with these losses."""
     kept = arb(1)
     for (start, end), loss in zip(cell.spans(), losses, strict=True):
-        if end is not None and loss >= end:
+        if 0 <= end <= loss:
             return arb(0)
         if loss > start:
             kept *= enclose_span(cell.rate, loss, end) / enclose_span(cell.rate, start, end)
@@ -80,6 +80,12 @@ def falling_positions(histogram: Sequence[int], candidates: Iterable[Sequence[in
 def rate(epsilon: Fraction, relation: str) -> Fraction:
     """ε/2Δ."""
     return epsilon / (2 if relation == "add-remove" else 4)
+
+
+def doubting(prepared: Prepared, doubt: float) -> Prepared:
+    """The same object, with floats that are trusted less."""
+    prepared.doubt = doubt
+    return prepared
 
 
 def draw_lists(prepared: Prepared, lists: int = 25) -> list[list[tuple[int, int]]]:
@@ -102,5 +108,5 @@ def check_borders(mixture: BlockMixture) -> None:
             assert abs(arb(float(ours)) / arb(float(borders[-1])) - border / total) < arb(mixture._table.slack)
             border += weight
         assert mixture.total().overlaps(mixture.total(3))
-        if all(each.find_least is None for each in mixture._blocks):
+        if np.array_equal(mixture.blocks.firsts, mixture.blocks.lasts):
             assert mixture.total().contains(total)

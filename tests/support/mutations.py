@@ -55,7 +55,18 @@ MUTATIONS = (
     Mutation("choose_noise", "drop left", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]", at=0),
     Mutation("choose_noise", "quadruple", "test_gaussian_lists_and_counts_are_within_rho[add-remove]", at=1),
     Mutation("NoisyCounts.moved", "drop right", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]"),
-    Mutation("ListCounts.moved", "drop right", "test_no_neighbour_of_a_released_list_is_told_apart[pure-3-1-replace]"),
+    Mutation(
+        "ListCounts.moved", "drop right", "test_no_neighbour_of_a_released_list_is_told_apart[pure-3-1-replace]", at=2
+    ),
+    # Families of lists.
+    Mutation("Mechanism.list_epsilon", "drop right", "test_a_list_of_a_family_is_that_of_a_single_list"),
+    Mutation("Mechanism.lists_changed", "drop right", "test_half_of_delta_is_needed_even_for_one_group"),
+    Mutation("Mechanism.rounds", "drop left", "test_rounds_of_a_family_are_calibrated_together"),
+    Mutation("LimitedDomain._stop_weight", "drop left", "test_labels_of_all_groups_are_few", at=1),
+    Mutation("PrivateChoice.__init__", "drop right", "test_the_choice_for_a_family_has_the_stated_chances", at=2),
+    Mutation("MeanScore.enclose", "drop right", "test_the_choice_for_a_family_has_the_stated_chances"),
+    Mutation("ListCounts.moved", "drop right", "test_counts_of_a_family_move_at_most_so_many", at=0),
+    Mutation("Assess.noise", "drop left", "test_assessments_of_a_family_share_epsilon", at=1),
     # What a guarantee states.
     Mutation("CDPPeel.guarantee", "double", "TestCDPPeel::test_no_neighbour_is_told_apart[replace]", at=1),
     Mutation("Joint.guarantee", "double", "TestJoint::test_no_neighbour_is_told_apart[add-remove]", at=1),
@@ -74,9 +85,11 @@ MUTATIONS = (
     ),
     Mutation("Lists.compute_numbers", "change sign", "TestJoint::test_sampling_follows_the_law_and_no_other", at=2),
     Mutation(
-        "MarginDraws._find_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=3
+        "MarginDraws.enclose_chance", "drop left", "TestMarginJoint::test_sampling_follows_the_law_and_no_other", at=4
     ),
-    Mutation("find_gap", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=1),
+    Mutation(
+        "Profile.find_gaps", "change sign", "TestSubsetOfSeveralSizes::test_sampling_follows_the_law_and_no_other", at=6
+    ),
     Mutation("PeelRun.take", "change sign", "TestCDPPeel::test_sampling_follows_the_law_and_no_other", at=0),
     Mutation("NoisyDraws._draw_rows", "move border", "test_any_threshold_gives_the_law", at=1),
     Mutation("place_stop", "drop left", "test_the_stop_weighs_what_the_proof_needs[add-remove]", at=3),

@@ -7,11 +7,10 @@ precision. If the precision is too small, there is no decision yet. The radius o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from threading import RLock
-from typing import Protocol, Self, TypeVar
 
 from flint import arb, ctx, fmpq
 
@@ -60,34 +59,6 @@ def round_outwards(number: arb) -> tuple[float, float]:
     """
     below, above = float(number.lower()), float(number.upper())
     return below * (1 - 2.0**-50), above * (1 + 2.0**-50) + 2.0**-1000
-
-
-class Splittable(Protocol):
-    """An object with a number. After the object is split, the number can be enclosed more narrowly."""
-
-    def split(self) -> Sequence[Self] | None:
-        """Return the smaller parts in order, or None if it cannot be split."""
-
-
-AnySplittable = TypeVar("AnySplittable", bound=Splittable)
-
-
-def split_wide(
-    wholes: Sequence[AnySplittable], balls: Sequence[arb], tolerance: arb, enclose: Callable[[AnySplittable], arb]
-) -> tuple[Sequence[AnySplittable], list[arb]] | None:
-    """Split everything whose ball has a radius of at least `tolerance`, if it can be split. The order stays.
-
-    Return all parts with their balls, or None if nothing can be split. Only new parts are enclosed.
-    """
-    finer: list[AnySplittable] = []
-    narrower: list[arb] = []
-    changed = False
-    for whole, enclosed in zip(wholes, balls, strict=True):
-        parts = None if enclosed.rad() < tolerance else whole.split()
-        changed |= parts is not None
-        finer.extend([whole] if parts is None else parts)
-        narrower.extend([enclosed] if parts is None else map(enclose, parts))
-    return (finer, narrower) if changed else None
 
 
 def round_to_float(enclose: Callable[[], arb]) -> tuple[float, int]:

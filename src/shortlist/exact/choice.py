@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import methodcaller
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
+from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.uniform import Uniform
 
@@ -107,11 +108,6 @@ class Table:
         return np.where(certain, index, -1)
 
     @property
-    def size(self) -> int:
-        """The number of cells."""
-        return len(self._borders) - 1
-
-    @property
     def escalation_bound(self) -> float:
         """An upper bound of the probability that floats cannot decide."""
         return 2 * self.slack * len(self._borders)
@@ -135,8 +131,12 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
     """
     while True:
         with use_precision(number.known + 64):
-            cells, weights = _narrow(cells, number.known)
-            hits = _find_possible_hits(number, weights)
+            cells, weights, total = refine(cells, methodcaller("weight"), lambda total: _is_known(total, number.known))
+            target, end, hits = number.ball() * total, arb(0), []
+            for index, weight in enumerate(weights):
+                start, end = end, end + weight
+                if not target < start and not target >= end:
+                    hits.append(index)
             parts = cells[hits[0]].split()
         if len(hits) > 1:
             number.extend()
@@ -144,6 +144,32 @@ def quantile(number: Uniform, cells: Sequence[AnyCell]) -> AnyCell:
             return cells[hits[0]]
         else:
             cells = [*cells[: hits[0]], *parts, *cells[hits[0] + 1 :]]
+
+
+def refine(
+    cells: Sequence[AnyCell], enclose: Callable[[AnyCell], arb], is_enough: Callable[[arb], bool]
+) -> tuple[Sequence[AnyCell], list[arb], arb]:
+    """Split cells until the sum of their enclosed numbers is narrow enough, or nothing wide can be split.
+
+    Return the cells in order, their balls and the sum. A round splits the cells that add most to the radius of the
+    sum: more than half of the average.
+
+    Rounds  Every round but the last splits a cell, and there are finitely many.
+    """
+    balls, changed = [enclose(cell) for cell in cells], True
+    while not is_enough(total := sum(balls, arb(0))) and changed:
+        tolerance, wider, changed = total.rad() / (2 * len(cells)), zip(cells, balls, strict=True), False
+        cells, balls = [], []
+        for cell, enclosed in wider:
+            parts = None if enclosed.rad() < tolerance else cell.split()
+            changed |= parts is not None
+            cells.extend([cell] if parts is None else parts)
+            balls.extend([enclosed] if parts is None else map(enclose, parts))
+    return cells, balls, total
+
+
+def _is_known(number: arb, bits: int) -> bool:
+    return bool(number.rad() < number.lower() * arb(2) ** -bits)
 
 
 def is_below(number: Uniform, enclose: Callable[[int], arb]) -> bool:
@@ -184,41 +210,5 @@ def are_below(
 
 
 def enclose_sum(cells: Sequence[AnyCell], effort: int) -> arb:
-    """Enclose the sum of the weights of some cells to 24 bits for each effort. Split the cells with the largest radius.
-
-    Rounds  Every round but the last splits a cell, and there are finitely many.
-    """
-    weights = [cell.weight() for cell in cells]
-    while True:
-        total = sum(weights, arb(0))
-        if total.rad() < total.lower() * arb(2) ** (-_BITS_PER_EFFORT * effort):
-            return total
-        finer = split_wide(cells, weights, total.rad() / (2 * len(cells)), lambda cell: cell.weight())
-        if finer is None:
-            return total
-        cells, weights = finer
-
-
-def _narrow(cells: Sequence[AnyCell], precision: int) -> tuple[Sequence[AnyCell], list[arb]]:
-    """Split cells until the radius of each is below 2^-precision of the whole, or it cannot be split.
-
-    Rounds  Every round but the last splits a cell, and there are finitely many.
-    """
-    weights = [cell.weight() for cell in cells]
-    while True:
-        tolerance = sum(weights, arb(0)).lower() * arb(2) ** -precision
-        finer = split_wide(cells, weights, tolerance, lambda cell: cell.weight())
-        if finer is None:
-            return cells, weights
-        cells, weights = finer
-
-
-def _find_possible_hits(number: Uniform, weights: Sequence[arb]) -> list[int]:
-    """Return the cells that may contain the number, as far as the balls can decide."""
-    target = number.ball() * sum(weights, arb(0))
-    end, hits = arb(0), []
-    for index, weight in enumerate(weights):
-        start, end = end, end + weight
-        if not target < start and not target >= end:
-            hits.append(index)
-    return hits
+    """Enclose the sum of the weights of some cells to 24 bits for each effort."""
+    return refine(cells, methodcaller("weight"), lambda total: _is_known(total, _BITS_PER_EFFORT * effort))[2]

@@ -5,7 +5,9 @@ that shows heads with probability e^(−x), `flip_exp`. Both compare −ln U for
 floats with a proven error, or by balls.
 
 Each law also has a tail, to find the largest of very many noisy counts. For a ≥ 1, it is a number p(a) ≥ P(noise ≥ a)
-and a draw. The draw returns a noise x ≥ a or nothing, such that p(a) · P(the draw is x) = P(noise = x).
+and a draw. The draw returns a noise x ≥ a or nothing, such that p(a) · P(the draw is x) = P(noise = x). `enclose_tail`
+and `tails` compute p(a), and `draw_from` draws. `estimate_tails` gives a number that is at most P(noise ≥ a), and a
+third of it or more. No decision depends on it. `enclose_difference` bounds P(Z − Z′ ≥ a) for two independent noises.
 
 Noise that may be far beyond 64 bits comes in arrays of Python integers.
 """
@@ -13,22 +15,20 @@ Noise that may be far beyond 64 bits comes in arrays of Python integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import Protocol
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_to_float, use_precision
+from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import are_below, is_below
-from shortlist.exact.logarithms import draw_exponentials
-from shortlist.exact.scaled import Scaled, powers
+from shortlist.exact.scaled import Scaled, draw_exponentials, powers, scale
 from shortlist.exact.uniform import Uniform, draw_below, draw_words
 
 Mask = NDArray[np.bool_]
@@ -38,28 +38,6 @@ _LOW_RATE_BITS = 20
 """Geometric variables of a smaller rate than 2^-20 are drawn in two parts."""
 _WIDE_BITS = 30
 """A geometric variable whose lower part has more bits than this may leave 64 bits."""
-
-
-class Noise(Hashable, Protocol):
-    """A symmetric law on the integers."""
-
-    def estimate_tails(self, least: IntArray) -> FloatArray:
-        """Estimate a number that is at most P(noise ≥ a), and a third of it or more. No decision depends on it."""
-
-    def draw(self, count: int, bits: Bits) -> IntArray:
-        """Draw independent noises."""
-
-    def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
-        """For each a ≥ 1 draw noise x ≥ a, each with probability P(noise = x) / p(a), and say where there is one."""
-
-    def enclose_tail(self, least: int) -> arb:
-        """Enclose p(least), for least ≥ 1, at the working precision."""
-
-    def tails(self, least: IntArray) -> Scaled:
-        """Compute p for rising integers ≥ 1 as floats with a proven error."""
-
-    def enclose_difference(self, least: int) -> arb:
-        """Enclose a number that is at least P(Z − Z′ ≥ least) for two independent noises, least ≥ 1."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +97,7 @@ class DiscreteLaplace:
     @cached_property
     def _first_tail(self) -> Scaled:
         """The chance 1 / (1 + e^(−1/b)) that noise is 0 or more."""
-        return _scale([round_to_float(lambda: 1 / (1 + enclose_exp_minus(self._rate)))], 2)
+        return scale([lambda: 1 / (1 + enclose_exp_minus(self._rate))])
 
 
 @dataclass(frozen=True)
@@ -159,13 +137,13 @@ class DiscreteGaussian:
             proposed = proposal.draw(missing, bits)
             with np.errstate(over="ignore"):
                 exponents = ((np.abs(proposed) / t).astype(np.float64) - w) ** 2 / (2 * w)
-            heads = flip_exp(exponents, lambda i, x=proposed: self._find_exponent(int(x[i])), bits)  # type: ignore[misc]
-            parts.append(proposed[heads])
+
+            def find_exponent(i: int, x: IntArray = proposed) -> Fraction:
+                return (abs(int(x[i])) - self.variance / t) ** 2 / (2 * self.variance)
+
+            parts.append(proposed[flip_exp(exponents, find_exponent, bits)])
             missing -= len(parts[-1])
         return np.concatenate(parts)
-
-    def _find_exponent(self, x: int) -> Fraction:
-        return (abs(x) - self.variance / (self._floor + 1)) ** 2 / (2 * self.variance)
 
     def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
         """For each a draw noise x ≥ a by one proposal of rejection sampling.
@@ -181,11 +159,13 @@ class DiscreteGaussian:
         with np.errstate(over="ignore"):
             exponents = (proposed - tangents).astype(np.float64) ** 2 * float(min(factor, Fraction(2**1000)))
         kept = flip_exp(exponents, lambda i: int(proposed[i] - tangents[i]) ** 2 * factor, bits)
-        words = draw_words(len(leasts), bits)
-        kept &= are_below(
-            words, lambda i, _: _enclose_coin(int(tangents[i]) / self.variance), bits, least=0.75, most=1.0
-        )
-        return proposed, kept
+
+        def enclose_coin(i: int, _: int) -> arb:
+            """Enclose r / ((1 − e^(−r)) (1 + r)). It is least near r = 1.8, where it is 0.77."""
+            rate = int(tangents[i]) / self.variance
+            return ball(rate / (1 + rate)) / enclose_shortfall(rate)
+
+        return proposed, kept & are_below(draw_words(len(leasts), bits), enclose_coin, bits, least=0.75, most=1.0)
 
     def enclose_tail(self, least: int) -> arb:
         """Enclose p(least) = e^(τ²/2σ² − τ least/σ²) (1 + σ²/τ) / Θ, which is at least P(noise ≥ least)."""
@@ -204,7 +184,7 @@ class DiscreteGaussian:
         """
         tangent, (rate, constant) = self._floor + 1, self._first_tail
         if max([tangent, *least[-1:].tolist()]) >= _LARGEST_ROOT:
-            return _scale([round_to_float(lambda a=a: self.enclose_tail(a)) for a in least.tolist()], 2)  # type: ignore[misc]
+            return scale([partial(self.enclose_tail, a) for a in least.tolist()])
         exponents = np.where(least < tangent, 2 * least * tangent, least * least + tangent**2)
         mantissa, shift = np.frexp(1 + float(self.variance) / np.maximum(least, tangent))
         widths = Scaled(mantissa=mantissa, exponent=shift.astype(np.int64), roundings=4)
@@ -214,8 +194,7 @@ class DiscreteGaussian:
     def _first_tail(self) -> tuple[Fraction, Scaled]:
         """1/2σ², and e^(t²/2σ²) / Θ with t = ⌊σ⌋ + 1."""
         rate = 1 / (2 * self.variance)
-        tail = round_to_float(lambda: ball(rate * (self._floor + 1) ** 2).exp() / self._enclose_total())
-        return rate, _scale([tail], 2)
+        return rate, scale([lambda: ball(rate * (self._floor + 1) ** 2).exp() / self._enclose_total()])
 
     @cached_property
     def _total(self) -> float:
@@ -243,6 +222,10 @@ class DiscreteGaussian:
             term = (-exponent * n**2).exp()
         total += arb(0, 1) * (2 * term / (1 - (-exponent).exp()))
         return total * (2 * arb.pi() * variance).sqrt() if wide else total
+
+
+Noise = DiscreteLaplace | DiscreteGaussian
+"""A symmetric law on the integers."""
 
 
 def draw_geometric(unit: Fraction, multiples: IntArray, bits: Bits) -> IntArray:
@@ -365,15 +348,3 @@ def _search(chance: Callable[[int], arb], failure: Fraction) -> int:
             middle = (low + high) // 2
             low, high = (low, middle) if chance(middle) <= ball(failure) else (middle, high)
     return high
-
-
-def _enclose_coin(rate: Fraction) -> arb:
-    """Enclose r / ((1 − e^(−r)) (1 + r)). It is least near r = 1.8, where it is 0.77."""
-    return ball(rate / (1 + rate)) / enclose_shortfall(rate)
-
-
-def _scale(numbers: list[tuple[float, int]], roundings: int) -> Scaled:
-    """Put mantissas and exponents into arrays."""
-    mantissa = np.array([mantissa for mantissa, _ in numbers], dtype=np.float64)
-    exponent = np.array([exponent for _, exponent in numbers], dtype=np.int64)
-    return Scaled(mantissa=mantissa, exponent=exponent, roundings=roundings)

@@ -35,9 +35,9 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from shortlist.exact.balls import enclose_exp_minus, split_wide, use_precision
-from shortlist.exact.choice import LossRange
-from shortlist.exact.logarithms import draw_exponentials
+from shortlist.exact.balls import enclose_exp_minus, use_precision
+from shortlist.exact.choice import LossRange, refine
+from shortlist.exact.scaled import draw_exponentials
 from shortlist.exact.uniform import Uniform
 
 Bounds = tuple[float, float]
@@ -76,10 +76,10 @@ def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[
     sums = [find_sum(1)]
     while True:
         ratio = sums[-1][0] / sums[-2][1] if len(sums) > 1 else 0.0
-        least, _ = _add_terms([below for below, _ in sums], ratio, low)
+        least, _ = _add_terms(sums, 0, ratio, low)
         if least * (1 - _MARGIN) > target[1]:
             return True
-        most, last = _add_terms([above for _, above in sums], 1.0, high)
+        most, last = _add_terms(sums, 1, 1.0, high)
         if high < 1 and (most + last * high / (1 - high)) * (1 + _MARGIN) < target[0]:
             return False
         if len(sums) == _POWERS:
@@ -87,15 +87,15 @@ def accept_by_sums(target: Bounds, coin: int, decay: Bounds, find_sum: Callable[
         sums += [find_sum(m) for m in range(2, _POWERS + 1)]
 
 
-def _add_terms(sums: Sequence[float], ratio: float, x: float) -> tuple[float, float]:
+def _add_terms(sums: Sequence[Bounds], side: int, ratio: float, x: float) -> tuple[float, float]:
     """Add up the first terms p_m x^m / m, where each p_m that is not given is `ratio` times the one before.
 
-    Return their sum and the last of them.
+    `side` is 0 for lower and 1 for upper bounds of p_m. Return the sum of the terms and the last of them.
     """
     total, power, number, term = 0.0, 1.0, 0.0, 0.0
     for m in range(1, _TERMS + 1):
         power *= x
-        number = sums[m - 1] if m <= len(sums) else number * ratio
+        number = sums[m - 1][side] if m <= len(sums) else number * ratio
         if not number:
             break
         term = number * power / m
@@ -117,21 +117,14 @@ def accept_by_balls(height: Uniform, coin: Uniform, x: Fraction, crowds: Sequenc
             chance = coin.ball()
             threshold = (1 - chance) / (1 - enclose_exp_minus(x) * chance)
             target = -height.ball().log()
-            terms = [_enclose_term(crowd, threshold) for crowd in crowds]
-            while True:
-                total = sum(terms, arb(0))
-                if total > target:
-                    return True
-                if total < target:
-                    return False
-                if not total.is_finite():  # x* is not yet known to be below 1, and only more bits help
-                    break
-                # Split the crowds that add most to the radius of the sum: more than half of the average.
-                tolerance = total.rad() / (2 * len(crowds))
-                finer = split_wide(crowds, terms, tolerance, partial(_enclose_term, threshold=threshold))
-                if finer is None:
-                    break
-                crowds, terms = finer
+            # If x* is not yet known to be below 1, the sum is infinite, and only more bits help.
+            crowds, _, total = refine(
+                crowds,
+                partial(_enclose_term, threshold=threshold),
+                lambda total, target=target: not total.overlaps(target) or not total.is_finite(),  # type: ignore[misc]
+            )
+            if not total.overlaps(target):
+                return bool(total > target)
         height.extend()
         coin.extend()
 

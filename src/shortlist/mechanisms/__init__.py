@@ -72,8 +72,8 @@ def __getattr__(name: str) -> Any:
 
 
 _CALL_PARAMETERS = (
-    *("assess", "bits", "counts_epsilon", "domain", "domain_column", "item", "label", "ledger", "mechanism"),
-    *("memory_limit", "note", "people", "period", "person", "sensitivity", "unit", "votes_per_person"),
+    *("assess", "bits", "counts_epsilon", "domain", "domain_column", "groups_per_person", "item", "label", "ledger"),
+    *("mechanism", "memory_limit", "note", "people", "period", "person", "sensitivity", "unit", "votes_per_person"),
 )
 """Parameters of `select`, `top_k` and `prepare` that may be misspelt. Unknown names are passed on to the mechanism."""
 
@@ -87,7 +87,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     Parameters that are None count as not given.
     """
     given = {name: value for name, value in parameters.items() if value is not None}
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
+    kind = find_kind(mechanism)
     known = {field.name for field in fields(kind)}
     if "ordered" in given and "ordered" not in known and kind.unordered is not Mechanism.unordered:
         ordered = given.pop("ordered")
@@ -116,12 +116,13 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
     >>> takes_cap("noisy-counts"), takes_cap("joint")
     (True, False)
     """
-    kind = type(mechanism) if isinstance(mechanism, Mechanism) else find_kind(mechanism)
-    return any(field.name == "votes_per_person" for field in fields(kind))
+    return any(field.name == "votes_per_person" for field in fields(find_kind(mechanism)))
 
 
 def find_kind(name: object) -> type[Mechanism]:
-    """Find the class of a mechanism by its name. For any other value, say which names there are."""
+    """Find the class of a mechanism by its name, or of one that is built. For any other value, say which there are."""
+    if isinstance(name, Mechanism):
+        return type(name)
     if isinstance(name, str) and name in HOMES:
         return MECHANISMS[name]
     import difflib

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.privacy.numbers import Real, read_probability
+from shortlist.privacy.numbers import read_probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +28,6 @@ class ReleasedCounts:
     low: tuple[int, ...] | None = None
     high: tuple[int, ...] | None = None
     confidence: Fraction | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            values: tuple[int, ...],
-            low: tuple[int, ...] | None = ...,
-            high: tuple[int, ...] | None = ...,
-            confidence: Real | None = ...,
-        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(int(each) for each in self.values))
@@ -68,10 +56,6 @@ class ErrorBound:
     votes: int
     confidence: Fraction
     statement: str
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, votes: int, confidence: Real, statement: str) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))

@@ -13,7 +13,7 @@ from shortlist.exact.noise import DiscreteLaplace, bound_noise
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.mechanism import Mechanism, ceil_log
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, read_epsilon
+from shortlist.privacy.numbers import Real, read_epsilon, read_whole
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels
 
@@ -25,10 +25,10 @@ class Assess:
     """A way to bound by how many votes a place of a list is wrong, from the data that the list was drawn from.
 
     The spread of a law is a number of votes that one person moves by Δ. Its floor, cut off at the largest count, is
-    released with discrete Laplace noise of scale Δ/ε.
+    released with discrete Laplace noise of scale Δ/ε, or cΔ/ε for each list of a family in which one person is in c.
 
-    Claim  epsilon-DP and (ε tanh(ε/2))-zCDP, on top of the guarantee of the list.
-    Proof  assess.proof.md.
+    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, on top of the guarantee of the list, or of the family.
+    Proof  assess.proof.md; families.proof.md, Theorem 7.
 
     >>> print(Assess(epsilon="0.1").guarantee)
     0.1-DP (rho 0.0049958375) for one person, add-remove
@@ -36,24 +36,29 @@ class Assess:
 
     epsilon: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    groups_per_person: int | None = None
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, epsilon: Real, neighbours: str = ...) -> None: ...
+        def __init__(self, *, epsilon: Real, neighbours: str = ..., groups_per_person: int | None = ...) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon, name="assess"))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
+        if self.groups_per_person is not None:
+            read_whole(self.groups_per_person, name="groups_per_person")
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the assessment promises, on top of the list."""
-        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        """What the assessment promises, on top of the list: one of each list in a family."""
+        lists = self.groups_per_person or 1
+        rho = lists * find_rho_of_pure(self.epsilon / lists)
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     @property
     def noise(self) -> DiscreteLaplace:
-        """The noise on the spread."""
-        return DiscreteLaplace(self.neighbours.sensitivity / self.epsilon)
+        """The noise on the spread of one list."""
+        return DiscreteLaplace((self.groups_per_person or 1) * self.neighbours.sensitivity / self.epsilon)
 
     def draw(self, mechanism: Mechanism, levels: Levels, bits: Bits) -> int:
         """Draw the noisy spread of the mechanism that made a list."""

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flint import arb
 
 from shortlist.errors import ParameterError
-from shortlist.exact.balls import ball, use_precision
+from shortlist.exact.balls import ball
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.joint import MarginJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, read_sizes
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
+from shortlist.privacy.numbers import Real, quote
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Levels, Picks
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Output
 
 HANDICAP = Fraction(1)
 """A number that is added to the score of a mechanism with a `round_rate`, in units of 2Δ/ε votes. Near-ties go to the
@@ -34,7 +32,6 @@ DISCOUNT = Fraction(1, 2)
 """A factor for the same scores. These mechanisms are wrong by little at some places, the others at all places."""
 _GAIN = Fraction(11, 10)
 """`cdp-peel` replaces `pnf-peel` if the rate of its rounds is larger by this factor."""
-_PRECISION = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,7 @@ class Auto(Mechanism):
 
     Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1. Its rho
            is the rho of the choice plus the largest rho of a candidate.
-    Proof  auto.proof.md.
+    Proof  auto.proof.md; families.proof.md, Theorem 6, for a family.
     Cost   the scores of all candidates, and one of their draws.
 
     >>> auto = Auto(k=10, epsilon=1)
@@ -57,12 +54,12 @@ class Auto(Mechanism):
     (['margin-joint', 'pnf-peel'], '1')
     """
 
-    name: ClassVar[str] = "auto"
-    summary: ClassVar[str] = "chooses privately one of the others that suits the data, then runs it"
-    when: ClassVar[str] = "you do not know which: it is the default"
-    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ) with a δ"
-    rho_in_words: ClassVar[str] = "ρ of the choice + the largest ρ of a candidate"
-    audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    name = "auto"
+    summary = "chooses privately one of the others that suits the data, then runs it"
+    when = "you do not know which: it is the default"
+    guarantee_in_words = "ε, or (ε, δ) with a δ"
+    rho_in_words = "ρ of the choice + the largest ρ of a candidate"
+    audited = (
         {},
         {"delta": Fraction(1, 5)},
         {"ordered": False},
@@ -84,6 +81,7 @@ class Auto(Mechanism):
             k: int | tuple[int, int],
             epsilon: Real,
             neighbours: str = ...,
+            groups_per_person: int | None = ...,
             delta: Real | None = ...,
             ordered: bool = ...,
             votes_per_person: int | None = ...,
@@ -94,8 +92,6 @@ class Auto(Mechanism):
         k, at_least = read_sizes(self.k, self.at_least)
         self._read(k=k, at_least=at_least)
         Mechanism.__post_init__(self)
-        if self.delta is not None:
-            self._read(delta=read_probability(self.delta, name="delta"))
         if not isinstance(self.ordered, bool):
             raise ParameterError("`ordered` must be True or False", f"not {quote(self.ordered)}")
         if self.ordered and self.at_least is not None:
@@ -104,8 +100,6 @@ class Auto(Mechanism):
                 "not a range",
                 hint="pass `ordered=False`: a set may have any size in the range",
             )
-        if self.votes_per_person is not None:
-            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
 
     @property
     def choice_epsilon(self) -> Fraction:
@@ -131,21 +125,31 @@ class Auto(Mechanism):
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
-    def resolve(self, chosen: str | None) -> Mechanism:
-        """Return the mechanism that was chosen."""
-        return self if chosen is None else self.candidates[chosen]
-
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> Iterator[tuple[stated.Output, arb]]:
         """State the law by brute force: the choice, then the law of the candidate."""
-        from shortlist.mechanisms.stated import flip_round
+        return ((output, p) for (output,), p in self.state_family([histogram], reach=reach))
 
-        chances = flip_round(state_chances(self, histogram))
+    def state_family(
+        self, histograms: Sequence[stated.Histogram], *, reach: int = 6
+    ) -> Iterator[tuple[tuple[stated.Output, ...], arb]]:
+        """State the law of a family: one choice, then the law of the candidate."""
+        chances = stated.flip_round(state_chances(self, histograms))
         for chance, (name, each) in zip(chances, self.candidates.items(), strict=True):
-            for output, p in each.state_law(histogram, reach=reach):
-                yield replace(output, chosen=name), chance * p
+            for outputs, p in each.state_family(histograms, reach=reach):
+                yield tuple(replace(output, chosen=name) for output in outputs), chance * p
 
-    def _prepare(self, levels: Levels) -> PrivateChoice:
-        return PrivateChoice(levels, self)
+    def draw_family(self, groups: Sequence[Levels], bits: Bits) -> list[Picks]:
+        """Choose one candidate for the whole family, and k items of each group by it."""
+        if not groups:
+            return []
+        for levels in groups:
+            self.check_size(levels.d)
+        name = PrivateChoice(groups, self).choose(bits)
+        drawn = self.candidates[name].draw_family(groups, bits)
+        return [replace(picks, chosen=name, unordered=not self.ordered) for picks in drawn]
+
+    def _prepare(self, levels: Levels) -> ChosenDraws:
+        return ChosenDraws(levels, self)
 
 
 @lru_cache(maxsize=256)
@@ -154,7 +158,12 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
 
     Most choices are between two of them, so the others are imported where they are used.
     """
-    common: dict[str, Any] = {"k": auto.k, "epsilon": auto.epsilon - auto.choice_epsilon, "neighbours": auto.neighbours}
+    common: dict[str, Any] = {
+        "k": auto.k,
+        "epsilon": auto.epsilon - auto.choice_epsilon,
+        "neighbours": auto.neighbours,
+        "groups_per_person": auto.groups_per_person,
+    }
     peel: Mechanism = PNFPeel(**common)
     if auto.delta is not None:
         spread = CDPPeel(**common, delta=auto.delta)
@@ -171,22 +180,77 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
     return MappingProxyType({each.name: each for each in found})
 
 
-class PrivateChoice(RowDraws):
+@dataclass(frozen=True, slots=True)
+class MeanScore:
+    """The mean over the groups of the score of a candidate. One person changes it by at most cΔ/G.
+
+    The score of a group is made again when it is needed: those of many groups would need much memory.
+    """
+
+    candidate: Mechanism
+    groups: Sequence[Levels]
+
+    def enclose(self, effort: int) -> arb:
+        """Enclose the mean."""
+        rate = self.candidate.rate if self.candidate.round_rate is None else self.candidate.round_rate
+        total = arb(0)
+        for levels in self.groups:
+            score = self.candidate.make_score(levels, rate)
+            assert score is not None  # every candidate has one
+            total += score.enclose(effort)
+        return total / len(self.groups)
+
+
+class PrivateChoice:
+    """Auto's choice among the candidates, by their scores on the levels of one group or of all groups of a family."""
+
+    def __init__(self, groups: Sequence[Levels], auto: Auto) -> None:
+        self._candidates = dict(auto.candidates)
+        self._rate = auto.choice_epsilon * len(groups) / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
+        self._chances: dict[int, dict[str, arb]] = {}
+        """What `enclose_chances` returned for each effort."""
+        self.scores = {name: MeanScore(each, groups) for name, each in self._candidates.items()}
+
+    def choose(self, bits: Bits) -> str:
+        """Choose a candidate by permute-and-flip: flip the coin of each, and choose uniformly among the heads.
+
+        The coin of the best candidate always shows heads.
+        """
+        heads = []
+        for name in self._candidates:
+            if is_below(Uniform(bits), lambda effort, name=name: self.enclose_chances(effort)[name]):  # type: ignore[misc]
+                heads.append(name)
+        return heads[draw_below(len(heads), bits)] if len(heads) > 1 else heads[0]
+
+    def enclose_chances(self, effort: int) -> dict[str, arb]:
+        """Enclose e^(−ε₁ (score − smallest score) G / 2cΔ) of each candidate, with which its coin shows heads.
+
+        Public numbers change some scores, which no person moves by more.
+        """
+        if effort in self._chances:
+            return self._chances[effort]
+        scores, chances = {}, {}
+        # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
+        for name, each in reversed(self._candidates.items()):
+            score = self.scores[name].enclose(effort)
+            changed = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
+            scores[name] = score if each.round_rate is None else changed
+        for name in self._candidates:
+            excess = arb(0)
+            for other in scores:
+                excess = excess if other == name else excess.max(scores[name] - scores[other])
+            chances[name] = (-ball(self._rate) * excess).exp()
+        return self._chances.setdefault(effort, chances)
+
+
+class ChosenDraws(PrivateChoice, Prepared):
     """Auto's law on given levels: choose a candidate by its score, then draw from it."""
 
     def __init__(self, levels: Levels, auto: Auto) -> None:
+        super().__init__([levels], auto)
         self._levels = levels
         self._unordered = not auto.ordered
-        self._candidates = dict(auto.candidates)
-        self._rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
         self._prepared: dict[str, Prepared] = {}
-        self._rough: dict[str, arb] = {}
-        self.scores: dict[str, Score] = {}
-        # Rounds need more levels than a list in most cases. If their scores are made first, levels are read only once.
-        for name, each in reversed(list(self._candidates.items())):
-            score = each.make_score(levels, each.rate if each.round_rate is None else each.round_rate)
-            assert score is not None  # every candidate has one
-            self.scores[name] = score
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose n mechanisms, and k items by each. The draws of one mechanism are made together."""
@@ -198,47 +262,14 @@ class PrivateChoice(RowDraws):
             drawn[name] = iter(self._prepared[name].draw_many(names.count(name), bits))
         return [replace(next(drawn[name]), chosen=name, unordered=self._unordered) for name in names]
 
-    def choose(self, bits: Bits) -> str:
-        """Choose a candidate by permute-and-flip: flip the coin of each, and choose uniformly among the heads.
 
-        The coin of the best candidate always shows heads.
-        """
-        heads = []
-        for name in self._candidates:
-            if is_below(Uniform(bits), partial(self.enclose_chance, name)):
-                heads.append(name)
-        return heads[draw_below(len(heads), bits)] if len(heads) > 1 else heads[0]
-
-    def enclose_chance(self, name: str, effort: int) -> arb:
-        """Enclose e^(−ε₁ (score − smallest score) / 2Δ), with which the coin of a candidate shows heads."""
-        if effort:
-            return self.enclose_chances(effort)[name]
-        if not self._rough:
-            with use_precision(_PRECISION):
-                self._rough = self.enclose_chances(0)
-        return self._rough[name]
-
-    def enclose_chances(self, effort: int) -> dict[str, arb]:
-        """Enclose the chances of all candidates. Public numbers change some scores, which no person moves by more."""
-        scores, chances = {}, {}
-        for name, each in self._candidates.items():
-            score = self.scores[name].enclose(effort)
-            changed = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
-            scores[name] = score if each.round_rate is None else changed
-        for name, score in scores.items():
-            excess = arb(0)
-            for other in scores:
-                excess = excess if other == name else excess.max(score - scores[other])
-            chances[name] = (-ball(self._rate) * excess).exp()
-        return chances
-
-
-def state_chances(auto: Auto, histogram: Histogram) -> list[arb]:
-    """State e^(−ε₁ (score − smallest score) / 2Δ) of each candidate by brute force."""
-    rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity)
+def state_chances(auto: Auto, histograms: Sequence[stated.Histogram]) -> list[arb]:
+    """State e^(−ε₁ (score − smallest score) G / 2cΔ) of each candidate by brute force, for the mean of its scores."""
+    groups = len(histograms)
+    rate = auto.choice_epsilon / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
     raised = []
     for name, each in auto.candidates.items():
-        score = state_score(each, histogram)
+        score = sum((state_score(each, histogram) for histogram in histograms), arb(0)) / groups
         # By name, and not by `round_rate`: the law says independently of the draws which scores are changed.
         if name in ("pnf-peel", "cdp-peel", "noisy-counts"):
             score = score * ball(DISCOUNT) + ball(HANDICAP / each.rate)
@@ -246,20 +277,18 @@ def state_chances(auto: Auto, histogram: Histogram) -> list[arb]:
     least = raised[0]
     for score in raised:
         least = score if score < least else least
-    return [(-ball(rate) * (score - least)).exp() for score in raised]
+    return [(-ball(rate) * groups * (score - least)).exp() for score in raised]
 
 
-def state_score(candidate: Mechanism, histogram: Histogram) -> arb:
+def state_score(candidate: Mechanism, histogram: stated.Histogram) -> arb:
     """State the score of a candidate by brute force."""
-    from shortlist.mechanisms.stated import log_sum, losses, set_losses
-
     k, top = candidate.k, sorted(histogram, reverse=True)
     if candidate.name == "margin-joint":
-        places = [log_sum(losses(histogram, k), candidate.rate)] * k
+        places = [stated.log_sum(stated.losses(histogram, k), candidate.rate)] * k
     elif candidate.name == "subset":
-        cut = [max(loss, 0) for loss in set_losses(histogram, getattr(candidate, "sizes"))]  # noqa: B009
-        places = [log_sum(cut, candidate.rate)] * k
+        cut = [max(loss, 0) for loss in stated.set_losses(histogram, getattr(candidate, "sizes"))]  # noqa: B009
+        places = [stated.log_sum(cut, candidate.rate)] * k
     else:
         assert candidate.round_rate is not None
-        places = [log_sum([top[j] - count for count in top[j:]], candidate.round_rate) for j in range(k)]
+        places = [stated.log_sum([top[j] - count for count in top[j:]], candidate.round_rate) for j in range(k)]
     return sum((each.min(arb(count)) for each, count in zip(places, top, strict=False)), arb(0)) / k

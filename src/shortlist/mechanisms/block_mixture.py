@@ -17,7 +17,7 @@ the proven error of the borders, and balls find it otherwise.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -33,9 +33,8 @@ from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import Table, are_below, enclose_sum, quantile
 from shortlist.exact.scaled import Scaled, compute_shortfalls, concatenate, powers
-from shortlist.exact.shuffles import draw_distinct_below
-from shortlist.exact.uniform import Uniform, draw_words
-from shortlist.mechanisms.mechanism import RowDraws, cut_off
+from shortlist.exact.uniform import Uniform, draw_distinct_below, draw_words
+from shortlist.mechanisms.mechanism import Prepared
 from shortlist.profile import EVERY_LEVEL, Picks
 
 LEFT_OUT_BITS = 50
@@ -46,9 +45,15 @@ STEEP_BITS = 3
 """Inside a block of several losses, N_r grows by less than 2^4. So a candidate is kept with a probability of at least
 1/16 for each loss. Where the weight is greatest, N_r grows as fast as q^r falls, which keeps about 0.4."""
 
+BITS = math.log2(math.e)
+"""A vote of loss has the weight 2^(−BITS · rate). With three roundings, a multiple is off by far less than one bit."""
 _BATCH = 1 << 14
 """How many items are drawn at once, so that n draws need no memory for all of them."""
 _NOTHING = Picks(levels=np.empty(0, dtype=np.int64), ranks=np.empty(0, dtype=np.int64))
+
+
+Ranges = Sequence[tuple[int, int]]
+"""For each loss, a first and a last step."""
 
 
 class Family(Protocol):
@@ -88,17 +93,13 @@ class BlockCell:
 
     rate: Fraction
     family: Family
-    ranges: tuple[tuple[int, int], ...]
-    """For each loss, the first step and the last."""
+    ranges: Ranges
     padded: bool = False
 
-    def spans(self) -> list[tuple[int, int | None]]:
-        """The range of each loss. It has no end if its last step never ends."""
-        found = []
-        for axis, steps in enumerate(self.ranges):
-            start, end = (int(each[0]) for each in self.family.find_spans(axis, *np.array(steps).reshape(2, 1)))
-            found.append((start, None if end < 0 else end))
-        return found
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each loss begins and ends. The end is −1 if its last step never ends."""
+        spans = (self.family.find_spans(axis, *np.array(steps)[:, None]) for axis, steps in enumerate(self.ranges))
+        return [(int(start[0]), int(end[0])) for start, end in spans]
 
     def most(self) -> int:
         """Count the candidates that the last losses allow."""
@@ -129,44 +130,38 @@ class BlockCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blocks:
-    """The blocks of a family that are worth a place in a table."""
+    """The blocks that are worth a place in a table."""
 
-    family: Family
-    firsts: Sequence[IntArray]
-    """For each loss, the first step of each block."""
-    lasts: Sequence[IntArray]
-    """For each loss, the last step of each block."""
+    owners: IntArray
+    """The number of the family of each block. It rises."""
+    firsts: IntArray
+    """The first step of each block, a row for each loss."""
+    lasts: IntArray
+    """The last step of each block, a row for each loss."""
     weights: Scaled
-    find_least: Callable[[], Scaled] | None = None
-    """Computes the weights as if all losses counted as many candidates as the first ones allow; None for equal ones."""
+    find_least: Callable[[], Scaled]
+    """Computes the weights as if all losses counted as many candidates as the first ones allow."""
 
 
-class BlockMixture(RowDraws):
+class BlockMixture(Prepared, ABC):
     """A law ∝ q^loss on given levels, ready to be drawn from. Subclasses find the blocks."""
 
     unordered: ClassVar[bool] = False
     """Whether candidates are sets. Then the picks come in random order."""
 
     def __init__(
-        self, blocks: Sequence[Blocks], left_out: FloatArray, *, rate: Fraction, k: int, doubt: float = 0.0
+        self, families: Sequence[Family], blocks: Blocks, left_out: FloatArray, *, rate: Fraction, top: IntArray
     ) -> None:
-        """Take the blocks, and upper bounds of the base-2 logarithms of all other weights.
-
-        `doubt` widens the proven error of the table. Then balls decide more often, and the law stays the same.
-        """
-        self._blocks = blocks
+        """Take families, their blocks, upper bounds of log₂ of all other weights, and the k largest counts."""
+        self.families = families
+        self.blocks = blocks
         self._left_out = left_out
         self.rate = rate
-        self._k = k
-        self._doubt = doubt
-        self._ends = np.cumsum([len(each.firsts[0]) for each in blocks])
+        self.top = top
 
     @abstractmethod
-    def list_families(self) -> Sequence[tuple[Family, Blocks | None]]:
-        """List all families with all levels, for the rare draws that floats cannot decide, in the order of the table.
-
-        Each comes with its blocks in the table, or None if it has no block there.
-        """
+    def list_complete(self) -> Sequence[Family]:
+        """List the same families with all levels, for the rare draws that floats cannot decide."""
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose items n times: draw rows until each has a candidate, a batch of them at once.
@@ -174,7 +169,7 @@ class BlockMixture(RowDraws):
         Rounds  A candidate is kept with a probability of at least 1/16 for each loss, or 1/128 in very long lists.
         """
         found: list[Picks] = [_NOTHING] * n
-        most, missing = max(1, _BATCH // self._k), np.arange(n)
+        most, missing = max(1, _BATCH // len(self.top)), np.arange(n)
         while len(missing):
             left = np.ones(len(missing), dtype=bool)
             for rows, family, firsts, lasts in self._choose(min(most, len(missing)), bits):
@@ -194,65 +189,71 @@ class BlockMixture(RowDraws):
             missing = missing[left]
         return found
 
-    def _choose(self, n: int, bits: Bits) -> Iterator[tuple[IntArray, Family, list[IntArray], list[IntArray]]]:
+    def _choose(self, n: int, bits: Bits) -> Iterator[tuple[IntArray, Family, IntArray, IntArray]]:
         """Choose n blocks. Return the rows that chose a block of the same family, with the steps of their blocks."""
         words = draw_words(n, bits)
         places = self._table.locate_each(words)
-        parts = np.searchsorted(self._ends, places, side="right")
-        for part in sorted(set(parts[places >= 0].tolist())):
-            rows, blocks = np.flatnonzero((parts == part) & (places >= 0)), self._blocks[part]
-            index = places[rows] - (int(self._ends[part - 1]) if part else 0)
-            yield rows, blocks.family, [each[index] for each in blocks.firsts], [each[index] for each in blocks.lasts]
+        chosen = np.where(places < 0, -1, self.blocks.owners[places])
+        for owner in sorted(set(chosen.tolist()) - {-1}):
+            rows = np.flatnonzero(chosen == owner)
+            yield rows, self.families[owner], self.blocks.firsts[:, places[rows]], self.blocks.lasts[:, places[rows]]
         for row in np.flatnonzero(places < 0).tolist():
             cell = quantile(Uniform(bits, int(words[row])), self.cells())
-            firsts, lasts = ([np.array([each]) for each in steps] for steps in zip(*cell.ranges, strict=True))
+            firsts, lasts = np.array(cell.ranges).T[..., None]
             yield np.array([row]), cell.family, firsts, lasts
 
     def cells(self) -> list[BlockCell]:
         """Cover all losses with exact weights: the blocks of the table in its order, and then the rest."""
         listed, rest = [], []
-        for family, part in self.list_families():
-            whole = tuple((0, length - 1) for length in family.lengths)
-            if part is None:
-                rest.append(BlockCell(rate=self.rate, family=family, ranges=whole))
-                continue
-            axes = list(zip(part.firsts, part.lasts, strict=True))
-            steps = [zip(firsts.tolist(), lasts.tolist(), strict=True) for firsts, lasts in axes]
-            for ranges in zip(*steps, strict=True):
+        for owner, family in enumerate(self.list_complete()):
+            whole = [(0, length - 1) for length in family.lengths]
+            part = slice(*np.searchsorted(self.blocks.owners, [owner, owner + 1]))
+            firsts, lasts = self.blocks.firsts[:, part], self.blocks.lasts[:, part]
+            for ranges in np.stack([firsts, lasts]).T.tolist():
                 listed.append(BlockCell(rate=self.rate, family=family, ranges=ranges, padded=True))
-            inner = tuple((int(firsts[0]), int(lasts[-1])) for firsts, lasts in axes)
-            for ranges in _list_around(whole, inner):
-                rest.append(BlockCell(rate=self.rate, family=family, ranges=ranges))
+            inner = list(zip(firsts[:, 0].tolist(), lasts[:, -1].tolist(), strict=True)) if firsts.size else None
+            for around in [whole] if inner is None else _list_around(whole, inner):
+                rest.append(BlockCell(rate=self.rate, family=family, ranges=around))
         return listed + rest
 
     def total(self, effort: int = 0) -> arb:
         """Enclose the sum of q^loss over all candidates: from floats with a proven error, or exactly with effort."""
         if effort:
             return enclose_sum([replace(cell, padded=False) for cell in self.cells()], effort)
-        highest = self._enclose_total([each.weights for each in self._blocks])
-        if all(each.find_least is None for each in self._blocks):
+        highest = self._enclose_total(self.blocks.weights)
+        if np.array_equal(self.blocks.firsts, self.blocks.lasts):
             return highest
-        least = [each.find_least() if each.find_least else each.weights for each in self._blocks]
-        return highest.union(self._enclose_total(least))
+        return highest.union(self._enclose_total(self.blocks.find_least()))
 
-    @property
-    def escalation_bound(self) -> float:
-        """An upper bound of the probability that floats cannot choose a block."""
-        return self._table.escalation_bound
+    def enclose(self, effort: int) -> arb:
+        """Enclose the mean over j of min(z, h_(j)), where z is the spread of the law.
+
+        It grows with z, so the ends of its ball suffice. A missing end says nothing.
+        """
+        z, ends = self.enclose_spread(effort), list[arb]()
+        for end, unknown in ((z.lower(), -1), (z.upper(), EVERY_LEVEL)):
+            whole = end.floor().unique_fmpz()
+            point, limit = (arb(0), unknown) if whole is None else (end, min(int(whole), EVERY_LEVEL))
+            larger = int(np.searchsorted(-self.top, -limit))  # so many h_(j) are above the limit, and above the point
+            ends.append((point * larger + sum(self.top[larger:].tolist())) / len(self.top))
+        least, most = ends
+        return least.union(most)
+
+    def enclose_spread(self, effort: int) -> arb:
+        """Enclose the spread of the law, z = (1/rate) · ln of the sum of all weights."""
+        return self.total(effort).log() / ball(self.rate)
 
     @cached_property
     def _table(self) -> Table:
         # A score of auto needs the sum of the weights, and no table.
-        weights = concatenate([each.weights for each in self._blocks])
-        floats, omitted, _ = self._align(weights)
-        return Table(floats, error=weights.error + self._doubt, omitted=omitted)
+        floats, omitted, _ = self._align(self.blocks.weights)
+        return Table(floats, error=self.blocks.weights.error + self.doubt, omitted=omitted)
 
-    def _enclose_total(self, parts: Sequence[Scaled]) -> arb:
+    def _enclose_total(self, weights: Scaled) -> arb:
         """Enclose the sum of all weights, including those left out.
 
         The sum of n positive floats is off by at most 2^-52 n of itself.
         """
-        weights = concatenate(parts)
         floats, omitted, unit = self._align(weights)
         computed = float(floats.sum())
         error = computed * (weights.error + 2.0**-52 * len(floats)) * 1.01
@@ -271,9 +272,7 @@ class BlockMixture(RowDraws):
         return weights.align(unit), omitted + len(weights.mantissa) * 2.0**-1000, unit
 
 
-def _list_around(
-    whole: tuple[tuple[int, int], ...], inner: tuple[tuple[int, int], ...]
-) -> list[tuple[tuple[int, int], ...]]:
+def _list_around(whole: Ranges, inner: Ranges) -> list[tuple[tuple[int, int], ...]]:
     """Cover a rectangle of steps, without an inner one, by rectangles. A whole and an inner line are given alike."""
     if not whole:
         return []
@@ -282,36 +281,14 @@ def _list_around(
     return around + [((begin, end), *rest) for rest in _list_around(whole[1:], inner[1:])]
 
 
-class MixtureScore:
-    """How spread a law is: the mean over j of min(z, h_(j)), where z = (1/rate) · ln of the sum of all weights."""
-
-    def __init__(self, mixture: BlockMixture, top: IntArray) -> None:
-        self._mixture = mixture
-        self._top = top
-
-    def enclose(self, effort: int) -> arb:
-        """Enclose the score."""
-        return cut_off(self.enclose_spread(effort), self._top)
-
-    def enclose_spread(self, effort: int) -> arb:
-        """Enclose z."""
-        return self._mixture.total(effort).log() / ball(self._mixture.rate)
-
-
-def enclose_span(rate: Fraction, start: int, end: int | None) -> arb:
-    """Enclose q^start − q^end, or q^start without an end."""
-    length = arb(1) if end is None else enclose_shortfall(rate * (end - start))
-    return enclose_exp_minus(rate * start) * length
+def enclose_span(rate: Fraction, start: int, end: int) -> arb:
+    """Enclose q^start − q^end. An end of −1 stands for no end."""
+    return enclose_exp_minus(rate * start) * (arb(1) if end < 0 else enclose_shortfall(rate * (end - start)))
 
 
 def weigh_spans(rate: Fraction, starts: IntArray, ends: IntArray) -> Scaled:
     """Compute q^start − q^end for rising starts, at least one. An end of −1 stands for no end."""
     return powers(rate, starts) * compute_shortfalls(rate, np.where(ends < 0, -1, ends - starts))
-
-
-def count_bits(rate: Fraction, losses: IntArray | int) -> FloatArray:
-    """Return −log₂ q^r for each loss r. Its three roundings change it by far less than one bit."""
-    return np.asarray(losses, dtype=np.float64) * (float(rate) * math.log2(math.e))
 
 
 def find_reach(candidates: float, rate: Fraction) -> int:
@@ -350,8 +327,10 @@ def draw_reaches(rate: Fraction, starts: IntArray, ends: IntArray, losses: IntAr
 class Core:
     """The steps of each loss that carry the weight of a family, with bounds of weights as base-2 logarithms."""
 
-    ranges: list[tuple[int, int]]
-    """For each loss, the first step and the step after the last."""
+    firsts: list[int]
+    """For each loss, the first step."""
+    afters: list[int]
+    """For each loss, the step after the last."""
     left_out: FloatArray
     """Upper bounds of the weights of all other steps."""
     surely: float = -math.inf
@@ -361,42 +340,48 @@ class Core:
 
 
 def find_core(
+    family: Family,
+    rate: Fraction,
     lengths: Sequence[int],
-    costs: Sequence[Callable[[IntArray], FloatArray]],
     count: Callable[..., FloatArray | IntArray],
     *,
     parts: int,
     enough: int,
 ) -> Core:
-    """Find the steps of each loss that carry the weight.
+    """Find the steps of each loss that carry the weight of a family, among the first `lengths` of each.
 
-    There are `lengths` steps of each loss. `costs` are −log₂ q^r where steps begin. `count` gives the logarithm of the
-    number of candidates for all combinations of some steps of each loss, off by less than one. With N candidates that
-    the last losses of a block allow and (a, c) its first losses, the block weighs at most N q^(a+c). All candidates
-    together weigh at least N q^(a+c) for N and (a, c) of any single step. Three bits allow for the errors.
+    `count` gives the base-2 logarithm of the number of candidates for all combinations of some steps of each loss, off
+    by less than one. With N candidates that the last losses of a block allow and (a, c) its first losses, the block
+    weighs at most N q^(a+c). All candidates together weigh at least N q^(a+c) for N and (a, c) of any single step.
+    Three bits allow for the errors.
 
     A pass cuts each loss into `parts`, until `enough` steps are left or a pass leaves more than half of them.
     """
-    ranges, outside, surely, at_most = [(0, length) for length in lengths], [np.empty(0)], -math.inf, math.inf
-    while (area := math.prod(after - first for first, after in ranges)) > enough:
-        edges, least_cost, most_cost = [], np.zeros(()), np.zeros(())
-        for cost, (first, after) in zip(costs, ranges, strict=True):
+    firsts, afters, vote = np.zeros(len(lengths), dtype=np.int64), np.array(lengths), float(rate) * BITS
+    outside, surely, at_most = [np.empty(0)], -math.inf, math.inf
+    while (area := float(np.prod(afters - firsts, dtype=np.float64))) > enough:
+        edges, lasts = [], []
+        least_cost = most_cost = np.array(family.offset * vote)
+        for axis, (first, after) in enumerate(zip(firsts.tolist(), afters.tolist(), strict=True)):
             edges.append(edge := _cut(first, after, parts))
-            least_cost = least_cost[..., None] + cost(edge[:-1])
-            most_cost = most_cost[..., None] + cost(edge[1:] - 1)
-        number = count(*(edge[1:] - 1 for edge in edges))
+            lasts.append(last := edge[1:] - 1)
+            least_cost = least_cost[..., None] + family.find_spans(axis, edge[:-1], last)[0] * vote
+            most_cost = most_cost[..., None] + family.find_spans(axis, last, last)[0] * vote
+        number = count(*lasts)
         most = number - least_cost + 3
         surely = max(surely, float((number - most_cost).max()) - 1)
-        heavy = np.nonzero(most > surely - LEFT_OUT_BITS)
-        kept = tuple(slice(int(each.min()), int(each.max()) + 1) for each in heavy)
-        dropped = np.ones(most.shape, dtype=bool)
-        dropped[kept] = False
+        kept, dropped = [], np.ones(most.shape, dtype=bool)
+        for axis, heavy in enumerate(np.nonzero(most > surely - LEFT_OUT_BITS)):
+            kept.append(slice(int(heavy.min()), int(heavy.max()) + 1))
+            firsts[axis], afters[axis] = edges[axis][kept[-1].start], edges[axis][kept[-1].stop]
+        dropped[tuple(kept)] = False
         outside.append(most[dropped])
         at_most = float(most.max()) + math.log2(most.size)
-        ranges = [(int(each[part.start]), int(each[part.stop])) for each, part in zip(edges, kept, strict=True)]
-        if 2 * math.prod(after - first for first, after in ranges) > area:
+        if 2 * float(np.prod(afters - firsts, dtype=np.float64)) > area:
             break
-    return Core(ranges=ranges, left_out=np.concatenate(outside), surely=surely, at_most=at_most)
+    return Core(
+        firsts=firsts.tolist(), afters=afters.tolist(), left_out=np.concatenate(outside), surely=surely, at_most=at_most
+    )
 
 
 def _cut(first: int, after: int, most: int) -> IntArray:

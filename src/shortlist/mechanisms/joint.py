@@ -29,35 +29,32 @@ from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, round_outwards, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, are_below
-from shortlist.exact.scaled import Scaled, multiply
+from shortlist.exact.scaled import Scaled
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_words
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import (
+    BITS,
     STEEP_BITS,
     BlockMixture,
     Blocks,
-    MixtureScore,
-    count_bits,
     divide,
     find_core,
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score, bound_loss, ceil_log
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, ceil_log
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote, read_rational
+from shortlist.privacy.numbers import Real, write_exact
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 
 class Joint(Mechanism):
     """Choose k items in one draw, a list s with probability proportional to e^(−ε L(s) / 2Δ).
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  joint.proof.md, Theorem 1.
+    Proof  joint.proof.md, Theorem 1; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw; no failure probability.
 
     >>> Joint(k=10, epsilon="0.5").guarantee.rho
@@ -66,27 +63,25 @@ class Joint(Mechanism):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "joint"
-    summary: ClassVar[str] = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
-    when: ClassVar[str] = "the top counts have wide gaps: then the true list is very likely"
-    rho_in_words: ClassVar[str] = "ε²/8"
+    name = "joint"
+    summary = "one draw among all ordered lists: the smaller the loss of a list, the likelier it is"
+    when = "the top counts have wide gaps: then the true list is very likely"
+    rho_in_words = "ε²/8"
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+        """What one draw promises: ε and ε²/8c."""
+        rho = self.lists_per_person * self.list_epsilon**2 / 8
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s)."""
-        from shortlist.mechanisms.stated import exponential, losses, state_lists
-
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        return state_lists(histogram, self.k, exponential(losses(histogram, self.k), rate))
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
+        return stated.state_lists(histogram, self.k, stated.exponential(stated.losses(histogram, self.k), rate))
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law of joint is at a rate, Σ_s e^(−rate · L(s))."""
-        draws = JointDraws(levels, k=self.k, rate=rate)
-        return MixtureScore(draws, draws.lists.top)
+        return JointDraws(levels, k=self.k, rate=rate)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find the tail: P(L(s) ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
@@ -104,7 +99,7 @@ class FastJoint(Joint):
     """Choose k items in one draw, counting every loss above tau as tau.
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  fastjoint.proof.md, Theorem 1.
+    Proof  fastjoint.proof.md, Theorem 1; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw. A list has a loss of tau or more with a probability of at
            most beta. With beta 0, this is Joint.
 
@@ -112,45 +107,49 @@ class FastJoint(Joint):
     152
     """
 
-    name: ClassVar[str] = "fastjoint"
-    summary: ClassVar[str] = "joint, with every loss above a threshold counted as the threshold"
-    when: ClassVar[str] = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
-    rho_in_words: ClassVar[str] = "ε²/8"
+    name = "fastjoint"
+    summary = "joint, with every loss above a threshold counted as the threshold"
+    when = "you want the algorithm of the paper, with its failure probability β; joint is as fast"
+    rho_in_words = "ε²/8"
     audited = ({"beta": Fraction(1, 4)},)
 
     beta: Fraction = Fraction(1, 1024)
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, k: int, epsilon: Real, beta: Real = ..., neighbours: str = ...) -> None: ...
+        def __init__(
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            beta: Real = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        given = self.beta
-        self._read(beta=read_rational(given, name="beta"))
         if not 0 <= self.beta < 1:
             raise ParameterError(
-                "`beta` must be at least 0 and below 1", f"not {quote(given)}", hint="`beta=0` is joint"
+                "`beta` must be at least 0 and below 1", f"not {write_exact(self.beta)}", hint="`beta=0` is joint"
             )
 
     def tau(self, d: int) -> int | None:
-        """The threshold ⌈(2Δ/ε) ln(d!/(d−k)! / β)⌉ for d items, or None if beta is 0."""
+        """The threshold ⌈(2Δc/ε) ln(d!/(d−k)! / β)⌉ for d items, or None if beta is 0."""
         if not self.beta:
             return None
         return ceil_log(math.perm(d, self.k) / self.beta, self.rate)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^min(L(s), τ)."""
-        from shortlist.mechanisms.stated import exponential, losses, state_lists
-
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        found = losses(histogram, self.k)
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
+        found = stated.losses(histogram, self.k)
         if self.beta:
             # The least whole number with e^(−rate · tau) ≤ β / (d!/(d−k)!).
             bound = ball(self.beta / math.perm(len(histogram), self.k)).log()
             tau = int(str((-bound / ball(rate)).ceil().unique_fmpz()))
             found = [min(loss, tau) for loss in found]
-        return state_lists(histogram, self.k, exponential(found, rate))
+        return stated.state_lists(histogram, self.k, stated.exponential(found, rate))
 
     def find_tail(self) -> None:
         """Return None: nothing is proven about a list of loss tau or more."""
@@ -168,7 +167,7 @@ class MarginJoint(Joint):
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1. The true list is at least as
            likely as with Joint.
-    Proof  margin_joint.proof.md.
+    Proof  margin_joint.proof.md; families.proof.md for a family.
     Cost   that of Joint.
 
     >>> MarginJoint(k=10, epsilon="0.5").guarantee.rho
@@ -177,16 +176,14 @@ class MarginJoint(Joint):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "margin-joint"
-    summary: ClassVar[str] = "joint, with a bonus for the true list if it leads clearly"
-    when: ClassVar[str] = "you would take joint: the true list is at least as likely"
+    name = "margin-joint"
+    summary = "joint, with a bonus for the true list if it leads clearly"
+    when = "you would take joint: the true list is at least as likely"
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(s) ∝ q^L(s), with −g in place of L(s) for a true list that leads."""
-        from shortlist.mechanisms.stated import exponential, margin_losses, state_lists
-
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        return state_lists(histogram, self.k, exponential(margin_losses(histogram, self.k), rate))
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
+        return stated.state_lists(histogram, self.k, stated.exponential(stated.margin_losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:
         return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate))
@@ -196,7 +193,7 @@ class PNFJoint(Joint):
     """Choose the list s of k items with the largest −L(s) + exponential noise of mean 2Δ/ε.
 
     Claim  epsilon-DP when one person raises each count by 0 or 1. The expected loss is never larger than Joint's.
-    Proof  pnf_joint.proof.md.
+    Proof  pnf_joint.proof.md; families.proof.md for a family.
     Cost   that of Joint, and the same again at multiples of the rate when few lists have a small loss.
 
     >>> float(PNFJoint(k=10, epsilon=1).guarantee.rho)
@@ -205,22 +202,21 @@ class PNFJoint(Joint):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "pnf-joint"
-    summary: ClassVar[str] = "permute-and-flip over all ordered lists"
-    when: ClassVar[str] = "you make one release only: its expected loss is never larger than that of joint"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2)"
+    name = "pnf-joint"
+    summary = "permute-and-flip over all ordered lists"
+    when = "you make one release only: its expected loss is never larger than that of joint"
+    rho_in_words = "ε·tanh(ε/2)"
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises. Every epsilon-DP mechanism has this rho."""
-        return Guarantee(epsilon=self.epsilon, rho=find_rho_of_pure(self.epsilon), neighbours=self.neighbours)
+        rho = self.lists_per_person * find_rho_of_pure(self.list_epsilon)
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: permute-and-flip over all lists."""
-        from shortlist.mechanisms.stated import losses, permute_and_flip, state_lists
-
-        rate = self.epsilon / (2 * self.neighbours.sensitivity)
-        return state_lists(histogram, self.k, permute_and_flip(losses(histogram, self.k), rate))
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
+        return stated.state_lists(histogram, self.k, stated.permute_and_flip(stated.losses(histogram, self.k), rate))
 
     def _prepare(self, levels: Levels) -> Prepared:
         return FlipDraws(levels, k=self.k, rate=self.rate)
@@ -240,14 +236,7 @@ class JointDraws(BlockMixture):
     """The law P(s) ∝ e^(−rate · min(L(s), tau)) on given levels, ready to be drawn from. No tau means no cap."""
 
     def __init__(
-        self,
-        levels: Levels,
-        *,
-        k: int,
-        rate: Fraction,
-        tau: int | None = None,
-        most_blocks: int = 2048,
-        doubt: float = 0.0,
+        self, levels: Levels, *, k: int, rate: Fraction, tau: int | None = None, most_blocks: int = 2048
     ) -> None:
         """Prepare the draws. For more losses than `most_blocks`, a block holds several, and may reject lists."""
         self._levels = levels
@@ -261,16 +250,17 @@ class JointDraws(BlockMixture):
             levels.above(k, self.reach), k, reach=self.reach, tau=tau, complete=self._read_all, longest_table=k << 7
         )
         core = find_core(
+            lists,
+            rate,
             [min(lists.horizon, self.reach) + 1],
-            [lambda losses: count_bits(rate, losses)],
             lambda losses: lists.compute_numbers(losses).exponent,
             parts=_COARSE,
             enough=max(2 * _COARSE, _CACHED // k),
         )
-        (first, after), left_out = core.ranges[0], core.left_out
+        (first,), (after,), left_out = core.firsts, core.afters, core.left_out
         if lists.horizon > self.reach:
-            left_out = np.append(left_out, all_lists + 1 - count_bits(rate, self.reach))
-        if not lists.has_table:  # for fewer losses, a table may be short enough
+            left_out = np.append(left_out, all_lists + 1 - self.reach * float(rate) * BITS)
+        if lists.table is None:  # for fewer losses, a table may be short enough
             lists = Lists(lists.profile, k, reach=after, tau=tau, complete=self._read_all)
         self.lists = lists
         steep = STEEP_BITS if k < _MANY_PLACES else 2 * STEEP_BITS
@@ -278,22 +268,22 @@ class JointDraws(BlockMixture):
         firsts, lasts = edges[:-1], edges[1:] - 1
         spans = weigh_spans(rate, *lists.find_spans(0, firsts, lasts))
         blocks = Blocks(
-            family=lists,
-            firsts=[firsts],
-            lasts=[lasts],
+            owners=np.zeros(len(firsts), dtype=np.int64),
+            firsts=firsts[None],
+            lasts=lasts[None],
             weights=numbers * spans,
-            find_least=None if len(firsts) == after - first else lambda: lists.compute_numbers(firsts) * spans,
+            find_least=lambda: lists.compute_numbers(firsts) * spans,
         )
-        super().__init__([blocks], left_out, rate=rate, k=k, doubt=doubt)
+        super().__init__([lists], blocks, left_out, rate=rate, top=lists.top)
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: the number of lists with loss 0, over the total."""
         with use_precision():
             return float((arb(self.lists.number(0)) / self.total()).mid())
 
-    def list_families(self) -> list[tuple[Lists, Blocks]]:
+    def list_complete(self) -> list[Lists]:
         """List the one family: the lists of all levels."""
-        return [(self.all_lists, self._blocks[0])]
+        return [self.all_lists]
 
     @cached_property
     def all_lists(self) -> Lists:
@@ -304,18 +294,16 @@ class JointDraws(BlockMixture):
         return self._levels.above(self.k, EVERY_LEVEL)
 
 
-class MarginDraws(RowDraws):
+class MarginDraws(Prepared):
     """The law of Joint on given levels, and on top of it the weight q^(−g) − 1 for the true list.
 
     The margin g is the smallest of h_(j) − h_(j+1) over j ≤ k. If it is 0, there is no bonus. With Z the sum of all
     weights of Joint, the bonus is drawn with probability (1 − q^g) / (1 − q^g + q^g Z).
     """
 
-    def __init__(self, joint: JointDraws, *, doubt: float = 0.0) -> None:
-        """Take the law of Joint. `doubt` is added to the error of floats, as in `BlockMixture`."""
+    def __init__(self, joint: JointDraws) -> None:
         self._joint = joint
-        self._doubt = doubt
-        self._leads = find_margin(joint.lists.profile, joint.k) != 0
+        self._leads = find_margin(joint.lists.profile, joint.k, beyond=1) != 0
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times."""
@@ -331,19 +319,12 @@ class MarginDraws(RowDraws):
 
     def enclose_chance(self, effort: int) -> arb:
         """Enclose the probability of the bonus at the working precision."""
-        profile = (self._joint.all_lists if effort else self._joint.lists).profile
-        margin = find_margin(profile, self._joint.k)
-        if margin is None:
-            # h_(k+1) is not shown, so h_(k) leads it by more than the reach. A smaller lead is the margin.
-            shown, reach = profile.values[: self._joint.k], self._joint.reach
-            margin = min([reach + 1, *(shown[:-1] - shown[1:]).tolist()])
-            if margin > reach:  # the bonus is not less likely than with the smallest of all possible margins
-                return self._find_chance(margin, effort).union(arb(1))
-        return self._find_chance(margin, effort)
-
-    def _find_chance(self, margin: int, effort: int) -> arb:
-        bonus = enclose_shortfall(self._joint.rate * margin)
-        return bonus / (bonus + enclose_exp_minus(self._joint.rate * margin) * self._joint.total(effort))
+        joint = self._joint
+        margin = find_margin((joint.all_lists if effort else joint.lists).profile, joint.k, beyond=joint.reach + 1)
+        bonus = enclose_shortfall(joint.rate * margin)
+        chance = bonus / (bonus + enclose_exp_minus(joint.rate * margin) * joint.total(effort))
+        # If h_(k+1) is not shown, the margin may be larger, and the bonus likelier.
+        return chance if effort or margin <= joint.reach else chance.union(arb(1))
 
     def compute_exact_chance(self) -> float:
         """Compute the probability of a list with the true counts: p + (1 − p) times that of Joint, p of the bonus."""
@@ -356,32 +337,28 @@ class MarginDraws(RowDraws):
         """Floats that enclose the probability of the bonus."""
         with use_precision():
             chance = self.enclose_chance(0)
-            return float(chance.lower()) - self._doubt, float(chance.upper()) + self._doubt
+            return float(chance.lower()) - self.doubt, float(chance.upper()) + self.doubt
 
 
-def find_margin(profile: Profile, k: int) -> int | None:
-    """Find the margin g, or None if the profile stops before h_(k+1) and no two of the k largest counts are equal.
+def find_margin(profile: Profile, k: int, *, beyond: int) -> int:
+    """Find the margin g. If the profile stops before h_(k+1), the gap between h_(k) and it counts as `beyond`.
 
-    >>> [find_margin(Profile.of(np.array(counts)), k=2) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
+    >>> [find_margin(Profile.of(np.array(counts)), k=2, beyond=9) for counts in ([9, 5, 3, 0], [9, 5, 5], [9, 5])]
     [2, 0, 4]
     """
     if int(profile.ends[min(k, len(profile.ends)) - 1]) > k or len(profile.values) < k:
         return 0
     values = profile.values[: k + 1]
-    if len(values) == k < profile.d:
-        return None
-    gaps = values[:-1] - values[1:]
-    return int(gaps.min()) if len(gaps) else 0
+    gaps = (values[:-1] - values[1:]).tolist()
+    return min([*gaps, beyond] if len(values) == k < profile.d else gaps, default=0)
 
 
-class FlipDraws(RowDraws):
+class FlipDraws(Prepared):
     """PNF-Joint's law on given levels: rejection sampling from Joint's lists (exact/thinning.py)."""
 
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction, doubtful: bool = False) -> None:
-        """Prepare the draws. If they are `doubtful`, balls decide about every proposal, and the law stays the same."""
+    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
         self._levels = levels
         self._joint = JointDraws(levels, k=k, rate=rate)
-        self._doubtful = doubtful
         self._sums: dict[int, Bounds] = {}
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
@@ -394,13 +371,13 @@ class FlipDraws(RowDraws):
         missing = np.arange(n)
         while len(missing):
             proposed = self._joint.draw_many(len(missing), bits)
-            losses = np.array([int((self._joint.lists.top - picks.levels).max()) for picks in proposed])
+            losses = np.array([int((self._joint.top - picks.levels).max()) for picks in proposed])
             coins = draw_words(len(missing), bits)
             accepted = losses == 0
             for i in np.flatnonzero(~accepted).tolist():
                 draw, loss = int(missing[i]), int(losses[i])
                 sure = accept_by_sums(targets[draw], int(coins[i]), self._bound_decay(loss), self.bound_sum)
-                if sure is None or self._doubtful:
+                if sure is None or self.doubt:
                     height = exact.setdefault(draw, Uniform(bits, int(heights[draw])))
                     sure = accept_by_balls(height, Uniform(bits, int(coins[i])), self._joint.rate * loss, self.crowds)
                 accepted[i] = sure
@@ -438,8 +415,6 @@ _LONGEST_TABLE = 1 << 22
 _CACHED = 1 << 16
 """A matrix with this many entries fits into the processor's cache. With larger ones, 1,000 items take up to 3.9 times
 as long."""
-_FEW = 64
-"""Up to this many integers are multiplied one after the other."""
 
 
 class Lists:
@@ -492,14 +467,10 @@ class Lists:
         depths = np.concatenate([[0], gaps.cumsum()])
         self._starts = depths[places]
         length = int(self._starts[-1]) + reach + 1
-        self._table: FloatArray | None = None
+        self.table: FloatArray | None = None
+        """The C_{r,j}. Without a table, they are searched for."""
         if length <= min(longest_table, _LONGEST_TABLE):
-            self._table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
-
-    @property
-    def has_table(self) -> bool:
-        """Whether C_{r,j} is in a table. Otherwise it is searched for."""
-        return self._table is not None
+            self.table = self._ends.repeat(np.append(gaps, max(length - int(depths[-1]), 1)))
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -516,7 +487,7 @@ class Lists:
         if r < 0:
             return 0
         if r not in self._known:
-            self._known[r] = _multiply((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
+            self._known[r] = math.prod((self.count_allowed(np.array([r]))[0] - np.arange(self.k)).tolist())
         return self._known[r]
 
     def count_allowed(self, *steps: IntArray) -> IntArray:
@@ -531,7 +502,7 @@ class Lists:
 
     def compute_numbers(self, losses: IntArray) -> Scaled:
         """Compute N_r for rising losses r up to the horizon, as floats with a proven error."""
-        numbers = Scaled(mantissa=np.full(len(losses), 0.5), exponent=np.ones(len(losses), dtype=np.int64), roundings=0)
+        mantissa, exponent = np.ones(len(losses)), np.zeros(len(losses), dtype=np.int64)
         # At all other places, only one item is left for each of these losses.
         free = np.flatnonzero(self._look_up(slice(None), losses[-1:])[:, 0] > self._earlier + 1)
         rows = max(1, _CACHED // len(losses))
@@ -539,27 +510,17 @@ class Lists:
             places = free[start : start + rows]
             factors = self._look_up(places, losses)
             factors -= self._earlier[places, None]
-            numbers = multiply(numbers, factors, safe=self._safe)
-        return numbers
+            for first in range(0, len(factors), self._safe):
+                mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[first : first + self._safe], axis=0))
+                exponent = exponent + carry
+        return Scaled(mantissa=mantissa, exponent=exponent, roundings=len(free))
 
     def _look_up(self, places: IntArray | slice, losses: IntArray) -> FloatArray:
         """Look up C_{r,j}, a row for each of these places j and a column for each loss r."""
         within = np.minimum(losses, self.horizon)
-        if self._table is not None:
-            found = self._table.take(self._starts[places, None] + within)
+        if self.table is not None:
+            found = self.table.take(self._starts[places, None] + within)
         else:
             found = self._ends[np.searchsorted(self._rising, within - self.top[places, None], side="right") - 1]
         found[:, losses >= self.horizon] = self.profile.d
         return found
-
-
-def _multiply(numbers: list[int]) -> int:
-    """Multiply many integers, by halves: products of similar length are fast.
-
-    >>> _multiply([3] * 1000) == 3**1000
-    True
-    """
-    if len(numbers) <= _FEW:
-        return math.prod(numbers)
-    middle = len(numbers) // 2
-    return _multiply(numbers[:middle]) * _multiply(numbers[middle:])

@@ -6,26 +6,32 @@ it can draw any number of times. Each draw is one more release, and costs the gu
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
 from flint import arb, fmpq
 
-from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.balls import use_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms import stated
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import Real, quote, read_epsilon, read_probability, read_whole
-from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Output
+from shortlist.privacy.numbers import (
+    Real,
+    quote,
+    read_epsilon,
+    read_positive,
+    read_probability,
+    read_rational,
+    read_whole,
+)
+from shortlist.profile import Levels, Picks, Profile
 
 UNORDERED_BOUND = (
     "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
@@ -37,12 +43,18 @@ the listed items have this many votes. The j-th of them after sorting has this m
 """
 
 
-class Prepared(ABC):
-    """A mechanism that has seen the levels: the object that draws."""
+class Prepared:
+    """A mechanism that has seen the levels: the object that draws.
 
-    @abstractmethod
+    A law of rounds defines `draw`. A law that is drawn in one step defines `draw_many`, and a draw is a row of one.
+    """
+
+    doubt: float = 0.0
+    """A number that is added to the proven error of floats. Balls decide more often then, and the law is the same."""
+
     def draw(self, bits: Bits) -> Picks:
         """Choose k items."""
+        return self.draw_many(1, bits)[0]
 
     def draw_many(self, n: int, bits: Bits) -> list[Picks]:
         """Choose k items n times, independently. The law of each draw is that of `draw`, and so is its cost in privacy.
@@ -57,18 +69,6 @@ class Prepared(ABC):
         Items with equal counts may change places.
         """
         return None
-
-
-class RowDraws(Prepared):
-    """The law of lists that are drawn in one step: `draw_many` is the sampler, and a single draw is a row of one."""
-
-    def draw(self, bits: Bits) -> Picks:
-        """Choose k items."""
-        return self.draw_many(1, bits)[0]
-
-    @abstractmethod
-    def draw_many(self, n: int, bits: Bits) -> list[Picks]:
-        """Choose k items n times, independently."""
 
 
 class Score(Protocol):
@@ -88,21 +88,6 @@ class Score(Protocol):
         """Enclose the largest z_j, which is not cut off at a count."""
 
 
-def cut_off(score: arb, top: IntArray) -> arb:
-    """Enclose the mean over j of min(score, h_(j)). It grows with the score, so the ends of a ball suffice."""
-    least, most = score.lower(), score.upper()
-    # A ball that is not finite says nothing on that side. Scores are 0 or more.
-    return _cut_point(least, top, at_worst=0).union(_cut_point(most, top, at_worst=sum(top.tolist())))
-
-
-def _cut_point(point: arb, top: IntArray, *, at_worst: int) -> arb:
-    whole = point.floor().unique_fmpz()
-    if whole is None:
-        return arb(at_worst) / len(top)
-    larger = int(np.searchsorted(-top, -min(int(whole), EVERY_LEVEL)))  # h_(j) > whole, and so h_(j) > point
-    return (point * larger + arb(sum(top[larger:].tolist()))) / len(top)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism(ABC):
     """A way to choose k items privately. Subclasses define how, and what they promise.
@@ -110,7 +95,7 @@ class Mechanism(ABC):
     Parameters are given as users write them (`epsilon="0.2"`, `neighbours="replace"`). `__post_init__` replaces them
     by exact values. A dataclass field has one type only. So the constructor with the users' types is declared under
     TYPE_CHECKING. A mechanism without further parameters inherits it, and is no dataclass of its own. A mechanism with
-    further parameters is one, and declares its own constructor.
+    further parameters is one, and declares its own constructor. Class variables are not annotated again.
     """
 
     name: ClassVar[str]
@@ -131,10 +116,17 @@ class Mechanism(ABC):
     k: int
     epsilon: Fraction
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    groups_per_person: int | None = None
+    """In a family of lists, one for each group: how many of them one person is in at most. None is a single list.
+
+    Then the guarantee is that of all lists together. All else describes one list of the family (families.proof.md).
+    """
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, k: int, epsilon: Real, neighbours: str = ...) -> None: ...
+        def __init__(
+            self, *, k: int, epsilon: Real, neighbours: str = ..., groups_per_person: int | None = ...
+        ) -> None: ...
 
     else:
 
@@ -145,8 +137,10 @@ class Mechanism(ABC):
             return object.__new__(cls)
 
     def __post_init__(self) -> None:
-        self._read(k=read_whole(self.k, name="k"), epsilon=read_epsilon(self.epsilon))
-        self._read(neighbours=Neighbours.read(self.neighbours))
+        for field in fields(self):
+            read, value = _READERS.get(field.name), getattr(self, field.name)
+            if read is not None and (value is not None or field.default is not None):
+                self._read(**{field.name: read(value, name=field.name)})
 
     @classmethod
     def build_example(cls, **parameters: Any) -> Mechanism:
@@ -157,7 +151,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
+        """What one draw promises, or one draw of each list of a family."""
 
     def error_bound(self, d: int, confidence: Real = Fraction(19, 20)) -> int | None:
         """Bound the error of a list from d items: `bound_in_words` is true with a probability of `confidence` or more.
@@ -170,16 +164,17 @@ class Mechanism(ABC):
 
     def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
         """Find a bound that is exceeded with a probability of at most `failure`, or None if no bound is proven."""
-        return None
+        return None if self.round_rate is None else bound_loss(self.k * d, self.round_rate, failure)
 
     def prepare(self, levels: Levels) -> Prepared:
         """Read the levels, and compute all that draws have in common."""
-        self.check_size(levels.d)
+        if self.k > levels.d:
+            self.check_size(levels.d)
         return self._prepare(levels)
 
     def check_size(self, d: int) -> None:
-        """Refuse a domain with fewer than k items."""
-        if self.k > d:
+        """Refuse a domain with fewer than k items. Without a domain their number is data, and fewer may be chosen."""
+        if self.needs_domain and self.k > d:
             raise DataError(
                 "`k` must be at most the number of items",
                 f"k is {quote(self.k)}, and there are {d}",
@@ -189,20 +184,45 @@ class Mechanism(ABC):
     @abstractmethod
     def _prepare(self, levels: Levels) -> Prepared: ...
 
+    def draw_family(self, groups: Sequence[Levels], bits: Bits) -> list[Picks]:
+        """Choose k items of each group, given the levels of all groups. The guarantee covers all lists together."""
+        return [self.prepare(levels).draw(bits) for levels in groups]
+
+    @property
+    def lists_per_person(self) -> int:
+        """How many lists one person is in at most: c in a family, and 1 if there is one list."""
+        return self.groups_per_person or 1
+
+    @property
+    def lists_changed(self) -> int:
+        """How many lists change at most if one person does. In a family, other votes may leave c lists and enter c."""
+        return 1 if self.groups_per_person is None else self.groups_per_person * self.neighbours.sensitivity
+
+    @property
+    def rounds(self) -> int:
+        """In how many rounds one person is, where each list takes k: c·k."""
+        return self.lists_per_person * self.k
+
+    @property
+    def list_epsilon(self) -> Fraction:
+        """ε/c: what one list may lose, where the losses of c lists add up."""
+        return self.epsilon / self.lists_per_person
+
     @property
     def rate(self) -> Fraction:
-        """ε/2Δ: the factor of the loss in the exponent, if one person changes the loss by at most Δ."""
-        return self.epsilon / (2 * self.neighbours.sensitivity)
+        """ε/2Δc: the factor of the loss in the exponent, if one person changes the loss by at most Δ."""
+        return self.list_epsilon / (2 * self.neighbours.sensitivity)
 
     @property
     def round_rate(self) -> Fraction | None:
         """The rate at which the weight of an item falls with its count, at one place of the list.
 
-        It is None if the whole list is weighed at once.
+        It is None if the whole list is weighed at once. Otherwise error bound, score and tail are by default those of
+        rounds that take an item n votes below the best one left with a probability of at most e^(−rate · n).
         """
         return None
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Iterator[tuple[Output, arb]]:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> Iterator[tuple[stated.Output, arb]]:
         """State the law by brute force: each output on a histogram with its probability, at the working precision.
 
         Tests and audits compare draws with it. It shares nothing with the code that draws (see `stated.py`), and its
@@ -210,20 +230,29 @@ class Mechanism(ABC):
         """
         raise ParameterError("`mechanism` must be one that states its law", f"{self.name} does not")
 
+    def state_family(
+        self, histograms: Sequence[stated.Histogram], *, reach: int = 6
+    ) -> Iterator[tuple[tuple[stated.Output, ...], arb]]:
+        """State the law of a family by brute force: the outputs of all groups, which are independent."""
+        for lists in itertools.product(*(list(self.state_law(each, reach=reach)) for each in histograms)):
+            yield tuple(output for output, _ in lists), math.prod((chance for _, chance in lists), start=arb(1))
+
     def make_score(self, levels: Levels, rate: Fraction) -> Score | None:
-        """Make the score of the mechanism at a rate; None if it has none.
+        """Make the score of the mechanism at a rate: that of rounds where it has a `round_rate`; None if it has none.
 
         `auto` compares scores at the rate of the mechanism. An assessment publishes the spread at half of a smaller
         rate.
         """
-        return None
+        from shortlist.mechanisms.peel import PeelLevels
+
+        return None if self.round_rate is None else PeelLevels(levels, k=self.k, rate=rate)
 
     def find_tail(self) -> tuple[Fraction, int] | None:
         """Find a and c: an error of t or more has a probability of at most c · e^(a (s − t)/2), with s the spread.
 
         The spread is that of the score at the rate a/2. None stands for no proof, so no list can be assessed.
         """
-        return None
+        return None if self.round_rate is None else (self.round_rate, self.k)
 
     def find_need(self, profile: Profile) -> int | None:
         """Find how many votes an item needs to be about as likely in the list as not; None if votes do not decide it.
@@ -239,7 +268,7 @@ class Mechanism(ABC):
 
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
-        return self
+        return self if chosen is None else self.candidates[chosen]
 
     @property
     def unordered(self) -> bool:
@@ -258,6 +287,18 @@ class Mechanism(ABC):
             object.__setattr__(self, name, value)
 
 
+_READERS: dict[str, Callable[..., object]] = {
+    "k": read_whole,
+    "k_bar": read_whole,
+    "votes_per_person": read_whole,
+    "groups_per_person": read_whole,
+    "epsilon": read_epsilon,
+    "beta": read_rational,
+    "delta": read_probability,
+    "rho": read_positive,
+    "neighbours": Neighbours.read,
+}
+"""How each parameter is read, in all mechanisms that have it. A parameter that is None by default may be left out."""
 _EXAMPLES: dict[str, Any] = {"k": 10, "epsilon": 1, "delta": "1e-6", "votes_per_person": 5}
 
 
@@ -276,7 +317,8 @@ def check_names(kind: type[Mechanism], given: Collection[str], *, further: Colle
             hint = f"`{name}` is for " + " or ".join(f"`mechanism={other!r}`" for other in others)
             if name == "delta":
                 hint = f"{kind.name} needs no `delta`: its guarantee is pure"
-            shown = [each for each in known if each != "at_least"]  # a range of sizes can be given as k
+            # A range of sizes can be given as k, and a single list has no groups.
+            shown = [each for each in known if each not in ("at_least", "groups_per_person")]
             raise describe_unknown(
                 name, kind.name, shown, further=further, elsewhere=bool(others), hint=hint if others else None
             )

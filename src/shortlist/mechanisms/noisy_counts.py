@@ -8,14 +8,15 @@ from the profile, with noise for about k items only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
@@ -23,15 +24,13 @@ from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings
 from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, Noise, bound_difference, bound_noise
 from shortlist.exact.uniform import draw_words
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, Score
+from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 _NOT_GIVEN = Fraction(0)
 _LARGEST = 2**63 - 1
@@ -45,8 +44,8 @@ class NoisyCounts(Mechanism):
     variance c/2ρ. Then ρ follows from ε and δ, or ε from ρ and δ. Equal noisy counts are ordered at random.
 
     Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or with delta (epsilon, delta)-DP and rho-zCDP, when one person casts at
-           most m votes, for different items.
-    Proof  noisy_counts.proof.md, Theorems 1 and 2.
+           most m votes, for different items. In a family, m is the number of votes in all groups together.
+    Proof  noisy_counts.proof.md, Theorems 1 and 2; families.proof.md for a family.
     Cost   one pass over the profile, then about k noises for each draw, for any d.
 
     >>> mechanism = NoisyCounts(k=100, epsilon=1, votes_per_person=10)
@@ -54,13 +53,13 @@ class NoisyCounts(Mechanism):
     (DiscreteLaplace(b=Fraction(10, 1)), 168)
     """
 
-    name: ClassVar[str] = "noisy-counts"
-    summary: ClassVar[str] = "the k largest counts after noise on all of them, with the noisy counts"
-    when: ClassVar[str] = "people cast few votes each, k is large, or you want counts"
-    guarantee_in_words: ClassVar[str] = "ε, or (ε, δ)"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2m), or ρ"
+    name = "noisy-counts"
+    summary = "the k largest counts after noise on all of them, with the noisy counts"
+    when = "people cast few votes each, k is large, or you want counts"
+    guarantee_in_words = "ε, or (ε, δ)"
+    rho_in_words = "ε·tanh(ε/2m), or ρ"
 
-    audited: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    audited = (
         {"votes_per_person": 1},
         {"votes_per_person": 1, "delta": Fraction(1, 5)},
     )
@@ -81,12 +80,10 @@ class NoisyCounts(Mechanism):
             delta: Real | None = ...,
             rho: Real | None = ...,
             neighbours: Neighbours | str = ...,
+            groups_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
-        if self.delta is not None:
-            self._read(delta=read_probability(self.delta, name="delta"))
         if self.rho is not None:
             self._read(epsilon=self._read_rho(self.rho))
         elif self.epsilon is _NOT_GIVEN:
@@ -100,7 +97,7 @@ class NoisyCounts(Mechanism):
         return self.votes_per_person * self.neighbours.sensitivity
 
     @property
-    def noise(self) -> DiscreteLaplace | DiscreteGaussian:
+    def noise(self) -> Noise:
         """The noise on each count."""
         return choose_noise(self.moved, self.epsilon, self._find_rho())
 
@@ -128,31 +125,16 @@ class NoisyCounts(Mechanism):
         probability = read_probability(confidence, name="confidence")
         return add_intervals(noisy.tolist(), self.count_bound(d, probability), probability)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: every list of k items with its falling noisy counts."""
-        from shortlist.mechanisms.stated import (
-            Output,
-            falling_counts,
-            gaussian_law,
-            laplace_law,
-            output_chance,
-            sequences,
-        )
-
         moved, rho = self.votes_per_person * self.neighbours.sensitivity, self.guarantee.rho
-        noise = laplace_law(moved / self.epsilon)
+        noise = stated.laplace_law(moved / self.epsilon)
         if self.guarantee.delta and rho is not None:
-            noise = gaussian_law(moved / (2 * rho))
+            noise = stated.gaussian_law(moved / (2 * rho))
         values = range(min(histogram) - reach, max(histogram) + reach + 1)
-        for items in sequences(len(histogram), self.k):
-            for noisy in falling_counts(self.k, values):
-                yield Output(items, noisy), output_chance(histogram, items, noisy, noise)
-
-    def make_score(self, levels: Levels, rate: Fraction) -> Score:
-        """Make the score: that of rounds at a rate."""
-        from shortlist.mechanisms.peel import RoundScore
-
-        return RoundScore(levels, k=self.k, rate=rate)
+        for items in stated.sequences(len(histogram), self.k):
+            for noisy in stated.falling_counts(self.k, values):
+                yield stated.Output(items, noisy), stated.output_chance(histogram, items, noisy, noise)
 
     def find_tail(self) -> tuple[Fraction, int]:
         """Find the tail. E e^(a(Z − Z′)) is at most (16/7)² for a = 3/4b, and e⁴ for a = 2/σ."""
@@ -172,20 +154,19 @@ class NoisyCounts(Mechanism):
         return find_rho(self.epsilon, self.delta)
 
     def _read_rho(self, given: Real) -> Fraction:
-        """Read rho, and find the epsilon that goes with it."""
+        """Find the epsilon that goes with a rho."""
         rho = read_positive(given, name="rho")
         if self.delta is None:
             raise ParameterError(
                 "`rho` must go with `delta`", hint="pass `delta=1e-6`: then the guarantee has an epsilon, too"
             )
-        epsilon = find_epsilon(rho, self.delta)
+        epsilon = find_epsilon(rho, read_probability(self.delta, name="delta"))
         if not epsilon:
             raise ParameterError(
                 "`delta` must be smaller for this `rho`", "its epsilon would be 0", hint="try `delta=1e-6`"
             )
         if self.epsilon is not _NOT_GIVEN and read_positive(self.epsilon, name="epsilon") != epsilon:
             raise ParameterError("`epsilon` must be left out where `rho` is given", f"not {quote(self.epsilon)}")
-        self._read(rho=rho)
         return epsilon
 
 
@@ -194,10 +175,11 @@ class ListCounts:
     """A way to release noisy counts of k items that were released already.
 
     One person moves c of the k counts: the smaller of k and mΔ, or k without a cap of m votes per person. The noise is
-    discrete Laplace of scale c/ε, or with `rho` and `delta` discrete Gaussian of variance c/2ρ.
+    discrete Laplace of scale c/ε, or with `rho` and `delta` discrete Gaussian of variance c/2ρ. With
+    `groups_per_person`, the counts are those of a family of lists, one for each of some `groups`.
 
-    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or rho-zCDP, on top of the guarantee of the list.
-    Proof  noisy_counts.proof.md, Theorem 4.
+    Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or rho-zCDP, on top of the guarantee of the list, or of the family.
+    Proof  noisy_counts.proof.md, Theorem 4; families.proof.md, Theorem 7.
 
     >>> counts = ListCounts(k=100, epsilon="0.5", votes_per_person=10)
     >>> counts.moved, str(counts.guarantee)
@@ -210,6 +192,8 @@ class ListCounts:
     delta: Fraction | None = None
     votes_per_person: int | None = None
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    groups_per_person: int | None = None
+    groups: int | None = None
 
     if TYPE_CHECKING:
 
@@ -222,6 +206,8 @@ class ListCounts:
             delta: Real | None = ...,
             votes_per_person: int | None = ...,
             neighbours: str = ...,
+            groups_per_person: int | None = ...,
+            groups: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -242,15 +228,19 @@ class ListCounts:
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else read(value, name=f"counts_{name}"))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
-        if self.votes_per_person is not None:
-            read_whole(self.votes_per_person, name="votes_per_person")
+        for name in ("votes_per_person", "groups_per_person", "groups"):
+            if getattr(self, name) is not None:
+                read_whole(getattr(self, name), name=name)
 
     @property
     def moved(self) -> int:
-        """How many of the k counts one person moves by 1 at most."""
-        if self.votes_per_person is None:
-            return self.k
-        return min(self.k, self.votes_per_person * self.neighbours.sensitivity)
+        """How many of the counts of all lists one person moves by 1 at most."""
+        step, lists = self.neighbours.sensitivity, 1
+        if self.groups_per_person is not None:
+            changed = self.groups_per_person * step
+            lists = min(changed, self.groups or changed)
+        most = lists * self.k
+        return most if self.votes_per_person is None else min(most, self.votes_per_person * step)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -258,7 +248,7 @@ class ListCounts:
         return state_guarantee(self.moved, self._find_epsilon(), self.delta, self.rho, self.neighbours)
 
     @property
-    def noise(self) -> DiscreteLaplace | DiscreteGaussian:
+    def noise(self) -> Noise:
         """The noise on each count."""
         return choose_noise(self.moved, self._find_epsilon(), self.rho)
 
@@ -280,7 +270,7 @@ class ListCounts:
 
 
 @lru_cache(maxsize=256)
-def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> DiscreteLaplace | DiscreteGaussian:
+def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> Noise:
     """Choose the noise on each count, where one person moves `moved` counts by 1: Gaussian with a rho, else Laplace.
 
     >>> choose_noise(10, Fraction(1), None), choose_noise(10, Fraction(1), Fraction(1, 50))
@@ -304,7 +294,7 @@ def state_guarantee(
     return Guarantee(epsilon=epsilon, delta=delta or Fraction(0), rho=rho, neighbours=neighbours)
 
 
-def clip_counts(noisy: Sequence[int]) -> IntArray:
+def clip_counts(noisy: Sequence[int] | NDArray[np.object_]) -> IntArray:
     """Cut noisy counts off where 64 bits end. This is a function of them alone, so it costs no privacy.
 
     >>> clip_counts([7, -(2**70)])
@@ -334,7 +324,7 @@ _CELLS = 1 << 17
 """How many noisy counts are computed at once."""
 
 
-class NoisyDraws(RowDraws):
+class NoisyDraws(Prepared):
     """The law of the k largest noisy counts on given levels. Equal noisy counts are ordered uniformly at random.
 
     Only items whose noisy count reaches a threshold are drawn. On *near* levels, which are above the threshold or a
@@ -391,13 +381,8 @@ class NoisyDraws(RowDraws):
         order = _order(rows, values, n, self._k, bits)
         chosen = positions[order]
         profile = self._shown if int(chosen.max()) < int(self._shown.ends[-1]) else self._complete
-        picks, counts = profile.picks(chosen), self._state_counts(values[order])
+        picks, counts = profile.picks(chosen), clip_counts(values[order].astype(object) + self._kth)
         return [Picks(levels=picks.levels[i], ranks=picks.ranks[i], counts=counts[i]) for i in range(n)]
-
-    def _state_counts(self, heights: IntArray) -> IntArray:
-        """Turn noisy heights into noisy counts, cut off where 64 bits end (see `clip_counts`)."""
-        counts: IntArray = np.maximum(np.minimum(heights, _LARGEST - self._kth) + self._kth, -_LARGEST)
-        return counts.astype(np.int64)
 
     def _draw_far(self, n: int, threshold: int, bits: Bits) -> tuple[IntArray, IntArray, IntArray]:
         """Draw the far items whose noisy counts reach the threshold: rows, positions and noisy heights, by rows."""

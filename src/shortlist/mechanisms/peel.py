@@ -13,29 +13,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, Table, quantile
-from shortlist.exact.logarithms import LOG_ERROR, compute_negative_logs
-from shortlist.exact.scaled import count_error, powers
+from shortlist.exact.scaled import LOG_ERROR, ROUNDING, compute_negative_logs, powers
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, bound_loss
+from shortlist.mechanisms import stated
+from shortlist.mechanisms.mechanism import Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
-from shortlist.privacy.numbers import Real, quote, read_probability
+from shortlist.privacy.numbers import Real
 from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 _OUT_OF_REACH_BITS = 48
 _OMITTED = 2.0 ** (1 - _OUT_OF_REACH_BITS)
@@ -52,30 +48,11 @@ _ROUNDED = 2.0**-50
 """More than a few roundings, as a share of a number."""
 
 
-class Peel(Mechanism):
-    """A mechanism of k rounds: what both laws of a round have in common."""
-
-    __slots__ = ()
-
-    def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
-        assert self.round_rate is not None
-        return bound_loss(self.k * d, self.round_rate, failure)
-
-    def make_score(self, levels: Levels, rate: Fraction) -> RoundScore:
-        """Make the score: the mean over rounds of how spread the law of the round is."""
-        return RoundScore(levels, k=self.k, rate=rate)
-
-    def find_tail(self) -> tuple[Fraction, int]:
-        """Find a and c such that an error of t or more has a probability of at most c · e^(a (s − t)/2)."""
-        assert self.round_rate is not None
-        return self.round_rate, self.k
-
-
-class PNFPeel(Peel):
+class PNFPeel(Mechanism):
     """Choose k items one after another, each the one left with the largest count + exponential noise of mean Δk/ε.
 
     Claim  epsilon-DP and (epsilon tanh(epsilon/2k))-zCDP when one person raises each count by 0 or 1.
-    Proof  pnf_peel.proof.md.
+    Proof  pnf_peel.proof.md; families.proof.md for a family.
     Cost   one pass over the profile, then for each item one over the levels within reach.
 
     >>> float(PNFPeel(k=10, epsilon=1).guarantee.rho)
@@ -84,39 +61,37 @@ class PNFPeel(Peel):
 
     __slots__ = ()
 
-    name: ClassVar[str] = "pnf-peel"
-    summary: ClassVar[str] = "k rounds of permute-and-flip, one item each"
-    when: ClassVar[str] = "counts lie close together and δ must be 0"
-    rho_in_words: ClassVar[str] = "ε·tanh(ε/2k)"
+    name = "pnf-peel"
+    summary = "k rounds of permute-and-flip, one item each"
+    when = "counts lie close together and δ must be 0"
+    rho_in_words = "ε·tanh(ε/2k)"
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
-        rho = self.k * find_rho_of_pure(self.epsilon / self.k)
+        rho = self.rounds * find_rho_of_pure(self.epsilon / self.rounds)
         return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
     @property
     def round_rate(self) -> Fraction:
         """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
-        return self.epsilon / (self.k * self.neighbours.sensitivity)
+        return self.epsilon / (self.rounds * self.neighbours.sensitivity)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
-        """State the law: in each round, permute-and-flip with heads of probability e^(−ε · loss / kΔ)."""
-        from shortlist.mechanisms.stated import flip_round, peel_law, state_lists
-
-        rate = self.epsilon / (self.k * (1 if self.neighbours == "add-remove" else 2))
-        return state_lists(histogram, self.k, peel_law(histogram, self.k, rate, flip_round))
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
+        """State the law: in each round, permute-and-flip with heads of probability e^(−ε · loss / ckΔ)."""
+        rate = self.epsilon / (self.lists_per_person * self.k * (1 if self.neighbours == "add-remove" else 2))
+        return stated.state_lists(histogram, self.k, stated.peel_law(histogram, self.k, rate, stated.flip_round))
 
     def _prepare(self, levels: Levels) -> FlipDraws:
         return FlipDraws(PeelLevels(levels, k=self.k, rate=self.round_rate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CDPPeel(Peel):
+class CDPPeel(Mechanism):
     """Choose k items one after another, each with probability proportional to e^(ε′ h / Δ) among those left.
 
     Claim  (epsilon, delta)-DP and (k ε′²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  cdp_peel.proof.md, Theorems 1 and 2.
+    Proof  cdp_peel.proof.md, Theorems 1 and 2; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw if counts are close. If they are far apart, a pass
            over the levels within reach for some of the items.
 
@@ -125,13 +100,13 @@ class CDPPeel(Peel):
     (0.047..., 0.028...)
     """
 
-    name: ClassVar[str] = "cdp-peel"
-    summary: ClassVar[str] = "k rounds of the exponential mechanism, one item each"
-    when: ClassVar[str] = "counts lie close together and a small δ is acceptable"
-    guarantee_in_words: ClassVar[str] = "(ε, δ)"
-    rho_in_words: ClassVar[str] = "kε′²/8"
+    name = "cdp-peel"
+    summary = "k rounds of the exponential mechanism, one item each"
+    when = "counts lie close together and a small δ is acceptable"
+    guarantee_in_words = "(ε, δ)"
+    rho_in_words = "kε′²/8"
     # A delta this large, because a small one makes no difference for the few items that can be enumerated.
-    audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": Fraction(1, 5)},)
+    audited = ({"delta": Fraction(1, 5)},)
 
     delta: Fraction
     calibration: Calibration = Calibration.OPTIMAL
@@ -139,28 +114,30 @@ class CDPPeel(Peel):
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, k: int, epsilon: Real, delta: Real, calibration: str = ..., neighbours: str = ...
+            self,
+            *,
+            k: int,
+            epsilon: Real,
+            delta: Real,
+            calibration: str = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        self._read(delta=read_probability(self.delta, name="delta"))
-        try:
-            self._read(calibration=Calibration(self.calibration))
-        except ValueError:
-            names = " or ".join(repr(str(each)) for each in Calibration)
-            raise ParameterError(f"`calibration` must be {names}", f"not {quote(self.calibration)}") from None
+        self._read(calibration=Calibration.read(self.calibration))
 
     @property
     def round_epsilon(self) -> Fraction:
-        """ε′, the epsilon of one round: rounded down, and never less than ε/k."""
-        return calibrate(self.k, self.epsilon, self.delta, self.calibration)
+        """ε′, the epsilon of one round: rounded down, and never less than ε/ck."""
+        return calibrate(self.rounds, self.epsilon, self.delta, self.calibration)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises. It has no delta if ε′ is ε/k."""
-        delta = self.delta if self.round_epsilon > self.epsilon / self.k else Fraction(0)
-        rho = self.k * self.round_epsilon**2 / 8
+        """What one draw promises. It has no delta if ε′ is ε/ck."""
+        delta = self.delta if self.round_epsilon > self.epsilon / self.rounds else Fraction(0)
+        rho = self.rounds * self.round_epsilon**2 / 8
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
     @property
@@ -168,12 +145,10 @@ class CDPPeel(Peel):
         """The rate of one round: an item that is n votes below the best one left has weight e^(−rate · n)."""
         return self.round_epsilon / self.neighbours.sensitivity
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law: in each round, an item that is left with probability ∝ e^(ε′ · count / Δ)."""
-        from shortlist.mechanisms.stated import exponential_round, peel_law, state_lists
-
         rate = self.round_epsilon / (1 if self.neighbours == "add-remove" else 2)
-        return state_lists(histogram, self.k, peel_law(histogram, self.k, rate, exponential_round))
+        return stated.state_lists(histogram, self.k, stated.peel_law(histogram, self.k, rate, stated.exponential_round))
 
     def _prepare(self, levels: Levels) -> SuccessiveDraws:
         return SuccessiveDraws(PeelLevels(levels, k=self.k, rate=self.round_rate))
@@ -288,7 +263,7 @@ class PeelRun:
         decays, place = self._find_decays(), level - self.top
         if place >= len(decays):
             return 0.0, _OMITTED
-        error = count_error(self._peeling.roundings) + self._peeling.doubt
+        error = self._peeling.roundings * ROUNDING + self._peeling.doubt
         return max(0.0, decays.item(place) * (1 - error)), min(1.0, decays.item(place) * (1 + error))
 
     def bound_sum(self, m: int) -> Bounds:
@@ -302,7 +277,7 @@ class PeelRun:
         for _ in range(m - 1):
             terms *= decays
         total = float(terms.sum())
-        error = count_error((m + 1) * (self._peeling.roundings + 1) + len(decays)) + self._peeling.doubt
+        error = ((m + 1) * (self._peeling.roundings + 1) + len(decays)) * ROUNDING + self._peeling.doubt
         return max(1.0, total * (1 - error)), total * (1 + error) + _OMITTED  # the best item left counts 1
 
     def left(self) -> LossRange:
@@ -331,7 +306,7 @@ class PeelRun:
         share = left / self._peeling.totals[top]
         if share > _LIKELY:
             first = Uniform(self._bits)
-            if first.approximate() < share - _CERTAIN:
+            if first.numerator * 2.0**-64 < share - _CERTAIN:
                 return iter([(top, draw_below(left, self._bits))])
         wanted = self._peeling.k - len(self.taken)
         levels = self._draw_levels(min(wanted + wanted // 2 + 8, int(_BATCH / share) + 8), first)
@@ -341,7 +316,7 @@ class PeelRun:
         """Draw levels, each with probability ∝ the weight of the items left on it. `first` decides the first one."""
         decays = self._find_decays()
         weights = self._left[self.top : self.top + len(decays)] * decays
-        error = count_error(self._peeling.roundings + 1) + self._peeling.doubt
+        error = (self._peeling.roundings + 1) * ROUNDING + self._peeling.doubt
         words = draw_words(count, self._bits)
         if first is not None:
             words[0] = first.numerator
@@ -415,9 +390,9 @@ class PeelLevels:
         last, sizes = self.lowest_top, self.profile.sizes
         decays = self.compute_decays(last)
         total = float((sizes[last : last + len(decays)] * decays).sum())
-        total = total * (1 + count_error(self.roundings + len(decays) + 5) + _OMITTED)
+        total = total * (1 + (self.roundings + len(decays) + 5) * ROUNDING + _OMITTED)
         mantissa, exponent = self._powers.mantissa[last::-1], self._powers.exponent[last::-1]
-        excess = 1 + count_error(self.roundings + 5)
+        excess = 1 + (self.roundings + 5) * ROUNDING
         ratios = np.ldexp(mantissa[:-1] / mantissa[1:], (exponent[:-1] - exponent[1:]).astype(np.int32))
         totals = [total]
         for size, ratio in zip(sizes[:last][::-1].tolist(), ratios.tolist(), strict=True):
@@ -432,7 +407,7 @@ class PeelLevels:
         in `totals` exceeds the true sum by at most twice the roundings of all steps. The slack is three times them.
         """
         steps, reach = self.lowest_top + 1, len(self.compute_decays(self.lowest_top))
-        slack = 3 * (count_error((self.roundings + 5) * (steps + 1) + reach) + _OMITTED)
+        slack = 3 * (((self.roundings + 5) * (steps + 1) + reach) * ROUNDING + _OMITTED)
         levels, taken = self.list_best_rounds()
         upper: FloatArray = np.array(self.totals)[levels]
         # The best item left counts 1 by itself.
@@ -445,55 +420,49 @@ class PeelLevels:
         levels = np.repeat(np.arange(len(sizes)), np.minimum(sizes, self.k))[: self.k]
         return levels, np.arange(self.k) - (self.profile.ends[levels] - sizes[levels])
 
-
-class RoundScore:
-    """The mean over rounds j of min(z_j, h_(j)), z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i)))."""
-
-    def __init__(self, levels: Levels, *, k: int, rate: Fraction) -> None:
-        self._peeling = PeelLevels(levels, k=k, rate=rate)
-        self._top = self._peeling.profile.top(k)
-        self._rate = rate
-
     def enclose(self, effort: int) -> arb:
-        """Enclose the score: from floats without effort, and else at the working precision."""
+        """Enclose the mean over rounds j of min(z_j, h_(j)): from floats, or with effort at the working precision.
+
+        The spread of round j is z_j = (1/rate) · ln Σ_{i ≥ j} e^(−rate · (h_(j) − h_(i))).
+        """
+        top = self.profile.top(self.k)
         if not effort:
-            below, above = (float(np.minimum(z, self._top).sum()) for z in self._bound_rounds())
-            error = _ROUNDED * len(self._top)
-            return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(self._top)
-        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(), self._top.tolist(), strict=True)]
+            below, above = np.minimum(self._bound_rounds(), top).sum(axis=1).tolist()
+            error = _ROUNDED * len(top)
+            return arb(below * (1 - error)).union(arb(above * (1 + error))) / len(top)
+        cut = [z.min(arb(count)) for z, count in zip(self._enclose_rounds(), top.tolist(), strict=True)]
         return sum(cut, arb(0)) / len(cut)
 
     def enclose_spread(self, effort: int) -> arb:
         """Enclose the largest z_j."""
         if not effort:
-            below, above = (float(z.max()) for z in self._bound_rounds())
+            below, above = self._bound_rounds().max(axis=1).tolist()
             return arb(below).union(arb(above))
         first, *others = self._enclose_rounds()
         for z in others:
             first = first.max(z)
         return first
 
-    def _bound_rounds(self) -> tuple[FloatArray, FloatArray]:
-        """Bound z_j of each round from below and from above, by floats.
+    def _bound_rounds(self) -> FloatArray:
+        """Bound z_j of each round by floats: a row of lower bounds, and one of upper bounds.
 
         The reciprocal of a sum and its logarithm are off by less than 2 `LOG_ERROR`. The rate is rounded, and so is the
         quotient. A rate below the range of floats may be off by more. Then a bound other than 0 is above all counts, as
         z_j is.
         """
-        rate = float(self._rate)
-        logs = compute_negative_logs(1 / np.array(self._peeling.enclose_totals()))
+        rate = float(self.rate)
+        logs = compute_negative_logs(1 / np.array(self.enclose_totals()))
         with np.errstate(over="ignore"):
             below = np.maximum(logs[0] - 2 * LOG_ERROR, 0.0) / rate * (1 - _ROUNDED)
-            above: FloatArray = (logs[1] + 2 * LOG_ERROR) / rate * (1 + _ROUNDED)
-        return below, above
+            return np.array([below, (logs[1] + 2 * LOG_ERROR) / rate * (1 + _ROUNDED)])
 
     def _enclose_rounds(self) -> list[arb]:
         """Enclose z_j of each round at the working precision. The sum of a level follows from that of the next one."""
-        profile, k, rate = self._peeling.complete.profile, len(self._top), ball(self._rate)
+        profile, k, rate = self.complete.profile, self.k, ball(self.rate)
         total, levels = arb(0), []
         for index in reversed(range(len(profile.values))):
             if index + 1 < len(profile.values):
-                total *= enclose_exp_minus(self._rate * int(profile.values[index] - profile.values[index + 1]))
+                total *= enclose_exp_minus(self.rate * int(profile.values[index] - profile.values[index + 1]))
             size = int(profile.sizes[index])
             total += size
             if profile.ends[index] - size < k:

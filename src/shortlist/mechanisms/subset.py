@@ -19,14 +19,14 @@ from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.balls import use_precision
-from shortlist.exact.scaled import Scaled, powers
+from shortlist.exact.scaled import Scaled, concatenate, powers
+from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import (
+    BITS,
     LEFT_OUT_BITS,
     BlockMixture,
     Blocks,
     Core,
-    MixtureScore,
-    count_bits,
     divide,
     find_core,
     find_reach,
@@ -36,9 +36,6 @@ from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_los
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,26 +47,34 @@ class Subset(Mechanism):
     from `at_least` to k are candidates, and sizes where the counts have a gap are preferred.
 
     Claim  epsilon-DP and (epsilon²/8)-zCDP when one person raises each count by 0 or 1.
-    Proof  subset.proof.md.
+    Proof  subset.proof.md; families.proof.md for a family.
     Cost   one pass over the profile, then O(k) for each draw; a table of pairs of levels near the k-th count, for each
            size that matters.
 
     >>> Subset(k=(5, 10), epsilon="0.5")
-    Subset(k=10, epsilon=Fraction(1, 2), neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>, at_least=5)
+    Subset(k=10, epsilon=Fraction(1, 2), neighbours=..., groups_per_person=None, at_least=5)
     """
 
-    name: ClassVar[str] = "subset"
-    summary: ClassVar[str] = "one draw among all sets of k items, without their order"
-    when: ClassVar[str] = "the order of the items does not matter: fewer votes are needed then"
-    rho_in_words: ClassVar[str] = "ε²/8"
-    bound_in_words: ClassVar[str] = "an item left out has at most {bound} more than any listed item"
+    name = "subset"
+    summary = "one draw among all sets of k items, without their order"
+    when = "the order of the items does not matter: fewer votes are needed then"
+    rho_in_words = "ε²/8"
+    bound_in_words = "an item left out has at most {bound} more than any listed item"
+
+    unordered: ClassVar[bool] = True
 
     at_least: int | None = None
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, k: int | tuple[int, int], epsilon: Real, neighbours: str = ..., at_least: int | None = ...
+            self,
+            *,
+            k: int | tuple[int, int],
+            epsilon: Real,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
+            at_least: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -83,26 +88,20 @@ class Subset(Mechanism):
         return range(self.k if self.at_least is None else self.at_least, self.k + 1)
 
     @property
-    def unordered(self) -> bool:
-        """True: the items have no order."""
-        return True
-
-    @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
-        return Guarantee(epsilon=self.epsilon, rho=self.epsilon**2 / 8, neighbours=self.neighbours)
+        """What one draw promises: ε and ε²/8c."""
+        rho = self.lists_per_person * self.list_epsilon**2 / 8
+        return Guarantee(epsilon=self.epsilon, rho=rho, neighbours=self.neighbours)
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law by brute force: P(S) ∝ q^(out(S) − in(S))."""
-        from shortlist.mechanisms.stated import Output, exponential, set_losses, subsets
-
-        law = exponential(set_losses(histogram, self.sizes), self.epsilon / (2 * self.neighbours.sensitivity))
-        return zip(map(Output, subsets(len(histogram), self.sizes)), law, strict=True)
+        rate = self.epsilon / (2 * self.neighbours.sensitivity * self.lists_per_person)
+        law = stated.exponential(stated.set_losses(histogram, self.sizes), rate)
+        return zip(map(stated.Output, stated.subsets(len(histogram), self.sizes)), law, strict=True)
 
     def make_score(self, levels: Levels, rate: Fraction) -> Score:
         """Make the score: how spread the law is at a rate, if no set led: Σ_S e^(−rate · max(loss of S, 0))."""
-        draws = SetDraws(levels, sizes=self.sizes, rate=rate, leads=False)
-        return MixtureScore(draws, draws.profile.top(self.k))
+        return SetDraws(levels, sizes=self.sizes, rate=rate, leads=False)
 
     def find_tail(self) -> tuple[Fraction, int]:
         """Find the tail: P(loss ≥ t) is at most e^(rate (s − t)/2), with s the spread at half of the rate."""
@@ -131,14 +130,7 @@ class SetDraws(BlockMixture):
     unordered = True
 
     def __init__(
-        self,
-        levels: Levels,
-        *,
-        sizes: range,
-        rate: Fraction,
-        leads: bool = True,
-        most_pairs: int = 1 << 15,
-        doubt: float = 0.0,
+        self, levels: Levels, *, sizes: range, rate: Fraction, leads: bool = True, most_pairs: int = 1 << 15
     ) -> None:
         """Prepare the draws. For more pairs of one size than `most_pairs`, a block holds several, and may reject."""
         self._levels = levels
@@ -148,114 +140,75 @@ class SetDraws(BlockMixture):
         self._reach = find_reach(all_bits, rate)
         self.profile = self._read_profile(self._reach)
         self._limit = None if self.profile.is_complete else self._reach
-        leading, others = self._make_families(self.profile)
-        self.leading, self.others = leading, others
+        families = self._make_families(self.profile)
         # A reach that is cut off at the largest count holds the sum of two losses as well.
         farthest = math.inf if self._reach == EVERY_LEVEL else self._reach
-        step, blocks = np.zeros(1, dtype=np.int64), []
-        for each in leading:
-            if each.start <= farthest:
-                weight = weigh_spans(rate, *each.find_spans(0, step, step))
-                blocks.append(Blocks(family=each, firsts=[step], lasts=[step], weights=weight))
-        within = [each for each in others if each.offset <= farthest]
-        complete = len(blocks) == len(leading) and len(within) == len(others)
-        cores = [_find_core(each, rate, self._reach) for each in within]
-        offsets = [float(count_bits(rate, each.offset)) for each in within]
+        within = [owner for owner, each in enumerate(families) if each.offset <= farthest]
+        cores = {owner: families[owner].find_core(rate, self._reach) for owner in within}
         # The best set weighs 1.
-        surely = max([0.0, *(core.surely - cost for core, cost in zip(cores, offsets, strict=True))])
-        left_out = [np.empty(0)]
-        for family, core, cost in zip(within, cores, offsets, strict=True):
-            left_out.append(core.left_out - cost)
-            if core.at_most - cost < surely - LEFT_OUT_BITS:
-                left_out.append(np.array([core.at_most - cost]))
+        surely = max(0.0, *(core.surely for core in cores.values()))
+        blocks, left_out = [], []
+        for owner, core in cores.items():
+            left_out.append(core.left_out)
+            if core.at_most < surely - LEFT_OUT_BITS:
+                left_out.append(np.array([core.at_most]))
             else:
-                blocks.append(_divide(family, rate, core.ranges, most_pairs))
-        if not complete or not all(each.is_within(self._reach) for each in within):
+                blocks.append(_divide(families[owner], owner, rate, core, most_pairs))
+        if len(within) < len(families) or not all(families[owner].is_within(self._reach) for owner in within):
             # Pairs with an upper or a lower loss beyond the reach, and the sizes that are not in the table.
-            left_out.append(np.array([all_bits + 2 - float(count_bits(rate, self._reach))]))
-        super().__init__(blocks, np.concatenate(left_out), rate=rate, k=sizes[-1], doubt=doubt)
+            left_out.append(np.array([all_bits + 2 - self._reach * float(rate) * BITS]))
+        joined = Blocks(
+            owners=np.concatenate([each.owners for each in blocks]),
+            firsts=np.concatenate([each.firsts for each in blocks], axis=1),
+            lasts=np.concatenate([each.lasts for each in blocks], axis=1),
+            weights=concatenate([each.weights for each in blocks]),
+            find_least=lambda: concatenate([each.find_least() for each in blocks]),
+        )
+        super().__init__(families, joined, np.concatenate(left_out), rate=rate, top=self.profile.top(sizes[-1]))
 
     def compute_exact_chance(self) -> float | None:
         """Compute the probability of a set with the true counts, where all sets have one size."""
         if len(self._sizes) > 1:
             return None
-        best = 1 if self.leading else self.others[0].number(0, 0)
-        with use_precision():
-            return float((arb(best) / self.total()).mid())
+        with use_precision():  # the first family has the best sets
+            return float((arb(self.families[0].number(0, 0)) / self.total()).mid())
 
-    def list_families(self) -> list[tuple[Leading | Sets, Blocks | None]]:
+    def list_complete(self) -> list[Sets]:
         """List the families of all levels."""
-        tabulated = {id(each.family): each for each in self._blocks}
-        shown = [*self.leading, *self.others]
-        return [(whole, tabulated.get(id(each))) for whole, each in zip(self._complete, shown, strict=True)]
+        return self._complete
 
     @cached_property
-    def _complete(self) -> list[Leading | Sets]:
-        leading, others = self._make_families(self._read_profile(EVERY_LEVEL))
-        return [*leading, *others]
+    def _complete(self) -> list[Sets]:
+        return self._make_families(self._read_profile(EVERY_LEVEL))
 
-    def _make_families(self, profile: Profile) -> tuple[list[Leading], list[Sets]]:
-        """Make the families of all sizes. Losses are counted from the smallest one of any set, or from 0."""
-        gaps = [find_gap(profile, n) for n in self._sizes]
+    def _make_families(self, profile: Profile) -> list[Sets]:
+        """Make the families of all sizes, leading sets first. Losses are counted from the smallest one of any set."""
+        gaps = profile.find_gaps(self._sizes).tolist()
         widest = max(gaps) if self._leads else 0
         leading, others, above = [], [], profile.ends - profile.sizes
         for n, gap in zip(self._sizes, gaps, strict=True):
-            lead = gap if self._leads else 0
-            if n == profile.d:
-                leading.append(Leading(profile=profile, n=n, start=widest - lead, end=-1))
-            else:
-                others.append(Sets(profile, n, above=above, offset=widest + gap, limit=self._limit))
-                if gap:
-                    leading.append(Leading(profile=profile, n=n, start=widest - lead, end=widest + gap))
-        return leading, others
+            last, following = profile.find_levels(np.array([n - 1, n])).tolist()
+            lowest, lead = int(profile.values[last]), gap if self._leads else 0
+            if n < profile.d:
+                upper = Steps(counts=profile.values[last::-1], items=above[last::-1], base=lowest, n=n)
+                lower = Steps(counts=profile.values[following:], items=profile.ends[following:], base=lowest - gap, n=n)
+                if self._limit is not None:
+                    lower = lower.limit(self._limit, goes_on=profile.is_complete)
+                others.append(Sets(profile=profile, n=n, offset=widest + gap, steps=(upper, lower)))
+            if gap or n == profile.d:
+                alone = Steps(counts=profile.values[last : last + 1], items=np.array([n]), base=lowest, n=n)
+                ending = replace(alone, end=gap + lead) if n < profile.d else alone
+                leading.append(Sets(profile=profile, n=n, offset=widest - lead, steps=(ending, alone)))
+        return leading + others
 
     def _read_profile(self, depth: int) -> Profile:
         # One item more than the largest set. Its count shows by how much the top set leads.
         return self._levels.above(min(self._sizes[-1] + 1, self._levels.d), depth)
 
 
-def find_gap(profile: Profile, n: int) -> int:
-    """Find h_(n) − h_(n+1). The count after the last is 0.
-
-    >>> [find_gap(Profile.of(np.array([5, 3, 3, 1])), n) for n in (1, 2, 3, 4)]
-    [2, 0, 2, 1]
-    """
-    last, following = np.searchsorted(profile.ends, [n - 1, n], side="right").tolist()
-    return int(profile.values[last]) - (int(profile.values[following]) if n < profile.d else 0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Leading:
-    """The set of the n largest items alone, which losses from `start` to `end` allow."""
-
-    profile: Profile
-    n: int
-    start: int
-    end: int
-    """It is −1 for losses without an end."""
-
-    offset: ClassVar[int] = 0
-    lengths: ClassVar[tuple[int, ...]] = (1,)
-
-    def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the first loss and the end, which may be beyond 64 bits: a Python integer."""
-        return np.full(len(firsts), self.start), np.full(len(lasts), self.end, dtype=object)
-
-    def number(self, *steps: int) -> int:
-        """Return 1."""
-        return 1
-
-    def count_allowed(self, *steps: IntArray) -> IntArray:
-        """Allow each item at its own place only."""
-        return np.tile(np.arange(1, self.n + 1), (len(steps[0]), 1))
-
-    def describe(self, positions: IntArray) -> tuple[Picks, list[IntArray]]:
-        """Describe the set, which every loss allows."""
-        return self.profile.picks(positions), [np.full(len(positions), self.start)]
-
-
 class Sets:
-    """The sets S of n items, grouped by two losses: combinatorics, with no epsilon in it. There are more than n items.
+    """The sets S of n items, grouped by two losses: combinatorics, with no epsilon in it.
 
     The upper loss is how many votes the best item outside S has above h_(n). The lower loss is how many votes the worst
     item inside S has below h_(n+1). So
@@ -266,29 +219,19 @@ class Sets:
 
     An upper loss of at most x forces all items with more than h_(n) + x votes into S. Let r(x) places be left.
     A lower loss of at most y allows the items with h_(n+1) − y votes or more. Let n + m(y) be their number. So
-    C(r(x) + m(y), r(x)) sets have losses of at most x and y. Both r and m grow in steps.
+    C(r(x) + m(y), r(x)) sets have losses of at most x and y. Both r and m grow in steps. A leading set alone is a
+    family with r = m = 0, in one step of each.
 
-    >>> profile = Profile.of(np.array([5, 3, 3, 0]))
-    >>> sets = Sets(profile, n=2, above=profile.ends - profile.sizes, offset=0, limit=None)
+    >>> (sets,) = SetDraws(Profile.of(np.array([5, 3, 3, 0])), sizes=range(2, 3), rate=Fraction(1)).families
     >>> [(steps.find_starts([0, 1]).tolist(), steps.find_sizes([0, 1]).tolist()) for steps in sets.steps]
     [([0, 2], [1, 2]), ([0, 3], [1, 2])]
     """
 
-    def __init__(self, profile: Profile, n: int, *, above: IntArray, offset: int, limit: int | None) -> None:
-        """Take a profile that shows all levels down to `limit` below h_(n+1), or all levels without a limit.
-
-        `above` are the numbers of items above each level.
-
-        The lower loss has a step that begins at the limit. A profile that stops early knows only the steps before.
-        """
-        self.profile = profile
-        self.n = n
-        self.offset = offset
-        last, following = np.searchsorted(profile.ends, [n - 1, n], side="right").tolist()
-        self._lowest, self._next = int(profile.values[last]), int(profile.values[following])
-        upper = Steps(counts=profile.values[last::-1], items=above[last::-1], base=self._lowest, n=n)
-        lower = Steps(counts=profile.values[following:], items=profile.ends[following:], base=self._next, n=n)
-        self.steps = upper, lower if limit is None else lower.limit(limit, goes_on=profile.is_complete)
+    profile: Profile
+    n: int
+    offset: int
+    steps: tuple[Steps, Steps]
+    """The steps of r and of m. If the profile stops early, those of m end at the limit of what it shows."""
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -297,13 +240,13 @@ class Sets:
 
     def is_within(self, reach: int) -> bool:
         """Whether no loss is beyond the reach."""
-        return all(int(steps.find_starts(-1)) <= reach and steps.end < 0 for steps in self.steps)
+        return all(int(steps.find_starts(-1)) <= reach for steps in self.steps) and self.steps[1].end < 0
 
     def find_spans(self, axis: int, firsts: IntArray, lasts: IntArray) -> tuple[IntArray, IntArray]:
-        """Find where losses begin and end. The last step has no end, unless the profile stops early."""
+        """Find where losses begin and end. An end beyond 64 bits is a Python integer."""
         steps, final = self.steps[axis], self.lengths[axis] - 1
-        ends = np.where(lasts < final, steps.find_starts(np.minimum(lasts + 1, final)), steps.end)
-        return steps.find_starts(firsts), ends
+        end = np.array(steps.end, dtype=object if steps.end > EVERY_LEVEL else np.int64)
+        return steps.find_starts(firsts), np.where(lasts < final, steps.find_starts(np.minimum(lasts + 1, final)), end)
 
     def number(self, *steps: int) -> int:
         """Count the sets that a step of r and a step of m allow, exactly."""
@@ -321,8 +264,22 @@ class Sets:
         picks = self.profile.picks(positions)
         gaps = np.sort(positions, axis=1) != np.arange(self.n)
         missing = np.where(gaps.any(axis=1), gaps.argmax(axis=1), self.n)
-        outside = self.profile.values[self.profile.find_levels(missing)]
-        return picks, [outside - self._lowest, self._next - picks.levels.min(axis=1)]
+        # If all items are inside, any count stands for the missing one.
+        outside = self.profile.values[np.minimum(self.profile.find_levels(missing), len(self.profile.values) - 1)]
+        upper, lower = self.steps
+        return picks, [outside - upper.base, lower.base - picks.levels.min(axis=1)]
+
+    def find_core(self, rate: Fraction, reach: int) -> Core:
+        """Find the pairs of steps that carry the weight of the family, and bound it."""
+        upper, lower = self.steps
+        return find_core(
+            self,
+            rate,
+            [steps.count_within(reach) for steps in self.steps],
+            lambda rows, columns: count_bits_of_sets(upper.find_sizes(rows)[:, None], lower.find_sizes(columns)),
+            parts=_COARSE,
+            enough=0,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -365,66 +322,30 @@ class Steps:
         return replace(self, counts=counts, items=items)
 
 
-def _find_core(family: Sets, rate: Fraction, reach: int) -> Core:
-    """Find the pairs of steps that carry the weight of the sets of one size, and bound it."""
-    upper, lower = family.steps
-    return find_core(
-        [each.count_within(reach) for each in family.steps],
-        [
-            lambda steps: count_bits(rate, upper.find_starts(steps)),
-            lambda steps: count_bits(rate, lower.find_starts(steps)),
-        ],
-        lambda rows, columns: count_bits_of_sets(upper.find_sizes(rows)[:, None], lower.find_sizes(columns)),
-        parts=_COARSE,
-        enough=0,
-    )
-
-
-def _divide(family: Sets, rate: Fraction, core: list[tuple[int, int]], most_pairs: int) -> Blocks:
+def _divide(family: Sets, owner: int, rate: Fraction, core: Core, most_pairs: int) -> Blocks:
     """Cut the pairs of steps of a core into blocks: single pairs if there are few, or blocks of similar numbers."""
-    upper, lower = family.steps
-    (top, bottom), (left, right) = core
+    (top, left), (bottom, right) = core.firsts, core.afters
     most = most_pairs if (bottom - top) * (right - left) <= most_pairs else math.isqrt(most_pairs)
-    rows, _ = divide(
-        top,
-        bottom,
-        lambda steps: _count_line(upper.find_sizes(steps), lower.find_sizes(np.array([right - 1]))),
-        most=most,
-    )
-    columns, _ = divide(
-        left,
-        right,
-        lambda steps: _count_line(lower.find_sizes(steps), upper.find_sizes(np.array([bottom - 1]))),
-        most=most,
-    )
-    spans = [
+
+    def count(rows: IntArray, columns: IntArray) -> Scaled:
+        upper, lower = family.steps
+        return count_sets(upper.find_sizes(rows), lower.find_sizes(columns))
+
+    rows, _ = divide(top, bottom, lambda steps: count(steps, np.array([right - 1])).reshape(-1), most=most)
+    columns, _ = divide(left, right, lambda steps: count(np.array([bottom - 1]), steps).reshape(-1), most=most)
+    upper, lower = (
         weigh_spans(rate, *family.find_spans(axis, edges[:-1], edges[1:] - 1))
         for axis, edges in enumerate((rows, columns))
-    ]
-    areas = _reshape(spans[0], (-1, 1)) * spans[1] * powers(rate, np.array([family.offset]))
-    weights = count_sets(upper.find_sizes(rows[1:] - 1), lower.find_sizes(columns[1:] - 1)) * areas
-    high, wide = len(rows) - 1, len(columns) - 1
-
-    def find_least() -> Scaled:
-        return _reshape(count_sets(upper.find_sizes(rows[:-1]), lower.find_sizes(columns[:-1])) * areas, (-1,))
-
-    return Blocks(
-        family=family,
-        firsts=[rows[:-1].repeat(wide), np.tile(columns[:-1], high)],
-        lasts=[rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)],
-        weights=_reshape(weights, (-1,)),
-        find_least=None if high == bottom - top and wide == right - left else find_least,
     )
-
-
-def _reshape(numbers: Scaled, shape: tuple[int, ...]) -> Scaled:
-    mantissa, exponent = numbers.mantissa.reshape(shape), numbers.exponent.reshape(shape)
-    return Scaled(mantissa=mantissa, exponent=exponent, roundings=numbers.roundings)
-
-
-def _count_line(sizes: IntArray, other: IntArray) -> Scaled:
-    """Compute the numbers along one line of a grid."""
-    return _reshape(count_sets(sizes, other), (-1,))
+    areas = upper.reshape(-1, 1) * lower * powers(rate, np.array([family.offset]))
+    high, wide = len(rows) - 1, len(columns) - 1
+    return Blocks(
+        owners=np.full(high * wide, owner),
+        firsts=np.stack([rows[:-1].repeat(wide), np.tile(columns[:-1], high)]),
+        lasts=np.stack([rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)]),
+        weights=(count(rows[1:] - 1, columns[1:] - 1) * areas).reshape(-1),
+        find_least=lambda: (count(rows[:-1], columns[:-1]) * areas).reshape(-1),
+    )
 
 
 def count_sets(places: IntArray, spare: IntArray) -> Scaled:
@@ -439,7 +360,7 @@ def count_sets(places: IntArray, spare: IntArray) -> Scaled:
     """
     if places[-1] > spare[-1]:
         swapped = count_sets(spare, places)
-        return Scaled(mantissa=swapped.mantissa.T, exponent=swapped.exponent.T, roundings=swapped.roundings)
+        return replace(swapped, mantissa=swapped.mantissa.T, exponent=swapped.exponent.T)
     most = int(places[-1])
     group = 1000 // int(most + spare[-1] + 1).bit_length()
     products = np.ones((len(places), len(spare)))

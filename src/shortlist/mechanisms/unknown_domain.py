@@ -11,32 +11,28 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from flint import arb
 
-from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, quantile
-from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, bound_noise
+from shortlist.exact.noise import DiscreteLaplace, Noise, bound_noise
 from shortlist.exact.uniform import Uniform, draw_below
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, RowDraws, ceil_log, read_sizes
+from shortlist.mechanisms import stated
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, ceil_log, read_sizes
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
-from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
-from shortlist.privacy.numbers import Real, quote, read_probability, read_whole
+from shortlist.privacy.numbers import Choice, Real, quote
 from shortlist.privacy.zcdp import find_excess_order, find_rho, round_down
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
-
-if TYPE_CHECKING:
-    from shortlist.mechanisms.stated import Histogram, Stated
 
 _AUDITED_DELTA = Fraction(1, 5)
 """Large, because a small delta makes no difference for the few items that can be enumerated."""
@@ -46,9 +42,9 @@ _AUDITED_DELTA = Fraction(1, 5)
 class UnknownDomain(Mechanism):
     """A mechanism that needs no domain: it chooses up to k of the items that have votes, and it needs a delta."""
 
-    guarantee_in_words: ClassVar[str] = "(ε, δ)"
-    rho_in_words: ClassVar[str] = "–"
-    needs_domain: ClassVar[bool] = False
+    guarantee_in_words = "(ε, δ)"
+    rho_in_words = "–"
+    needs_domain = False
     counted: ClassVar[bool] = False
     """Whether the picks have noisy counts."""
 
@@ -58,19 +54,19 @@ class UnknownDomain(Mechanism):
         Mechanism.__post_init__(self)
         if self.k > EVERY_LEVEL:  # no domain bounds k, and the record must hold it
             raise ParameterError("`k` must be at most 2^63 − 1", f"not {quote(self.k)}")
-        self._read(delta=read_probability(self.delta, name="delta"))
 
     @property
     def guarantee(self) -> Guarantee:
         """What one draw promises."""
         return Guarantee(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
 
-    def check_size(self, d: int) -> None:
-        """Accept any number of items: it is data, and fewer than k may be chosen."""
-
     def _prepare(self, levels: Levels) -> Prepared:
-        observed = find_observed(levels)
-        return NothingToChoose(self) if observed is None else self._prepare_observed(observed)
+        profile = levels.above(1, EVERY_LEVEL) if levels.d else Profile.of(np.zeros(0, dtype=np.int64))
+        voted = int(np.count_nonzero(profile.values))
+        if not voted:
+            return NothingToChoose(self)
+        observed = Profile(values=profile.values[:voted], sizes=profile.sizes[:voted], d=int(profile.ends[voted - 1]))
+        return self._prepare_observed(observed)
 
     @abstractmethod
     def _prepare_observed(self, observed: Profile) -> Prepared:
@@ -90,21 +86,6 @@ class NothingToChoose(Prepared):
         return Picks(levels=nothing, ranks=nothing, counts=counts, unordered=self._mechanism.unordered)
 
 
-def find_observed(levels: Levels) -> Profile | None:
-    """Find the profile of the items with votes, or None where there is no vote at all.
-
-    >>> find_observed(Profile.of(np.array([0, 3, 0, 1])))
-    Profile(values=array([3, 1]), sizes=array([1, 1]), d=2)
-    """
-    if not levels.d:
-        return None
-    profile = levels.above(1, EVERY_LEVEL)
-    voted = int(np.count_nonzero(profile.values))
-    if not voted:
-        return None
-    return Profile(values=profile.values[:voted], sizes=profile.sizes[:voted], d=int(profile.ends[voted - 1]))
-
-
 _FEWEST = 1000
 _TIMES = 20
 _GAIN = Fraction(21, 20)
@@ -121,8 +102,9 @@ class LimitedDomain(UnknownDomain):
     The stop weighs (c/δ₁) e^(rate · (t + Δ)), where c is the smaller of `k_bar` and `votes_per_person`. Equal counts at
     the cut-off are ordered by the item's bytes. `k_bar` is 20 k by default, and 1,000 at least.
 
-    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1, at most `votes_per_person` of them.
-    Proof  limited_domain.proof.md.
+    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1, at most `votes_per_person` of them. In a
+           family, this is the number of votes in all groups together.
+    Proof  limited_domain.proof.md; families.proof.md, Theorem 5, for a family.
     Cost   one pass over the profile, then O(k) for each draw.
 
     >>> mechanism = LimitedDomain(k=10, epsilon=1, delta="1e-6")
@@ -130,16 +112,16 @@ class LimitedDomain(UnknownDomain):
     (1000, 0.149..., 145)
     """
 
-    name: ClassVar[str] = "limited-domain"
-    summary: ClassVar[str] = "k rounds of the exponential mechanism among the most-voted items, with a stop"
-    when: ClassVar[str] = "there is no list of all items, and k is small"
+    name = "limited-domain"
+    summary = "k rounds of the exponential mechanism among the most-voted items, with a stop"
+    when = "there is no list of all items, and k is small"
     # Two candidates, so that items of few people are at the cut-off.
-    audited: ClassVar[tuple[dict[str, Any], ...]] = (
+    audited = (
         {"delta": _AUDITED_DELTA, "k_bar": 2},
         {"delta": _AUDITED_DELTA, "k_bar": 2, "votes_per_person": 1},
     )
 
-    k_bar: int | None = None
+    k_bar: int = None  # type: ignore[assignment]  # it is chosen when the object is built
     votes_per_person: int | None = None
 
     if TYPE_CHECKING:
@@ -150,27 +132,26 @@ class LimitedDomain(UnknownDomain):
             k: int,
             epsilon: Real,
             delta: Real,
-            neighbours: Neighbours | str = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
             k_bar: int | None = ...,
             votes_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         UnknownDomain.__post_init__(self)
-        if self.votes_per_person is not None:
-            self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
-        candidates = max(_TIMES * self.k, _FEWEST) if self.k_bar is None else read_whole(self.k_bar, name="k_bar")
-        if candidates < self.k:
+        if self.k_bar is None:
+            self._read(k_bar=max(_TIMES * self.k, _FEWEST))
+        elif self.k_bar < self.k:
             raise ParameterError(
                 f"`k_bar` must be at least `k`, which is {quote(self.k)}",
                 f"not {quote(self.k_bar)}",
                 hint="leave `k_bar` out",
             )
-        self._read(k_bar=candidates)
 
     @property
     def round_epsilon(self) -> Fraction:
-        """ε′, the epsilon of one round: rounded down, and never less than ε/k."""
+        """ε′, the epsilon of one round: rounded down, and never less than ε/k, or ε/ck in a family."""
         return self._split()[0]
 
     @property
@@ -195,52 +176,49 @@ class LimitedDomain(UnknownDomain):
 
     def find_need(self, profile: Profile) -> int:
         """Find how many votes an item needs to weigh as much as the stop."""
-        assert self.k_bar is not None
         at_cut = int(profile.top(self.k_bar + 1)[-1]) if profile.d > self.k_bar else 0
         return at_cut + self.votes_needed
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law of all lists: items one by one, until a stop or k items."""
-        from shortlist.mechanisms.stated import Output, decay, rank_items, sequences_up_to
-
         rate = self.round_epsilon / (1 if self.neighbours == "add-remove" else 2)
-        ranked, stop = rank_items(histogram), self.stop
+        ranked, stop = stated.rank_items(histogram), self.stop
         candidates = ranked[: self.k_bar] if stop is not None else []
         cut = histogram[ranked[len(candidates)]] if len(ranked) > len(candidates) else 0
-        weights = {item: decay(rate, -histogram[item]) for item in candidates}
-        halt = arb(1) if stop is None else stop.copies * decay(rate, -(cut + stop.height))
-        for chosen in sequences_up_to(candidates, self.k):
+        weights = {item: stated.decay(rate, -histogram[item]) for item in candidates}
+        halt = arb(1) if stop is None else stop.copies * stated.decay(rate, -(cut + stop.height))
+        for chosen in stated.sequences_up_to(candidates, self.k):
             chance, left = arb(1), set(candidates)
             for item in chosen:
                 chance *= weights[item] / sum((weights[other] for other in left), halt)
                 left.remove(item)
             if len(chosen) < self.k:
                 chance *= halt / sum((weights[other] for other in left), halt)
-            yield Output(chosen), chance
+            yield stated.Output(chosen), chance
 
     def _stop_weight(self) -> Fraction:
-        """c/δ₁: how much more the stop weighs than an item that one person can show."""
-        assert self.k_bar is not None
-        return min(self.k_bar, self.votes_per_person or self.k_bar) / self.hidden_delta
+        """c/δ₁: how much more the stop weighs than an item that one person can show, in any list of a family."""
+        in_one_list = Fraction(self.k_bar)
+        if self.votes_per_person is not None:
+            in_one_list = min(in_one_list, Fraction(self.votes_per_person, self.lists_per_person))
+        return self.lists_changed * in_one_list / self.hidden_delta
 
     def _split(self) -> tuple[Fraction, Fraction]:
-        """Return ε′ and δ₁. If half of delta buys hardly more than ε/k for a round, all of delta hides items."""
-        if self.k == 1:
-            return self.epsilon, self.delta
-        spread = calibrate(self.k, self.epsilon, self.delta / 2, Calibration.OPTIMAL)
-        least = self.epsilon / self.k
+        """Return ε′ and δ₁. If half of delta buys hardly more than ε/ck for a round, all of delta hides items."""
+        least = self.epsilon / self.rounds
+        if self.rounds == 1:
+            return least, self.delta
+        spread = calibrate(self.rounds, self.epsilon, self.delta / 2, Calibration.OPTIMAL)
         return (spread, self.delta / 2) if spread > _GAIN * least else (least, self.delta)
 
     def _prepare_observed(self, observed: Profile) -> Prepared:
         stop = self.stop
-        assert self.k_bar is not None
         if stop is None:
             return NothingToChoose(self)
         return StoppedPeel(observed, k=self.k, k_bar=self.k_bar, rate=self.rate, stop=stop)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(NamedTuple):
     """Copies of an item with `height` votes more than the item at the cut-off."""
 
     height: int
@@ -277,7 +255,13 @@ class StoppedPeel(Prepared):
         self.cut, candidates = cut_candidates(observed, k_bar)
         """The count at the cut-off."""
         self.copies = stop.copies
-        self.candidates, self.stop_level, self._first_stop = add_stop(candidates, stop)
+        values, sizes = candidates.values, candidates.sizes.copy()
+        self.stop_level = level = int(np.searchsorted(-values, -stop.height))
+        if level == len(values) or int(values[level]) != stop.height:
+            values, sizes = np.insert(values, level, stop.height), np.insert(sizes, level, 0)
+        self._first_stop = int(sizes[level])
+        sizes[level] += stop.copies
+        self.candidates = Profile(values=values, sizes=sizes, d=candidates.d + stop.copies)
         # After all candidates, only the stop is left.
         self.peeling = PeelLevels(self.candidates, k=min(k, candidates.d + 1), rate=rate)
 
@@ -311,19 +295,7 @@ def cut_candidates(observed: Profile, k_bar: int) -> tuple[int, Profile]:
     return cut, Profile(values=values[whole], sizes=sizes[whole], d=k_bar)
 
 
-def add_stop(candidates: Profile, stop: Stop) -> tuple[Profile, int, int]:
-    """Put the copies of the stop on their level, after the items there. Return the level and the rank of the first."""
-    place = int(np.searchsorted(-candidates.values, -stop.height))
-    present = place < len(candidates.values) and int(candidates.values[place]) == stop.height
-    values, sizes = candidates.values, candidates.sizes.copy()
-    if not present:
-        values, sizes = np.insert(values, place, stop.height), np.insert(sizes, place, 0)
-    first = int(sizes[place])
-    sizes[place] += stop.copies
-    return Profile(values=values, sizes=sizes, d=candidates.d + stop.copies), place, first
-
-
-class NoiseLaw(StrEnum):
+class NoiseLaw(Choice):
     """The law of the noise on each count."""
 
     GAUSSIAN = "gaussian"
@@ -337,8 +309,9 @@ class Threshold(UnknownDomain):
     With m votes per person and c = mΔ, the noise is discrete Gaussian of variance c/2ρ or discrete Laplace of scale
     c/ε. Without `noise`, it is the law with the lower threshold. Equal noisy counts are ordered at random.
 
-    Claim  (epsilon, delta)-DP when one person casts at most m votes, for different items.
-    Proof  threshold.proof.md.
+    Claim  (epsilon, delta)-DP when one person casts at most m votes, for different items. In a family, m is the number
+           of votes in all groups together.
+    Proof  threshold.proof.md; families.proof.md for a family.
     Cost   one pass over the profile, then about k noises for each draw, however many items there are.
 
     >>> mechanism = Threshold(k=100, epsilon=1, delta="1e-6", votes_per_person=20)
@@ -346,12 +319,12 @@ class Threshold(UnknownDomain):
     (DiscreteGaussian(variance=...), 110)
     """
 
-    name: ClassVar[str] = "threshold"
-    summary: ClassVar[str] = "the items whose counts reach a threshold after noise, with the noisy counts"
-    when: ClassVar[str] = "there is no list of all items, people cast few votes each, and k is large"
-    counted: ClassVar[bool] = True
+    name = "threshold"
+    summary = "the items whose counts reach a threshold after noise, with the noisy counts"
+    when = "there is no list of all items, people cast few votes each, and k is large"
+    counted = True
     # With two votes, one person can bring two items, or one, and move the count of another.
-    audited: ClassVar[tuple[dict[str, Any], ...]] = tuple(
+    audited = tuple(
         {"delta": _AUDITED_DELTA, "votes_per_person": cap, "noise": noise}
         for cap in (1, 2)
         for noise in ("laplace", "gaussian")
@@ -369,19 +342,20 @@ class Threshold(UnknownDomain):
             epsilon: Real,
             delta: Real,
             votes_per_person: int,
-            noise: NoiseLaw | str | None = ...,
-            neighbours: Neighbours | str = ...,
+            noise: str | None = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         UnknownDomain.__post_init__(self)
-        self._read(votes_per_person=read_whole(self.votes_per_person, name="votes_per_person"))
-        self._read(
-            noise=min(NoiseLaw, key=lambda each: self._find(each)[1]) if self.noise is None else self._read_law()
-        )
+        if self.noise is None:
+            self._read(noise=min(NoiseLaw, key=lambda each: self._find(each)[1]))
+        else:
+            self._read(noise=NoiseLaw.read(self.noise, name="noise"))
 
     @property
-    def law(self) -> DiscreteGaussian | DiscreteLaplace:
+    def law(self) -> Noise:
         """The noise on each count."""
         return self._find(self.noise)[0]
 
@@ -394,66 +368,43 @@ class Threshold(UnknownDomain):
         """Find how many votes an item needs: the threshold."""
         return self.threshold
 
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law of lists with noisy counts, up to `reach` beyond the threshold and the histogram."""
-        from shortlist.mechanisms.stated import (
-            Output,
-            chance_of_few,
-            falling_counts,
-            gaussian_law,
-            laplace_law,
-            output_chance,
-            sequences_up_to,
-        )
-
         least, law = self.threshold, self.law
-        noise = laplace_law(law.b) if isinstance(law, DiscreteLaplace) else gaussian_law(law.variance)
+        noise = stated.laplace_law(law.b) if isinstance(law, DiscreteLaplace) else stated.gaussian_law(law.variance)
         observed = [item for item, count in enumerate(histogram) if count]
         counts = tuple(histogram[item] for item in observed)
         values = range(least, max(least, *histogram) + reach + 1)
-        for places in sequences_up_to(range(len(observed)), self.k):
+        for places in stated.sequences_up_to(range(len(observed)), self.k):
             items = tuple(observed[place] for place in places)
-            for noisy in falling_counts(len(places), values):
+            for noisy in stated.falling_counts(len(places), values):
                 if len(places) == self.k:
-                    yield Output(items, noisy), output_chance(counts, places, noisy, noise)
+                    yield stated.Output(items, noisy), stated.output_chance(counts, places, noisy, noise)
                 else:
-                    yield Output(items, noisy), chance_of_few(counts, places, noisy, least, noise)
+                    yield stated.Output(items, noisy), stated.chance_of_few(counts, places, noisy, least, noise)
 
-    def _read_law(self) -> NoiseLaw:
-        try:
-            return NoiseLaw(str(self.noise))
-        except ValueError:
-            names = " or ".join(repr(str(each)) for each in NoiseLaw)
-            raise ParameterError(f"`noise` must be {names}", f"not {quote(self.noise)}") from None
-
-    def _find(self, noise: NoiseLaw | None) -> tuple[DiscreteGaussian | DiscreteLaplace, int]:
+    def _find(self, noise: NoiseLaw | None) -> tuple[Noise, int]:
         moved = self.votes_per_person * self.neighbours.sensitivity
         if noise is NoiseLaw.LAPLACE:
             law, hidden = choose_noise(moved, self.epsilon, None), self.delta
         else:
-            rho = find_rho(self.epsilon, self.delta)
-            law, hidden = choose_noise(moved, self.epsilon, rho), self._find_item_delta(rho)
+            # A person who brings an item moves one count fewer, so delta need not be divided between noise and items:
+            # δ (1 − e^(−α(α−1)ρ/Δ)) is left for hiding items, rounded down.
+            rho, excess = find_rho(self.epsilon, self.delta), find_excess_order(self.epsilon, self.delta)
+            law = choose_noise(moved, self.epsilon, rho)
+            with use_precision():
+                left = enclose_shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity)
+                hidden = round_down(ball(self.delta) * left)
         return law, find_threshold(law, self.votes_per_person, hidden)
-
-    def _find_item_delta(self, rho: Fraction) -> Fraction:
-        """Find the δ₂ that is left for hiding items under Gaussian noise: δ (1 − e^(−α(α−1)ρ/Δ)), rounded down.
-
-        A person who brings an item moves one count fewer. So delta need not be divided between noise and items.
-        """
-        excess = find_excess_order(self.epsilon, self.delta)
-        with use_precision():
-            return round_down(
-                ball(self.delta) * enclose_shortfall((excess + 1) * excess * rho / self.neighbours.sensitivity)
-            )
 
     def _prepare_observed(self, observed: Profile) -> ItemsAboveThreshold:
         return ItemsAboveThreshold(observed, k=self.k, law=self.law, threshold=self.threshold)
 
 
-class ItemsAboveThreshold(RowDraws):
+class ItemsAboveThreshold(Prepared):
     """The law of threshold on the profile of the observed items: those of the k largest noisy counts that reach it."""
 
-    def __init__(self, observed: Profile, *, k: int, law: DiscreteGaussian | DiscreteLaplace, threshold: int) -> None:
+    def __init__(self, observed: Profile, *, k: int, law: Noise, threshold: int) -> None:
         self._largest = NoisyDraws(observed, k=min(k, observed.d), noise=law)
         self._threshold = threshold
 
@@ -468,7 +419,7 @@ class ItemsAboveThreshold(RowDraws):
 
 
 @lru_cache(maxsize=256)
-def find_threshold(law: DiscreteGaussian | DiscreteLaplace, most: int, hidden: Fraction) -> int:
+def find_threshold(law: Noise, most: int, hidden: Fraction) -> int:
     """Find a T such that items with one vote stay below T after noise.
 
     Claim   p = P(1 + noise ≥ T) satisfies most · p ≤ hidden and p ≤ 1 − e^(−x), where x is 1/b or 1/2σ².
@@ -492,7 +443,7 @@ class Stable(UnknownDomain):
     from `at_least` to k; `at_least` is half of k by default, and a pair as k gives both.
 
     Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1.
-    Proof  stable.proof.md.
+    Proof  stable.proof.md; families.proof.md, Theorem 5, for a family.
     Cost   one pass over the profile, then one choice and one noise for each draw.
 
     >>> mechanism = Stable(k=10, epsilon=1, delta="1e-6")
@@ -500,10 +451,11 @@ class Stable(UnknownDomain):
     (range(5, 11), 28)
     """
 
-    name: ClassVar[str] = "stable"
-    summary: ClassVar[str] = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
-    when: ClassVar[str] = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
-    audited: ClassVar[tuple[dict[str, Any], ...]] = ({"delta": _AUDITED_DELTA},)
+    name = "stable"
+    summary = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
+    when = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
+    audited = ({"delta": _AUDITED_DELTA},)
+    unordered: ClassVar[bool] = True
 
     at_least: int | None = None
 
@@ -515,7 +467,8 @@ class Stable(UnknownDomain):
             k: int | tuple[int, int],
             epsilon: Real,
             delta: Real,
-            neighbours: Neighbours | str = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
             at_least: int | None = ...,
         ) -> None: ...
 
@@ -534,8 +487,8 @@ class Stable(UnknownDomain):
 
     @property
     def size_epsilon(self) -> Fraction:
-        """ε₁, which the choice of the size spends: half of epsilon, or 0 where there is only one size."""
-        return self.epsilon / 2 if self.at_least != self.k else Fraction(0)
+        """ε₁, which the choice of one size spends: half of ε/c, or 0 where there is only one size."""
+        return self.list_epsilon / 2 if self.at_least != self.k else Fraction(0)
 
     @property
     def rate(self) -> Fraction:
@@ -545,38 +498,32 @@ class Stable(UnknownDomain):
     @property
     def law(self) -> DiscreteLaplace:
         """The noise on the gap."""
-        return DiscreteLaplace(self.neighbours.sensitivity / (self.epsilon - self.size_epsilon))
+        return DiscreteLaplace(self.neighbours.sensitivity / (self.list_epsilon - self.size_epsilon))
 
     @property
     def threshold(self) -> int:
         """The smallest noisy gap with which a set is released.
 
-        It is Δ + 1 + T with the smallest T such that P(noise ≥ T + 1) ≤ delta.
+        It is Δ + 1 + T with the smallest T such that P(noise ≥ T + 1) ≤ delta, or a share of delta in a family.
         """
-        return self.neighbours.sensitivity + 1 + bound_noise(self.law, 1, 2 * self.delta)
+        return self.neighbours.sensitivity + 1 + bound_noise(self.law, self.lists_changed, 2 * self.delta)
 
-    @property
-    def unordered(self) -> bool:
-        """True: the items have no order."""
-        return True
-
-    def state_law(self, histogram: Histogram, *, reach: int = 6) -> Stated:
+    def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> stated.Stated:
         """State the law of the set, which may be empty."""
-        from shortlist.mechanisms.stated import Output, decay, laplace_law, rank_items
-
         step = 1 if self.neighbours == "add-remove" else 2
-        ranked = rank_items(histogram)
+        ranked = stated.rank_items(histogram)
         counts = [*(histogram[item] for item in ranked), *[0] * (self.k + 1)]
         gaps = {size: counts[size - 1] - counts[size] for size in self.sizes}
-        weights = {size: decay(self.size_epsilon / (2 * step), -gap) for size, gap in gaps.items()}
+        whole, part = self.epsilon / self.lists_per_person, self.size_epsilon
+        weights = {size: stated.decay(part / (2 * step), -gap) for size, gap in gaps.items()}
         total, nothing = sum(weights.values(), arb(0)), arb(0)
-        _, below = laplace_law(step / (self.epsilon - self.size_epsilon))
+        _, below = stated.laplace_law(step / (whole - part))
         for size, gap in gaps.items():
             passes = 1 - below(self.threshold - 1 - gap) if gap else arb(0)
             if gap:
-                yield Output(tuple(sorted(ranked[:size]))), weights[size] / total * passes
+                yield stated.Output(tuple(sorted(ranked[:size]))), weights[size] / total * passes
             nothing += weights[size] / total * (1 - passes)
-        yield Output(()), nothing
+        yield stated.Output(()), nothing
 
     def _prepare_observed(self, observed: Profile) -> StableSets:
         return StableSets(observed, sizes=self.sizes, rate=self.rate, law=self.law, threshold=self.threshold)
@@ -592,7 +539,7 @@ class StableSets(Prepared):
         self._sizes = sizes
         self._law = law
         self._threshold = threshold
-        self.gaps = find_gaps(observed, sizes)
+        self.gaps = observed.find_gaps(sizes)
         self._widest = widest = int(self.gaps.max())
         losses = np.sort(widest - self.gaps)
         further = sizes.stop - sizes.start - len(self.gaps)  # they have the gap 0, which is the narrowest
@@ -612,18 +559,3 @@ class StableSets(Prepared):
             released = self._sizes.start + int(np.flatnonzero(self.gaps == gap)[place])
         picks = self._observed.picks(np.arange(released))
         return Picks(levels=picks.levels, ranks=picks.ranks, unordered=True)
-
-
-def find_gaps(observed: Profile, sizes: range) -> IntArray:
-    """Find the gap after the first n counts, for every size n. A count that does not exist is 0.
-
-    Of the sizes above the number of items, only the first is included: all of them have the gap 0, and k may be huge.
-
-    >>> find_gaps(Profile.of(np.array([9, 4, 4])), range(1, 10**30)).tolist()
-    [5, 0, 4, 0]
-    """
-    first, last = sizes[0], min(sizes[-1], max(observed.d + 1, sizes[0]))
-    counts = observed.top(min(last + 1, observed.d))[first - 1 :]
-    padded = np.concatenate([counts, np.zeros(last - first + 2 - len(counts), dtype=np.int64)])
-    gaps: IntArray = padded[:-1] - padded[1:]
-    return gaps

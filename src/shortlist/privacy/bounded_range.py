@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
@@ -25,6 +24,7 @@ from flint import arb
 
 from shortlist.array_types import FloatArray
 from shortlist.exact.balls import ball, use_precision
+from shortlist.privacy.numbers import Choice
 from shortlist.privacy.zcdp import compute_log, find_rho, round_down
 
 _PRECISION = 256
@@ -43,7 +43,7 @@ _NEGLIGIBLE = 14.0
 """States that add less than about e^(−14) of δ may lie outside the grid."""
 
 
-class Calibration(StrEnum):
+class Calibration(Choice):
     """How the epsilon of one round follows from that of all."""
 
     OPTIMAL = "optimal"

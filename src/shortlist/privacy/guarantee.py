@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shortlist.errors import ParameterError
-from shortlist.privacy.numbers import Real, quote, read_rational, write_rounded_up
+from shortlist.privacy.numbers import Choice, Real, read_rational, write_rounded_up
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -26,8 +25,12 @@ _ROUNDED = 2.0**-40
 """More than a few roundings, as a share of a number."""
 
 
-class Neighbours(StrEnum):
-    """Which two data sets a release must not tell apart."""
+class Neighbours(Choice):
+    """Which two data sets a release must not tell apart.
+
+    >>> Neighbours.read("replace")
+    <Neighbours.REPLACE: 'replace'>
+    """
 
     ADD_REMOVE = "add-remove"
     """One person more or less."""
@@ -38,19 +41,6 @@ class Neighbours(StrEnum):
     def sensitivity(self) -> int:
         """By how much one person can change the difference of two counts."""
         return 1 if self is Neighbours.ADD_REMOVE else 2
-
-    @classmethod
-    def read(cls, value: str) -> Neighbours:
-        """Read a relation by its name.
-
-        >>> Neighbours.read("replace")
-        <Neighbours.REPLACE: 'replace'>
-        """
-        try:
-            return cls(value)
-        except ValueError:
-            names = " or ".join(repr(str(each)) for each in cls)
-            raise ParameterError(f"`neighbours` must be {names}", f"not {quote(value)}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +60,7 @@ class Guarantee:
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            *,
-            epsilon: Real,
-            delta: Real = ...,
-            rho: Real | None = ...,
-            neighbours: str = ...,
-            unit: str = ...,
+            self, *, epsilon: Real, delta: Real = ..., rho: Real | None = ..., neighbours: str = ..., unit: str = ...
         ) -> None: ...
 
     def __post_init__(self) -> None:

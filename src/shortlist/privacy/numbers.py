@@ -5,7 +5,9 @@ from __future__ import annotations
 import numbers
 import operator
 from decimal import ROUND_CEILING, Context, Decimal
+from enum import StrEnum
 from fractions import Fraction
+from typing import Self
 
 from shortlist.errors import ParameterError
 
@@ -38,7 +40,10 @@ def read_rational(value: Real, *, name: str) -> Fraction:
         elif "/" in str(value):
             number = Fraction(str(value))
         else:
-            number = _from_decimal(Decimal(str(value)))
+            decimal = Decimal(str(value))
+            if decimal.is_finite() and abs(decimal.adjusted()) > _LARGEST_BITS:
+                raise ValueError  # it would have that many digits
+            number = Fraction(decimal)
     except (ArithmeticError, TypeError, ValueError):
         raise ParameterError(
             f"""`{name}` must be a finite number such as {examples.replace("'", "")}""",
@@ -112,6 +117,19 @@ def read_whole(value: object, *, name: str) -> int:
     return number
 
 
+class Choice(StrEnum):
+    """A parameter that is one of a few names."""
+
+    @classmethod
+    def read(cls, value: str, *, name: str | None = None) -> Self:
+        """Read a value by its name. The parameter is called like the class, unless it has a `name`."""
+        try:
+            return cls(value)
+        except ValueError:
+            names = " or ".join(repr(str(each)) for each in cls)
+            raise ParameterError(f"`{name or cls.__name__.lower()}` must be {names}", f"not {quote(value)}") from None
+
+
 def quote(value: object) -> str:
     """Write the value of a parameter for an error text, shortened if it is long.
 
@@ -152,9 +170,3 @@ def write_rounded_up(number: Fraction) -> str:
         decimal = Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(number.numerator), Decimal(number.denominator))
     decimal = decimal.normalize()
     return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else f"{decimal:e}"
-
-
-def _from_decimal(number: Decimal) -> Fraction:
-    if number.is_finite() and abs(number.adjusted()) > _LARGEST_BITS:
-        raise ValueError  # it would have that many digits
-    return Fraction(number)
