@@ -164,7 +164,8 @@ def open_holder(part: Part) -> Iterator[Callable[[hostile.Case, Workspace, bool]
         else:
             name = part.group.partition(", ")[2] if part.group in NAMED else engine
             hold = getattr(hostile, f"hold_{name}")
-        yield lambda case, workspace, exact: hostile.check_cube(case, hold, workspace, exact=exact)
+        texts = engine == "csv"
+        yield lambda case, workspace, exact: hostile.check_cube(case, hold, workspace, exact=exact, texts=texts)
 
 
 @contextmanager

@@ -21,8 +21,7 @@ import numpy as np
 from shortlist.mechanisms import CDPPeel, LimitedDomain, Mechanism, NoisyCounts, Stable, Subset, Threshold
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.testing import SeededBits
-from shortlist.votes import observe
-from shortlist.votes.tallies import ObservedTally
+from shortlist.votes import Tally, observe
 
 EPSILON, DELTA, CAP = 1, "1e-6", 20
 SIZES = (10, 50, 100)
@@ -59,7 +58,7 @@ def main() -> None:
             print(f"| {name} | {k} | " + " | ".join(cells) + " |", flush=True)
 
 
-def measure(mechanism: Mechanism, tally: ObservedTally, true: dict[object, int], draws: int) -> str:
+def measure(mechanism: Mechanism, tally: Tally, true: dict[object, int], draws: int) -> str:
     """The mean recall and the mean length of lists."""
     kth = sorted(true.values(), reverse=True)[mechanism.k - 1]
     prepared, bits = mechanism.prepare(tally), SeededBits(mechanism.k)
@@ -71,7 +70,7 @@ def measure(mechanism: Mechanism, tally: ObservedTally, true: dict[object, int],
     return f"{np.mean(recalls):.2f} ({np.mean(lengths):.0f})"
 
 
-def read_all(tally: ObservedTally) -> dict[object, int]:
+def read_all(tally: Tally) -> dict[object, int]:
     """The true count of every item."""
     profile = tally.above(1, EVERY_LEVEL)
     levels = np.repeat(profile.values, profile.sizes)

@@ -13,6 +13,7 @@ _OTHER_NAMES = {
     "count": ("counts", "votes"),
     "counts_epsilon": ("counts", "noisy_counts", "with_counts"),
     "database": ("connection", "db", "engine", "url"),
+    "delimiter": ("sep", "separator"),
     "delta": ("tolerance",),
     "domain": ("candidates", "catalog", "catalogue", "choices", "items", "universe"),
     "draws": ("repetitions", "samples", "trials"),

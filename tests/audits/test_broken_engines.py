@@ -53,23 +53,15 @@ class RefusesGaps(Rewritten):
 class NoCap(ArrowSource):
     """All votes of a person count, whatever the cap is."""
 
-    def count(self, described, domain, voters):
-        return super().count(described, domain, lift_cap(voters))
-
-    def count_observed(self, described, voters):
-        return super().count_observed(described, lift_cap(voters))
+    def count(self, described, request):
+        return super().count(described, replace(request, cap=None))
 
 
 class CapByTheOthers(NoCap):
     """Which votes of a person are kept depends on how many rows the other people have."""
 
-    def count(self, described, domain, voters):
-        described = self._cut(described, voters.cap)
-        return super().count(described, domain, voters)
-
-    def count_observed(self, described, voters):
-        described = self._cut(described, voters.cap)
-        return super().count_observed(described, voters)
+    def count(self, described, request):
+        return super().count(self._cut(described, request.cap), request)
 
     def _cut(self, described, cap):
         votes = list(dict.fromkeys(zip(*self._given.to_pydict().values(), strict=True)))
@@ -85,15 +77,11 @@ class CapByTheOthers(NoCap):
 class VotesAreItems(ArrowSource):
     """An item that somebody votes for joins the domain."""
 
-    def count(self, described, domain, voters):
-        voted = self._given["track"].combine_chunks()
-        if voted.type == pa.string() and domain.items.type in (pa.string(), pa.large_string()):
+    def count(self, described, request):
+        domain, voted = request.domain, self._given["track"].combine_chunks()
+        if domain is not None and voted.type == pa.string() and domain.items.type in (pa.string(), pa.large_string()):
             domain = number_items(pa.concat_arrays([domain.items, voted.cast(domain.items.type)]))
-        return super().count(described, domain, voters)
-
-
-def lift_cap(voters):
-    return replace(voters, cap=None)
+        return super().count(described, replace(request, domain=domain))
 
 
 BOTH = {tables.WITH_DOMAIN, tables.WITHOUT_DOMAIN}

@@ -16,7 +16,7 @@ from shortlist.votes.check import NOTICE
 pytestmark = pytest.mark.slow
 
 ARGUMENTS = ["check", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
-PROGRAM = [sys.executable, "-m", "shortlist.cli"]
+PROGRAM = [sys.executable, "-m", "shortlist"]
 
 
 def on_terminal(folder, *arguments, stderr=subprocess.PIPE):

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from shortlist.cli.demo import _find_program
-from shortlist.demo.comparison import compare, compute_log_probability
-from shortlist.demo.playlog import PlayLog
+from shortlist.demo import PlayLog, compare, compute_log_probability
 
 from .conftest import Run
 

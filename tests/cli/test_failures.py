@@ -369,7 +369,7 @@ def test_a_large_epsilon_gets_a_remark(select: Select) -> None:
 def test_full_disk_is_told(arguments: list[str]) -> None:
     """Output that cannot be written is an error, in one line of ours."""
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "shortlist.cli", *arguments]
+        command = [sys.executable, "-m", "shortlist", *arguments]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
     assert re.fullmatch(r"error: the output could not be written: .*\.\n", done.stderr)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from shortlist import Ledger
 from shortlist.cli.app import app
+from shortlist.errors import LedgerError
 from shortlist.mechanisms import Joint
 
 from .conftest import Call, Select
@@ -74,10 +75,23 @@ def test_a_quiet_ledger_prints_nothing_but_errors(path: Path) -> None:
 
 
 def test_afford_counts_releases(path: Path) -> None:
-    """A number alone, for scripts."""
+    """A number alone on stdout, for scripts."""
     ledger("create", path, "--epsilon", "10")
     assert ledger("afford", path, "-k", "10", "--epsilon", "0.5").output == "20\n"
-    assert ledger("afford", path, "-k", "10", "--epsilon", "11").output == "0\n"
+    assert ledger("afford", path, "-k", "10", "--epsilon", "11").stdout == "0\n"
+
+
+def test_afford_says_why_nothing_is_covered(path: Path, tmp_path: Path) -> None:
+    """Which accounting has nothing left, or that a delta is missing, in a remark on stderr."""
+    ledger("create", path, "--epsilon", "10", "--delta", "1e-6")
+    Ledger.open(path).charge(Joint(k=1, epsilon=10))
+    done = ledger("afford", path, "-k", "10", "--epsilon", "2")
+    assert (done.exit_code, done.stdout) == (0, "0\n")
+    assert "epsilon 0, delta 5e-7 by basic accounting, or nothing by zCDP accounting is left" in done.stderr
+    ledger("create", tmp_path / "pure.db", "--epsilon", "10")
+    done = ledger("afford", tmp_path / "pure.db", "-k", "10", "--epsilon", "1", "--delta", "1e-6", "--no-domain")
+    assert (done.exit_code, done.stdout) == (0, "0\n")
+    assert "the budget has no delta, so it covers no release with one: leave --delta out" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
@@ -150,6 +164,19 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     assert again.exit_code == 4
     assert "; epsilon 0 is left; this release needs " in again.stderr
     assert not (folder / "again.json").exists()
+
+
+def test_quiet_keeps_warnings(select: Select, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A charge that could not be finished is said, also with --quiet."""
+
+    def fail(*arguments: object) -> None:
+        raise LedgerError("the ledger must be there")
+
+    ledger("create", "budget.db", "--epsilon", "1")
+    monkeypatch.setattr(Ledger, "finish", fail)
+    done = select("--ledger", "budget.db", "--output", "top.json", "--quiet")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr.startswith("warning: the release is charged, but the ledger does not say that it was finished")
 
 
 def test_each_accounting_says_what_is_left(select: Select) -> None:

@@ -196,7 +196,7 @@ def test_progress_is_for_terminals(folder: Path, options: tuple[str, ...], shown
     ours, theirs = pty.openpty()
     arguments = ["select", "plays", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv"]
     with subprocess.Popen(
-        [sys.executable, "-m", "shortlist.cli", *arguments, "-k", "3", "--epsilon", "1", "--format", "csv", *options],
+        [sys.executable, "-m", "shortlist", *arguments, "-k", "3", "--epsilon", "1", "--format", "csv", *options],
         cwd=folder,
         env={**os.environ, "TERM": "xterm"},
         stdout=subprocess.PIPE,

@@ -14,7 +14,8 @@ import pytest
 
 from shortlist import Guarantee, Release, prepare
 from shortlist.errors import BudgetError, LedgerError, OutputError, ParameterError
-from shortlist.ledger import Ledger, file, require_ledger
+from shortlist.ledger import Ledger, require_ledger
+from shortlist.ledger.file import File
 from shortlist.ledger.statement import Statement
 from shortlist.mechanisms import Joint
 from shortlist.testing import SeededBits
@@ -261,9 +262,9 @@ def test_write_ahead_logs_are_turned_off(ledger, path):
 
 def test_a_commit_reaches_the_disk(ledger):
     """Charges are written with a rollback journal, and also its removal is synchronised."""
-    with file.write(ledger.path, timeout=1) as connection:
-        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    with File.locate(ledger.path, 1).open(write=True) as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 3
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
         assert connection.in_transaction
 
 
@@ -347,6 +348,14 @@ def test_a_link_is_the_ledger_that_it_points_to(ledger, path, monkeypatch):
     assert require_ledger(str(link)).spent == ledger.spent
     with pytest.raises(OutputError, match="exists"):
         Ledger.create(link, epsilon=9)
+
+
+def test_a_constructor_is_answered_with_the_right_call(path):
+    """`Ledger("budget.db")` does not say whether the file is to be made."""
+    with pytest.raises(ParameterError, match=r"Ledger.open\('budget.db'\) .* or Ledger.create\('budget.db', epsilon="):
+        Ledger(path)
+    with pytest.raises(ParameterError, match="must be opened or created"):
+        Ledger(path, epsilon=1)
 
 
 def test_a_ledger_without_an_epsilon_is_refused(path):

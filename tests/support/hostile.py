@@ -8,7 +8,7 @@ import itertools
 import math
 import sqlite3
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache, reduce
@@ -25,7 +25,7 @@ from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query, frames
 from shortlist.votes.domain import number_items
 from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
-from shortlist.votes.source import check_comparable, check_observable, check_persons, read_columns
+from shortlist.votes.source import check_types, read_request
 from shortlist.votes.tallies import Plan, open_votes
 from shortlist.votes.values import choose_exact_type, find_family, make_arrow_column
 
@@ -235,7 +235,7 @@ def list_matching(domain, kind):
 def check_chain(case, hold, workspace, *, first=1, exact=True):
     """Count every table of the chain, and compare neighbours; the number of pairs is returned."""
     domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
-    columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
+    columns = read_request(item="track", person="user", count=None, votes_per_person=case.cap)
     before = None
     sizes = range(first, len(case.people) + 1)
     for size in sizes:
@@ -255,7 +255,7 @@ def check_cube(case, hold, workspace, *, free=4, exact=True, texts=False):
     Each of n people is added to every table without it: 2ⁿ tables are n · 2ⁿ⁻¹ pairs.
     """
     domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
-    columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
+    columns = read_request(item="track", person="user", count=None, votes_per_person=case.cap)
     always, sometimes = case.people[:-free], case.people[-free:]
     found, pairs = {}, 0
     for chosen in itertools.product([False, True], repeat=free):
@@ -298,7 +298,7 @@ def check_spark_chain(case, session, workspace):
     from pyspark.sql import functions
 
     domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
-    columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
+    columns = read_request(item="track", person="user", count=None, votes_per_person=case.cap)
     sizes, plans, errors = range(1, len(case.people) + 1), [], []
     data, numbers = case.columns(len(case.people)), range(len(case.people))
     data["number"] = [number for number in numbers for _ in case.people[number][1]]
@@ -307,14 +307,14 @@ def check_spark_chain(case, session, workspace):
         try:
             plan = plan_count(workspace, held.where(f"number < {size}"), domain, columns)
             with patch.object(frames, "_FEW_BYTES", frames._FEW_BYTES * (size % 2)):
-                counted = plan.source.plan_counts(plan.described, domain, columns.voters)
+                counted = plan.source.plan_counts(plan.described, plan.request)
             plans.append(counted.withColumn("size", functions.lit(size)))
         except DataError as error:
             errors.append(str(error))
     assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
     found = defaultdict(dict)
     for row in reduce(lambda one, two: one.union(two), plans).collect() if plans else ():
-        found[row["size"]][row["row"]] = row["votes"]
+        found[row["size"]][row["item"]] = row["votes"]
     tables = [sorted(found[size].items()) for size in sizes if plans]
     for before, after in itertools.pairwise(tables):
         compare(before, after, case.cap)
@@ -342,12 +342,9 @@ def plan_count(workspace, votes, domain, columns):
     source = open_votes(workspace, votes)
     with source.explain_failures():
         described = source.describe(columns.choose)
-    if domain is None:
-        check_observable(described, columns)
-    else:
-        check_comparable(described, domain, columns)
-    check_persons(described, columns)
-    return Plan(workspace=workspace, source=source, described=described, columns=columns, domain=domain)
+    request = replace(columns, domain=domain)
+    check_types(described, request)
+    return Plan(workspace=workspace, source=source, described=described, request=request)
 
 
 def order(domain):

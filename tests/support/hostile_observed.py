@@ -10,13 +10,13 @@ from hostile import plan_count, read_value
 
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes.source import read_columns
+from shortlist.votes.source import read_request
 from shortlist.votes.values import write_item
 
 
 def check_chain(case, hold, workspace, *, first=1, exact=True):
     """Group every table of the chain, and compare neighbours."""
-    columns = read_columns(item="track", person="user", count=None, votes_per_person=case.cap)
+    columns = read_request(item="track", person="user", count=None, votes_per_person=case.cap)
     before = None
     for size in range(first, len(case.people) + 1):
         data = case.columns(size)

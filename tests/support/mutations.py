@@ -78,7 +78,7 @@ MUTATIONS = (
     Mutation("add_up", "skip", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     Mutation("add_up", "skip", "test_the_worst_releases_use_delta_up[1-True]", at=1),
     Mutation("add_up", "skip", "test_rhos_of_adaptive_releases_add_up", at=2),
-    Mutation("Budget._subtract_basic", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
+    Mutation("Budget.list_left", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
     # The laws of the mechanisms.
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"
@@ -114,19 +114,21 @@ MUTATIONS = (
     # Counts, levels and items.
     Mutation("Profile.find_levels", "swap", "TestJoint::test_sampling_follows_the_law_and_no_other"),
     Mutation("ArrayTally.above", "drop right", "test_shows_the_levels_it_is_asked_for", at=1),
-    Mutation("ArrayTally._find", "move border", "test_shows_the_levels_it_is_asked_for", at=0),
+    Mutation("_find_counts", "move border", "test_shows_the_levels_it_is_asked_for", at=0),
     Mutation("ArrayTally.__init__", "never", "test_a_negative_count_of_any_type_is_refused"),
     Mutation("_Sorted.items", "change sign", "test_shows_the_levels_it_is_asked_for"),
     Mutation("_Tallied._search", "swap", "test_shows_the_levels_it_is_asked_for"),
     Mutation("_count_levels", "drop right", "test_shows_the_levels_it_is_asked_for", at=2),
     # Votes of persons.
+    Mutation("_split_records", "reverse", "test_a_bad_line_of_csv_changes_no_other_line", at=0),
+    Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
     Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
-    Mutation("_write_order", "never", "test_every_engine_keeps_the_same_votes[pyarrow-float]", at=1),
-    Mutation("_write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
+    Mutation("Dialect.write_text", "swap branches", "test_every_engine_keeps_the_same_votes[pyarrow-float]"),
+    Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(
-        "duckdb:_find_items",
-        "write ORDER BY item DESC for ORDER BY item",
+        "Dialect.write_finding",
+        "write item DESC) for item)",
         "test_ties_are_in_the_order_of_bytes[pyarrow]",
     ),
 )

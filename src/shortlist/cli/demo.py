@@ -7,20 +7,14 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from shortlist.cli.display import make_console, make_ranking, print_lines, show_progress, to_text
-from shortlist.cli.options import OUTPUT, Force, Quiet, option
-from shortlist.errors import OutputError, ParameterError
+from shortlist.cli.display import check_quiet, make_table, print_lines, show_progress, to_text
+from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option, app, command
+from shortlist.errors import OutputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from shortlist.demo.comparison import Comparison
-    from shortlist.demo.playlog import PlayLog
-    from shortlist.release import Release
-
-EXAMPLE = "shortlist demo --folder demo"
+    from shortlist.demo import Comparison
 
 _K, _EPSILON = 10, 1
 _WARNING = """\
@@ -28,49 +22,54 @@ The column "item" is released. The two columns on its right
 are NOT private. They are here because this log is invented.
 Never publish them for a real log.
 """
-_COLUMNS: dict[str, Any] = {"person": "user_id", "item": "track"}
-
-Folder = Annotated[
-    Path | None,
-    option(OUTPUT, "Where to put the files. [default: a new temporary folder, which stays]", metavar="FOLDER"),
-]
 
 
-def demo(folder: Folder = None, force: Force = False, quiet: Quiet = False) -> None:
+@command(
+    app,
+    "shortlist demo --folder demo",
+    {
+        "folder": Option(
+            OUTPUT, "Where to put the files. [default: a new temporary folder, which stays]", "FOLDER", Path
+        ),
+        **FORCE,
+        **QUIET,
+    },
+    summary="Release the top 10 of an invented log.",
+)
+def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:
     """Invent a log of plays, release its top 10, and show what is protected."""
-    if quiet and folder is None:
-        raise ParameterError(
-            "`quiet` must go with `folder`",
-            "nobody would know where the files are",
-            hint="name a folder with `folder=demo`",
-        )
-    from shortlist.demo.comparison import compare
-    from shortlist.demo.playlog import PlayLog
+    check_quiet(quiet, folder, "nobody would know where the files are", "folder=demo")
+    from shortlist.demo import PlayLog, compare
     from shortlist.ledger import lift_variable
     from shortlist.selection import select
 
     plays, catalogue, output = _choose_paths(folder, force)
-    with show_progress(quiet=quiet) as step, lift_variable():
+    asked: dict[str, Any] = {"person": "user_id", "item": "track", "k": _K, "epsilon": _EPSILON, "mechanism": "joint"}
+    with show_progress() as step, lift_variable():
         step("Inventing a log of plays")
         log = PlayLog.invent(plays=300_000, people=20_000)
         log.write(plays, catalogue)
-        release = select(plays, **_COLUMNS, domain=catalogue, k=_K, epsilon=_EPSILON, mechanism="joint", progress=step)
+        release = select(plays, domain=catalogue, **asked, progress=step)
         release.to_json(output, force=force)
         step("Releasing many times, with and without one listener")
         comparison = compare(log, release.items, epsilon=_EPSILON)
-    if quiet:
-        return
-    console = make_console()
     print(f"An invented log of {len(log.people):,} plays:\n  {to_text(plays)}")
     print(f"A public catalogue of {len(log.names):,} tracks:\n  {to_text(catalogue)}\n")
-    _show_list(console, log, release)
-    _show_comparison(console, comparison)
-    _show_next(console, plays, catalogue, output)
+    print_lines("The released list, beside the true one", bold=True)
+    best = log.counts.argsort(kind="stable")[::-1][:_K]
+    true = [log.names[each] for each in best]
+    ranks = range(1, _K + 1)
+    print_lines(make_table({"rank": ranks, "item": release.items, "true item": true, "people": log.counts[best]}))
+    print(_WARNING)
+    _show_comparison(comparison)
+    _show_next(plays, catalogue, output)
 
 
 def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
     """Choose where the files go. Without force, none of them may exist."""
     import tempfile
+
+    from shortlist.atomic_files import check_target
 
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix="shortlist-demo-"))
@@ -84,23 +83,12 @@ def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
             ) from None
     places = folder / "plays.parquet", folder / "catalogue.csv", folder / "top10.json"
     for place in places:
-        if place.exists() and not force:
-            raise OutputError(
-                "the files of the demo must be new", f"{str(place)!r} exists", hint="pass `force=True` to overwrite it"
-            )
+        check_target(place, force=force)
     return places
 
 
-def _show_list(console: Console, log: PlayLog, release: Release) -> None:
-    best = log.counts.argsort(kind="stable")[::-1][:_K]
-    true = [log.names[each] for each in best]
-    console.print("The released list, beside the true one", style="bold")
-    print_lines(console, make_ranking(release.items, others={"true item": true, "people": log.counts[best]}))
-    print(_WARNING)
-
-
-def _show_comparison(console: Console, comparison: Comparison) -> None:
-    console.print("What is protected", style="bold")
+def _show_comparison(comparison: Comparison) -> None:
+    print_lines("What is protected", bold=True)
     print(
         f"  Listener u{comparison.person:05d} played {comparison.tracks} tracks, more than anyone.\n"
         f"  A list is partly random. We drew {comparison.draws} pairs of lists:\n"
@@ -116,15 +104,15 @@ def _show_comparison(console: Console, comparison: Comparison) -> None:
     )
 
 
-def _show_next(console: Console, plays: Path, catalogue: Path, output: Path) -> None:
+def _show_next(plays: Path, catalogue: Path, output: Path) -> None:
     command = (
         f"{_find_program()} select {shlex.quote(str(plays))} --person user_id --item track "
         f"--domain {shlex.quote(str(catalogue))} -k {_K} --epsilon {_EPSILON} --output mine.json"
     )
-    console.print("The release to publish", style="bold")
+    print_lines("The release to publish", bold=True)
     print(f"  {to_text(output)}")
     print("  The files stay until you delete their folder.\n  --folder puts them where you like.\n")
-    console.print("The same for your data", style="bold")
+    print_lines("The same for your data", bold=True)
     print("  Change the files and columns in this command.\n  It leaves the choice of the mechanism to auto.")
     print(f"  {to_text(command)}")
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from shortlist.release import Release
 
-Step = Callable[[str], None]
-
 _SUFFIXES = (".json", ".csv", ".parquet")
 
 _PIPED_WIDTH = 60
@@ -31,9 +29,9 @@ _PIPED_WIDTH = 60
 
 
 @contextmanager
-def show_progress(*, quiet: bool) -> Iterator[Step]:
+def show_progress() -> Iterator[Callable[[str], None]]:
     """Return a callback that shows each step when it starts, on stderr and on a terminal only."""
-    if quiet or not sys.stderr.isatty():
+    if not sys.stderr.isatty():
         yield lambda step: None
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -44,47 +42,29 @@ def show_progress(*, quiet: bool) -> Iterator[Step]:
         yield lambda step: bar.update(task, description=step)
 
 
-def remark(text: str, *, quiet: bool) -> None:
+def remark(text: str) -> None:
     """Print a remark on stderr, beside the result."""
-    if not quiet:
-        print(escape(text), file=sys.stderr)
+    print(escape(text), file=sys.stderr)
 
 
-def make_console(*, stderr: bool = False) -> Console:
+def make_console(*, stderr: bool = False, width: int | None = None) -> Console:
     """Make a console that prints text as it is, without colours for numbers."""
     from rich.console import Console
 
-    piped = not (stderr or (sys.stdout and sys.stdout.isatty()) or os.environ.get("COLUMNS"))
-    return Console(stderr=stderr, highlight=False, width=_PIPED_WIDTH if piped else None)
+    piped = not (stderr or sys.stdout.isatty() or os.environ.get("COLUMNS"))
+    return Console(stderr=stderr, highlight=False, width=width or (_PIPED_WIDTH if piped else None))
 
 
-def print_lines(console: Console, what: RenderableType) -> None:
-    """Print on stdout. Without a terminal, blanks at the ends of lines are removed."""
+def print_lines(what: str | RenderableType, *, bold: bool = False, width: int | None = None) -> None:
+    """Print on stdout, as wide as the terminal. Without a terminal, blanks at the ends of lines are removed."""
+    console, shown = make_console(width=width), to_text(what) if isinstance(what, str) else what
+    style = "bold" if bold else None
     if console.is_terminal:
-        console.print(what)
+        console.print(shown, style=style)
         return
     with console.capture() as captured:
-        console.print(what)
+        console.print(shown, style=style)
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def make_ranking(items: Iterable[Any], *, ranked: bool = True, others: Mapping[str, Iterable[Any]]) -> Table:
-    """Lay out items in rows, best first, with further columns beside them."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    if ranked:
-        table.add_column("rank", justify="right")
-    table.add_column("item", overflow="fold")
-    columns = {name: list(values) for name, values in others.items()}
-    for name, values in columns.items():
-        numbers = all(isinstance(each, Integral) for each in values)
-        table.add_column(to_text(name), justify="right" if numbers else "left", overflow="fold", style="dim")
-    for rank, row in enumerate(zip(items, *columns.values(), strict=True), start=1):
-        first, *rest = row
-        table.add_row(*([str(rank)] if ranked else []), to_text(first), *map(_to_cell, rest))
-    return table
 
 
 def to_text(value: Any) -> Text:
@@ -98,19 +78,28 @@ def to_text(value: Any) -> Text:
     return Text(escape(value).encode(encoding, errors="backslashreplace").decode(encoding))
 
 
-def _to_cell(value: Any) -> Text:
-    """Write a number with separators, and anything else as it is."""
-    if value is None:
-        return to_text("")
-    return to_text(f"{value:,}" if isinstance(value, Integral) else value)
+def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -> Table:
+    """Lay out columns. Whole numbers stand at the right, and have separators. With `numbers`, all but the first do.
+
+    What stands beside a list of items is dim.
+    """
+    from rich import box
+    from rich.table import Table
+
+    table, listed = Table(box=box.SIMPLE_HEAD), {name: list(values) for name, values in columns.items()}
+    for place, (name, values) in enumerate(listed.items()):
+        right = (numbers and place > 0) or all(isinstance(each, Integral) for each in values)
+        style = None if numbers or name in ("rank", "item") else "dim"
+        table.add_column(to_text(name), justify="right" if right else "left", overflow="fold", style=style)
+    for row in zip(*listed.values(), strict=True):
+        cells = ["" if each is None else f"{each:,}" if isinstance(each, Integral) else each for each in row]
+        table.add_row(*map(to_text, cells))
+    return table
 
 
 def check_outputs(paths: list[Path], *, force: bool, quiet: bool) -> None:
     """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
-    if not paths and quiet:
-        raise ParameterError(
-            "`quiet` must go with `output`", "the release would be lost", hint="name a file with `output`"
-        )
+    check_quiet(quiet, paths, "the release would be lost", "output='top10.json'")
     if not paths and stdout_is_closed():
         raise OutputError("stdout must be open", "it is closed", hint="name a file with `output`")
     for path in paths:
@@ -126,8 +115,16 @@ def check_outputs(paths: list[Path], *, force: bool, quiet: bool) -> None:
         check_output(path, _SUFFIXES, force=force)
 
 
-def check_output(path: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
+def check_quiet(quiet: bool, given: object, lost: str, way: str) -> None:
+    """Refuse a command that would leave nothing behind. The `way` out is a parameter with an example of a value."""
+    if quiet and not given:
+        raise ParameterError(f"`quiet` must go with `{way.partition('=')[0]}`", lost, hint=f"pass `{way}`")
+
+
+def check_output(path: Path | None, suffixes: tuple[str, ...], *, force: bool) -> None:
     """Refuse a file with another suffix, or one that cannot be written."""
+    if path is None:
+        return
     from shortlist.atomic_files import check_target
 
     if path.suffix.lower() not in suffixes:
@@ -144,30 +141,21 @@ def write_release(release: Release, path: Path, *, force: bool) -> None:
 
 def print_release(release: Release, form: Format) -> None:
     """Print a release on stdout. JSON and CSV are what the files hold."""
+    from shortlist.release import NOT_SECURE, make_columns, write_csv
+
     if stdout_is_closed():
         return
-    if form is Format.TABLE:
-        _print_table(release)
+    if form is not Format.TABLE:
+        text = release.to_json() if form is Format.JSON else write_csv(release)
+        if sys.stdout.isatty():
+            # CSV has no escapes of its own. On a terminal, safety comes before exactness.
+            text = "".join(f"{escape(line)}\n" for line in text.splitlines())
+        make_stdout_exact()
+        sys.stdout.write(text)
         return
-    from shortlist.release import write_csv
-
-    text = release.to_json() if form is Format.JSON else write_csv(release)
-    if sys.stdout.isatty():
-        # CSV has no escapes of its own. On a terminal, safety comes before exactness.
-        text = "".join(f"{escape(line)}\n" for line in text.splitlines())
-    make_stdout_exact()
-    sys.stdout.write(text)
-
-
-def _print_table(release: Release) -> None:
-    from shortlist.release import NOT_SECURE, make_columns
-
-    columns, console = make_columns(release), make_console()
-    others = {name: column for name, column in columns.items() if name not in ("rank", "item", "secure")}
+    columns = {**make_columns(release), "item": map(str, release.items)}
+    columns.pop("secure", None)
     if release.items:
-        print_lines(console, make_ranking(release.items, ranked=release.ordered, others=others))
+        print_lines(make_table(columns))
     for line in release.caption():
-        shown = to_text(line)
-        if line == NOT_SECURE:
-            shown.stylize("bold")
-        print_lines(console, shown)
+        print_lines(line, bold=line == NOT_SECURE)

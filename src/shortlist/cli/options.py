@@ -1,26 +1,82 @@
 """The options of commands: each is defined once, under the heading where a help shows it.
 
-A command names single options by their types (`Quiet`), and options that belong together by a group (`Source`).
+Options that belong together are a group. A command takes groups and options of its own, and a function of the library
+takes the values by the same names.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
+from shortlist.cli.process import report_errors, silence
 from shortlist.errors import ParameterError
 
-WHAT, PRIVACY, ACCURACY, BUDGET, FILES, OUTPUT = "What", "Privacy", "Accuracy", "Budget", "Files", "Output"
-_HEADINGS = ("Arguments", WHAT, PRIVACY, ACCURACY, BUDGET, FILES, OUTPUT, "Options")
+_HEADINGS = ("Arguments", "What", "Privacy", "Accuracy", "Budget", "Files", "Output", "Options")
+ARGUMENTS, WHAT, PRIVACY, ACCURACY, BUDGET, FILES, OUTPUT, _OTHERS = _HEADINGS
+
+REQUIRED = inspect.Parameter.empty
+"""The default of an option that must be given."""
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+class FileFormat(StrEnum):
+    """The format of a file."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option or an argument: its heading and text in the help, what a value looks like, its type and its default.
+
+    It is called like the parameter of the library, unless `names` says otherwise. Without a heading, it is hidden. Text
+    that is no whole number is passed on, and the library refuses it with the name of the parameter.
+    """
+
+    heading: str | None
+    text: str
+    metavar: str | None = None
+    kind: Any = str
+    default: Any = None
+    names: tuple[str, ...] = ()
+    complete: Callable[[str], list[str]] | None = None
+
+    def make_parameter(self, name: str) -> inspect.Parameter:
+        """Describe the option as Typer reads it."""
+        settings: dict[str, Any] = {"help": self.text, "metavar": self.metavar, "autocompletion": self.complete}
+        if self.kind is int:
+            settings["parser"] = _read_number
+        if self.heading == ARGUMENTS:
+            info = typer.Argument(show_default=False, **settings)
+        else:
+            names = self.names or (f"--{name.replace('_', '-')}",)
+            info = typer.Option(*names, rich_help_panel=self.heading, hidden=self.heading is None, **settings)
+        default = False if self.kind is bool else self.default
+        kind: Any = self.kind | None if default is None else self.kind
+        return inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+        )
+
+
+Options = Mapping[str, Option]
 
 
 class Command(TyperCommand):
@@ -32,7 +88,7 @@ class Command(TyperCommand):
         for each in self.get_params(ctx):
             shown = each.get_help_record(ctx)
             if shown is not None:
-                usual = "Arguments" if each.param_type_name == "argument" else "Options"
+                usual = ARGUMENTS if each.param_type_name == "argument" else _OTHERS
                 groups.setdefault(getattr(each, "rich_help_panel", None) or usual, []).append(shown)
         for heading in _HEADINGS:
             if heading in groups:
@@ -54,21 +110,18 @@ class Command(TyperCommand):
                 raise ParameterError(f"{each.opts[0]} must have a value", f"the option {value} follows it")
         return super().parse_args(ctx, args)
 
-
-class Format(StrEnum):
-    """How a result is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. With --quiet, nothing is printed but errors."""
+        with silence(ctx.params.get("quiet", False)):
+            return super().invoke(ctx)
 
 
-class FileFormat(StrEnum):
-    """The format of a file."""
+class _Commands(TyperGroup):
+    """Commands whose errors become a message and an exit code."""
 
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSON = "json"
+    def invoke(self, ctx: Any) -> Any:
+        with report_errors():
+            return super().invoke(ctx)
 
 
 def format_example(command: str) -> str:
@@ -82,17 +135,29 @@ def format_example(command: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in command.splitlines())
 
 
-def read_sizes(k: str) -> int | tuple[int, int]:
-    """Read a number of items, or a range of sizes.
+# Plain help is three times faster than help drawn by rich, and an example in it can be copied.
+app = typer.Typer(
+    cls=_Commands,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    epilog=format_example("shortlist demo"),
+)
 
-    >>> read_sizes("10"), read_sizes("5-10")
-    (10, (5, 10))
-    """
-    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
-    if numbers is None:
-        raise ParameterError("`k` must be a whole number, or a range such as 5-10", f"not {k[:60]!r}")
-    first, last = numbers.groups()
-    return int(first) if last is None else (int(first), int(last))
+
+def command(
+    group: typer.Typer, example: str, options: Options, *, summary: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command of a group, with options. Typer reads them from its signature."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        parameters = [each.make_parameter(name) for name, each in options.items()]
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        function.__annotations__ = {each.name: each.annotation for each in parameters}
+        return group.command(cls=Command, short_help=summary, epilog=format_example(example))(function)
+
+    return register
 
 
 def complete_mechanism(incomplete: str) -> list[str]:
@@ -108,292 +173,174 @@ def _complete_neighbours(incomplete: str) -> list[str]:
     return [str(name) for name in Neighbours if name.startswith(incomplete)]
 
 
-def option(heading: str, text: str, *names: str, metavar: str | None = None, **settings: Any) -> Any:
-    """Define an option, under a heading of the help."""
-    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=heading, **settings)
-
-
-Item = Annotated[str, option(WHAT, "The column that holds the item of a vote.", metavar="COLUMN")]
-Person = Annotated[str | None, option(WHAT, "The column that holds who voted.", metavar="COLUMN")]
-Count = Annotated[
-    str | None,
-    option(WHAT, "The column of counts, for a table that is counted already; replaces --person.", metavar="COLUMN"),
-]
-Sizes = Annotated[
-    str,
-    option(
-        WHAT, "How many items to release; with --unordered also a range of sizes, say 5-10.", "-k", "--k", metavar="N"
+PROTECTED: Options = {
+    "neighbours": Option(
+        PRIVACY,
+        "What one person may change: add-remove is presence in the data, replace is all votes of the person.",
+        "<add-remove|replace>",
+        default="add-remove",
+        complete=_complete_neighbours,
     ),
-]
-Unordered = Annotated[
-    bool, option(WHAT, "Release the items without their order. The list is more accurate.", "--unordered")
-]
-Label = Annotated[
-    str | None,
-    option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", metavar="COLUMNS"),
-]
-NoDomain = Annotated[bool, option(WHAT, "There is no public list of items, so --delta is needed.", "--no-domain")]
-Epsilon = Annotated[
-    str, option(PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", metavar="NUMBER")
-]
-Delta = Annotated[
-    str | None,
-    option(
+    "unit": Option(
+        PRIVACY, "The word for one person in the guarantee, say user or household.", "WORD", default="person"
+    ),
+}
+"""Who is protected."""
+
+REQUEST: Options = {
+    "k": Option(
+        WHAT,
+        "How many items to release; with --unordered also a range of sizes, say 5-10.",
+        "N",
+        default=REQUIRED,
+        names=("-k", "--k"),
+    ),
+    "unordered": Option(WHAT, "Release the items without their order. The list is more accurate.", kind=bool),
+    "epsilon": Option(
+        PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", "NUMBER", default=REQUIRED
+    ),
+    "delta": Option(
         PRIVACY,
         "Allow a failure probability δ, far below 1 divided by the number of people. Lists are more accurate for "
         "large k.",
-        metavar="NUMBER",
+        "NUMBER",
     ),
-]
-VotesPerPerson = Annotated[
-    int | None,
-    option(PRIVACY, "Count at most N items of each person. A hash of the vote decides which.", metavar="N"),
-]
-Sensitivity = Annotated[int, option(PRIVACY, "With --count: one person adds at most N to a count.", metavar="N")]
-Neighbours = Annotated[
-    str,
-    option(
-        PRIVACY,
-        "What one person may change: add-remove is presence in the data, replace is all votes of the person.",
-        metavar="<add-remove|replace>",
-        autocompletion=_complete_neighbours,
+    "votes_per_person": Option(
+        PRIVACY, "Count at most N items of each person. A hash of the vote decides which.", "N", int
     ),
-]
-Unit = Annotated[
-    str, option(PRIVACY, "The word for one person in the guarantee, say user or household.", metavar="WORD")
-]
-Seed = Annotated[int | None, option(PRIVACY, "Make randomness repeatable, for tests; needs --insecure.", metavar="N")]
-Insecure = Annotated[
-    bool, option(PRIVACY, "Allow repeatable randomness. The release is marked as not secure.", "--insecure")
-]
-Mechanism = Annotated[
-    str | None,
-    option(
+    "sensitivity": Option(PRIVACY, "With --count: one person adds at most N to a count.", "N", int, 1),
+    **PROTECTED,
+    "mechanism": Option(
         ACCURACY,
-        "The mechanism that chooses the items; see `shortlist mechanisms`. [default: auto]",
-        metavar="NAME",
-        autocompletion=complete_mechanism,
+        "The mechanism that chooses the items; see `shortlist mechanisms`.",
+        "NAME",
+        default="auto",
+        complete=complete_mechanism,
     ),
-]
-Beta = Annotated[str | None, option(ACCURACY, "The failure probability of fastjoint.", metavar="NUMBER")]
-KBar = Annotated[
-    int | None, option(ACCURACY, "Among how many of the most-voted items limited-domain chooses.", metavar="N")
-]
-Noise = Annotated[
-    str | None,
-    option(
+    "beta": Option(ACCURACY, "The failure probability of fastjoint.", "NUMBER"),
+    "k_bar": Option(ACCURACY, "Among how many of the most-voted items limited-domain chooses.", "N", int),
+    "noise": Option(
         ACCURACY,
         "The law of the noise of threshold. [default: the one with the lower threshold]",
-        metavar="<gaussian|laplace>",
+        "<gaussian|laplace>",
     ),
-]
-Assess = Annotated[
-    str | None,
-    option(ACCURACY, "Spend this epsilon on top, for a bound on the error that uses these data.", metavar="NUMBER"),
-]
-CountsEpsilon = Annotated[
-    str | None, option(ACCURACY, "Spend this epsilon on top, for noisy counts of the items.", metavar="NUMBER")
-]
-CountsRho = Annotated[
-    str | None, option(ACCURACY, "In its place: a rho (zCDP), with --counts-delta.", metavar="NUMBER")
-]
-CountsDelta = Annotated[str | None, option(ACCURACY, "With --counts-rho: failure probability δ.", metavar="NUMBER")]
-People = Annotated[
-    int | None, option(ACCURACY, "How many people there are, if public: warns of useless lists.", metavar="N")
-]
-Ledger = Annotated[
-    Path | None,
-    option(BUDGET, "Charge the release to the budget in this file; see `shortlist ledger`.", metavar="FILE"),
-]
-Note = Annotated[
-    str | None, option(BUDGET, "What the release is for. The record and the ledger say it.", metavar="TEXT")
-]
-Period = Annotated[str | None, option(BUDGET, "The time that the votes are of, say 2026-W03.", metavar="TEXT")]
-InputFormat = Annotated[
-    FileFormat | None, option(FILES, "The format of FILES, if their names do not show it; json is JSON lines.")
-]
-Encoding = Annotated[str, option(FILES, "The encoding of FILES, say latin-1 or utf-16.", metavar="NAME")]
-NoHeader = Annotated[
-    bool, option(FILES, "CSV FILES have no header; the columns are called 1, 2 and so on.", "--no-header")
-]
-Delimiter = Annotated[
-    str | None,
-    option(FILES, "The character between the fields of CSV FILES; write `tab` for a tab.", metavar="CHARACTER"),
-]
-Outputs = Annotated[
-    list[Path] | None,
-    option(
-        OUTPUT,
-        "Write the release: .json, .csv or .parquet; may be repeated.",
-        "--output",
-        "-o",
-        metavar="FILE",
-        show_default=False,
+    "assess": Option(ACCURACY, "Spend this epsilon on top, for a bound on the error that uses these data.", "NUMBER"),
+    "counts_epsilon": Option(ACCURACY, "Spend this epsilon on top, for noisy counts of the items.", "NUMBER"),
+    "counts_rho": Option(ACCURACY, "In its place: a rho (zCDP), with --counts-delta.", "NUMBER"),
+    "counts_delta": Option(ACCURACY, "With --counts-rho: failure probability δ.", "NUMBER"),
+}
+"""What a release is to hold and to promise."""
+
+WITHOUT_DOMAIN: Options = {
+    "without_domain": Option(
+        WHAT, "There is no public list of items, so --delta is needed.", kind=bool, names=("--no-domain",)
+    )
+}
+
+READING: Options = {
+    "input_format": Option(
+        FILES, "The format of FILES, if their names do not show it; json is JSON lines.", kind=FileFormat
     ),
-]
-Force = Annotated[bool, option(OUTPUT, "Overwrite files that exist.", "--force")]
-Printed = Annotated[Format, option(OUTPUT, "The format of what is printed.", "--format")]
-Quiet = Annotated[
-    bool,
-    option(
+    "encoding": Option(FILES, "The encoding of FILES, say latin-1 or utf-16.", "NAME", default="utf-8"),
+    "no_header": Option(FILES, "CSV FILES have no header; the columns are called 1, 2 and so on.", kind=bool),
+    "delimiter": Option(FILES, "The character between the fields of CSV FILES; write `tab` for a tab.", "CHARACTER"),
+}
+"""How files are read, if their names do not say it."""
+
+_READING_DOMAIN: Options = {
+    f"domain_{name.removeprefix('input_')}": replace(
+        each, text=f"Like --{name.replace('_', '-')}, for the file of the domain."
+    )
+    for name, each in READING.items()
+}
+
+SOURCE: Options = {
+    "files": Option(
+        ARGUMENTS,
+        "Votes: Parquet, CSV or JSON lines; files, folders, globs, addresses, or - for standard input.",
+        "FILES",
+        list[str],
+    ),
+    "item": Option(WHAT, "The column that holds the item of a vote.", "COLUMN", default=REQUIRED),
+    "person": Option(WHAT, "The column that holds who voted.", "COLUMN"),
+    "count": Option(WHAT, "The column of counts, for a table that is counted already; replaces --person.", "COLUMN"),
+    "domain": Option(
+        WHAT,
+        "The public list of all items that may be released, with or without votes. Without it, --delta is needed.",
+        "FILE",
+    ),
+    "domain_column": Option(WHAT, "The column of the domain that holds the items.", "COLUMN"),
+    "database": Option(FILES, "Query the votes from a DuckDB or SQLite file, or postgresql://...", "DATABASE"),
+    "sql": Option(FILES, "With --database: the query that gives the votes.", "QUERY"),
+    "domain_sql": Option(FILES, "With --database: the query that gives the domain; replaces --domain.", "QUERY"),
+    **READING,
+    **_READING_DOMAIN,
+    "memory_limit": Option(FILES, "The memory that DuckDB may use before it spills to disk, say 4GB.", "SIZE"),
+}
+"""The votes and the domain: files, or queries on a database."""
+
+PRINTED: Options = {
+    "printed": Option(OUTPUT, "The format of what is printed.", kind=Format, default=Format.TABLE, names=("--format",))
+}
+FORCE: Options = {"force": Option(OUTPUT, "Overwrite files that exist.", kind=bool)}
+QUIET: Options = {
+    "quiet": Option(
         OUTPUT,
         "Print nothing but errors. Needs --output for select and check, --folder for demo.",
-        "--quiet",
-        "-q",
-    ),
-]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """How files are read, if their names do not say it."""
-
-    input_format: InputFormat = None
-    encoding: Encoding = "utf-8"
-    no_header: NoHeader = False
-    delimiter: Delimiter = None
-
-    def describe(self, paths: list[str]) -> Any:
-        """Describe files by how they are to be read."""
-        return describe_files(paths, self.input_format, self.encoding, self.no_header, self.delimiter)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """The votes and the domain: files, or queries on a database."""
-
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILES",
-            help="Votes: Parquet, CSV or JSON lines; files, folders, globs, addresses, or - for standard input.",
-            show_default=False,
-        ),
-    ] = None
-    domain: Annotated[
-        str | None,
-        option(
-            WHAT,
-            "The public list of all items that may be released, with or without votes. Without it, --delta is needed.",
-            metavar="FILE",
-        ),
-    ] = None
-    domain_column: Annotated[
-        str | None, option(WHAT, "The column of the domain that holds the items.", metavar="COLUMN")
-    ] = None
-    database: Annotated[
-        str | None,
-        option(FILES, "Query the votes from a DuckDB or SQLite file, or postgresql://...", metavar="DATABASE"),
-    ] = None
-    sql: Annotated[str | None, option(FILES, "With --database: the query that gives the votes.", metavar="QUERY")] = (
-        None
+        kind=bool,
+        names=("--quiet", "-q"),
     )
-    domain_sql: Annotated[
-        str | None,
-        option(FILES, "With --database: the query that gives the domain; replaces --domain.", metavar="QUERY"),
-    ] = None
-    input_format: InputFormat = None
-    encoding: Encoding = "utf-8"
-    no_header: NoHeader = False
-    delimiter: Delimiter = None
-    domain_format: Annotated[FileFormat | None, option(FILES, "Like --input-format, for the file of the domain.")] = (
-        None
-    )
-    domain_encoding: Annotated[str, option(FILES, "Like --encoding, for the file of the domain.", metavar="NAME")] = (
-        "utf-8"
-    )
-    domain_no_header: Annotated[
-        bool, option(FILES, "Like --no-header, for the file of the domain.", "--domain-no-header")
-    ] = False
-    domain_delimiter: Annotated[
-        str | None, option(FILES, "Like --delimiter, for the file of the domain.", metavar="CHARACTER")
-    ] = None
-    memory_limit: Annotated[
-        str | None,
-        option(FILES, "The memory that DuckDB may use before it spills to disk, say 4GB.", metavar="SIZE"),
-    ] = None
-
-    def read_votes(self) -> Any:
-        """Describe the files of votes, or the query on a database."""
-        if (self.database is None) != (self.sql is None):
-            raise ParameterError("`database` and `sql` must come together: a database, and a query on it")
-        if bool(self.files) == (self.database is not None):
-            found = "both were" if self.files else "neither was"
-            raise ParameterError("FILES or `database` must be given, and only one of them", found)
-        if self.files:
-            return describe_files(self.files, self.input_format, self.encoding, self.no_header, self.delimiter)
-        from shortlist.votes import Query
-
-        return Query(self.database, str(self.sql))
-
-    def read_domain(self) -> Any:
-        """Describe the file of the domain, or the query on a database. Return None if neither is given."""
-        if self.domain_sql is None:
-            how = self.domain_format, self.domain_encoding, self.domain_no_header, self.domain_delimiter
-            return None if self.domain is None else describe_files([self.domain], *how)
-        if self.database is None:
-            raise ParameterError("`domain_sql` must come with `database`, the database that it queries")
-        if self.domain is not None:
-            raise ParameterError("`domain` or `domain_sql` must be given, and only one of them", "both were")
-        from shortlist.votes import Query
-
-        return Query(self.database, self.domain_sql)
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a release is to hold and to promise. A command that makes one, or asks what it would cost, takes these."""
-
-    k: Sizes
-    epsilon: Epsilon
-    delta: Delta = None
-    unordered: Unordered = False
-    votes_per_person: VotesPerPerson = None
-    sensitivity: Sensitivity = 1
-    neighbours: Neighbours = "add-remove"
-    unit: Unit = "person"
-    mechanism: Mechanism = None
-    beta: Beta = None
-    k_bar: KBar = None
-    noise: Noise = None
-    assess: Assess = None
-    counts_epsilon: CountsEpsilon = None
-    counts_rho: CountsRho = None
-    counts_delta: CountsDelta = None
-
-    def read(self) -> dict[str, Any]:
-        """Give the parameters by the names that Python has for them."""
-        given = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "unordered"}
-        ordered = False if self.unordered else None
-        return {**given, "k": read_sizes(self.k), "ordered": ordered, "mechanism": self.mechanism or "auto"}
+def write_to(text: str, kind: Any = Path) -> Options:
+    """Make the options of a command that writes what it finds."""
+    return {"output": Option(OUTPUT, text, "FILE", kind, names=("--output", "-o")), **FORCE}
 
 
-def take_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of each group that it takes, in place of the group."""
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: get_type_hints(kind, include_extras=True) for name, kind in hints.items() if is_dataclass(kind)}
+def read_request(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the values of a request by the names that Python has for them."""
+    ordered = False if given["unordered"] else None
+    asked = {**given, "k": read_sizes(given["k"]), "ordered": ordered}
+    del asked["unordered"]
+    return asked
 
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        built = {name: hints[name](**{each: given.pop(each) for each in options}) for name, options in groups.items()}
-        command(**built, **given)
 
-    parameters = []
-    for name, each in inspect.signature(command).parameters.items():
-        if name in groups:
-            taken = [
-                (one.name, inspect.Parameter.empty if one.default is MISSING else one.default, groups[name][one.name])
-                for one in fields(hints[name])
-            ]
-        else:
-            taken = [(name, each.default, hints[name])]
-        parameters += [
-            inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for one, default, annotation in taken
-        ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    return run
+def read_sizes(k: str) -> int | tuple[int, int]:
+    """Read a number of items, or a range of sizes.
+
+    >>> read_sizes("10"), read_sizes("5-10")
+    (10, (5, 10))
+    """
+    numbers = re.fullmatch(r"\s*(-?\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", k)
+    if numbers is None:
+        raise ParameterError("`k` must be a whole number, or a range such as 5-10", f"not {k[:60]!r}")
+    first, last = numbers.groups()
+    return int(first) if last is None else (int(first), int(last))
+
+
+def read_source(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Put votes and a domain in the place of the options that describe them. The domain is None if there is none."""
+    asked = dict(given)
+    files, domain = asked.pop("files"), asked.pop("domain")
+    database, sql, domain_sql = (asked.pop(name) for name in ("database", "sql", "domain_sql"))
+    if (database is None) != (sql is None):
+        raise ParameterError("`database` and `sql` must come together: a database, and a query on it")
+    if bool(files) == (database is not None):
+        found = "both were" if files else "neither was"
+        raise ParameterError("FILES or `database` must be given, and only one of them", found)
+    if domain_sql is not None and database is None:
+        raise ParameterError("`domain_sql` must come with `database`, the database that it queries")
+    if domain_sql is not None and domain is not None:
+        raise ParameterError("`domain` or `domain_sql` must be given, and only one of them", "both were")
+    from shortlist.votes import Query
+
+    reading, reading_domain = ([asked.pop(name) for name in group] for group in (READING, _READING_DOMAIN))
+    asked["votes"] = describe_files(files, *reading) if files else Query(database, sql)
+    asked["domain"] = None if domain is None else describe_files([domain], *reading_domain)
+    if domain_sql is not None:
+        asked["domain"] = Query(database, domain_sql)
+    return asked
 
 
 def describe_files(
@@ -404,8 +351,12 @@ def describe_files(
 
     return Files(
         paths,
-        format=None if form is None else str(form),
+        format=form and str(form),
         encoding=encoding,
         header=not no_header,
         delimiter="\t" if delimiter == "tab" else delimiter,
     )
+
+
+def _read_number(text: object) -> Any:
+    return int(str(text)) if re.fullmatch(r"\s*-?\d{1,99}\s*", str(text)) else text

@@ -2,186 +2,160 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from shortlist.cli import options
-from shortlist.cli.display import check_output, make_console, print_lines, remark, show_progress, to_text
-from shortlist.cli.options import ACCURACY, BUDGET, OUTPUT, PRIVACY, WHAT, Format, option
+from shortlist.cli.display import (
+    check_output,
+    check_quiet,
+    make_console,
+    make_table,
+    print_lines,
+    remark,
+    show_progress,
+    to_text,
+)
+from shortlist.cli.options import (
+    ACCURACY,
+    ARGUMENTS,
+    BUDGET,
+    OUTPUT,
+    PRINTED,
+    PRIVACY,
+    QUIET,
+    READING,
+    REQUEST,
+    REQUIRED,
+    WHAT,
+    WITHOUT_DOMAIN,
+    Format,
+    Option,
+    app,
+    command,
+    describe_files,
+    read_sizes,
+    write_to,
+)
 from shortlist.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from shortlist.planning.plan import Plan
 
-EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1e5 \\
+_EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1e5 \\
     -k 20 --epsilon 1"""
 
 _WIDE = 110
 """From this width on, all columns are shown."""
+_ONLY_WIDE = ("ℓ1", "bound", "guarantee", "ρ")
 _WIDEST = 1000
 _MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the guarantee and ρ. So does --format csv."
 
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILES",
-        help="Counts, one row for each item: public, past or invented ones. Parquet, CSV or JSON lines.",
-        show_default=False,
-    ),
-]
-Size = Annotated[str, option(WHAT, "How many items the list is to have.", "-k", "--k", metavar="N")]
-Item = Annotated[str | None, option(WHAT, "With FILES: the column of items.", metavar="COLUMN")]
-Count = Annotated[str | None, option(WHAT, "With FILES: the column of counts.", metavar="COLUMN")]
-Person = Annotated[
-    str | None,
-    typer.Option(hidden=True, is_eager=True, callback=lambda person: _refuse_votes(person)),
-]
-Like = Annotated[str | None, option(WHAT, "In place of FILES: invent counts of this shape.", metavar="<zipf>")]
-Exponent = Annotated[
-    str | None, option(WHAT, "With --like: how fast counts fall with the rank. [default: 1]", metavar="NUMBER")
-]
-Items = Annotated[str | None, option(WHAT, "With --like: how many items there are.", metavar="N")]
-People = Annotated[str | None, option(WHAT, "With --like: how many people vote.", metavar="N")]
-VotesPerPerson = Annotated[
-    str | None,
-    option(
-        PRIVACY,
-        "At most N votes of each person count, also in the counts given. With --like: N each, or 1.",
-        metavar="N",
-    ),
-]
-Sort = Annotated[
-    str,
-    option(
-        OUTPUT,
-        "What the mechanisms are sorted by, best first.",
-        metavar="<recall|exact|error|total|bound|releases|name>",
-    ),
-]
-Want = Annotated[
-    str | None,
-    option(
-        ACCURACY,
-        'Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".',
-        metavar="WISH",
-    ),
-]
-BudgetEpsilon = Annotated[str, option(BUDGET, "A budget: how many such releases does it cover?", metavar="NUMBER")]
-BudgetDelta = Annotated[str, option(BUDGET, "The delta of that budget.", metavar="NUMBER")]
-Draws = Annotated[str, option(ACCURACY, "How many lists are drawn for each mechanism.", metavar="N")]
-Output = Annotated[
-    Path | None,
-    option(OUTPUT, "Write a page to explore (.html), or the numbers (.json).", "--output", "-o", metavar="FILE"),
-]
 
-
-@options.take_groups
+@command(
+    app,
+    _EXAMPLE,
+    {
+        "files": Option(
+            ARGUMENTS,
+            "Counts, one row for each item: public, past or invented ones. Parquet, CSV or JSON lines.",
+            "FILES",
+            list[str],
+        ),
+        "k": Option(WHAT, "How many items the list is to have.", "N", default=REQUIRED, names=("-k", "--k")),
+        "item": Option(WHAT, "With FILES: the column of items.", "COLUMN"),
+        "count": Option(WHAT, "With FILES: the column of counts.", "COLUMN"),
+        "person": Option(None, ""),
+        "like": Option(WHAT, "In place of FILES: invent counts of this shape.", "<zipf>"),
+        "exponent": Option(WHAT, "With --like: how fast counts fall with the rank. [default: 1]", "NUMBER"),
+        "items": Option(WHAT, "With --like: how many items there are.", "N"),
+        "people": Option(WHAT, "With --like: how many people vote.", "N"),
+        **{name: REQUEST[name] for name in ("unordered", "epsilon", "delta", "neighbours")},
+        "votes_per_person": Option(
+            PRIVACY,
+            "At most N votes of each person count, also in the counts given. With --like: N each, or 1.",
+            "N",
+            int,
+        ),
+        **WITHOUT_DOMAIN,
+        "want": Option(
+            ACCURACY, 'Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".', "WISH"
+        ),
+        "draws": Option(ACCURACY, "How many lists are drawn for each mechanism.", "N", int, 400),
+        "budget_epsilon": Option(BUDGET, "A budget: how many such releases does it cover?", "NUMBER", default="10"),
+        "budget_delta": Option(BUDGET, "The delta of that budget.", "NUMBER", default="1e-6"),
+        **READING,
+        "sort": Option(
+            OUTPUT,
+            "What the mechanisms are sorted by, best first.",
+            "<recall|exact|error|total|bound|releases|name>",
+            default="recall",
+        ),
+        **write_to("Write a page to explore (.html), or the numbers (.json)."),
+        **PRINTED,
+        **QUIET,
+    },
+    summary="Forecast how good a list will be.",
+)
 def plan(
-    k: Size,
-    epsilon: options.Epsilon,
-    files: Files = None,
-    item: Item = None,
-    count: Count = None,
-    person: Person = None,
-    like: Like = None,
-    exponent: Exponent = None,
-    items: Items = None,
-    people: People = None,
-    delta: options.Delta = None,
-    votes_per_person: VotesPerPerson = None,
-    unordered: options.Unordered = False,
-    no_domain: options.NoDomain = False,
-    neighbours: options.Neighbours = "add-remove",
-    sort: Sort = "recall",
-    want: Want = None,
-    budget_epsilon: BudgetEpsilon = "10",
-    budget_delta: BudgetDelta = "1e-6",
-    draws: Draws = "400",
-    output: Output = None,
-    force: options.Force = False,
-    printed: options.Printed = Format.TABLE,
     *,
-    reading: options.Reading,
-    quiet: options.Quiet = False,
+    k: str,
+    files: list[str] | None,
+    count: str | None,
+    person: str | None,
+    unordered: bool,
+    output: Path | None,
+    force: bool,
+    printed: Format,
+    quiet: bool,
+    **asked: Any,
 ) -> None:
     """Forecast how good the list will be, for each mechanism, before any privacy is spent.
 
     The plan is NOT PRIVATE: it is computed from the counts themselves. Make it on counts that are public, past or
     invented.
     """
-    _check_options(files, item=item, count=count, like=like, output=output, force=force, quiet=quiet)
-    with show_progress(quiet=quiet) as step:
+    _check_inputs(files, item=asked["item"], count=count, person=person, like=asked["like"])
+    check_quiet(quiet, output, "the plan would be lost", "output='plan.html'")
+    check_output(output, (".html", ".json"), force=force)
+    with show_progress() as step:
         from shortlist.planning.advice import NOT_PRIVATE
         from shortlist.planning.plan import plan as make_plan
 
-        size: Any = options.read_sizes(k)
-        counts: Any = None
+        size: Any = read_sizes(k)
+        reading, counts = [asked.pop(name) for name in READING], None
         if files:
             from shortlist.planning.inputs import read_count_files
 
             step("Reading the counts")
-            counts = read_count_files(reading.describe(files), item=str(item), count=str(count))
-        made = make_plan(
-            counts,
-            k=size,
-            epsilon=epsilon,
-            delta=delta,
-            votes_per_person=None if votes_per_person is None else _to_number(votes_per_person),
-            ordered=not unordered,
-            neighbours=neighbours,
-            without_domain=no_domain,
-            like=like,
-            exponent=exponent,
-            items=items,
-            people=people,
-            sort=sort,
-            want=want,
-            budget_epsilon=budget_epsilon,
-            budget_delta=budget_delta,
-            draws=_to_number(draws),
-            item=item,
-            progress=step,
-        )
+            counts = read_count_files(describe_files(files, *reading), item=asked["item"], count=str(count))
+        made = make_plan(counts, k=size, ordered=not unordered, **asked, progress=step)
         if output is not None and output.suffix.lower() == ".json":
             made.to_json(output, force=force)
         elif output is not None:
             made.to_html(output, force=force, progress=step)
     if not made.histogram.invented:
-        remark(NOT_PRIVATE, quiet=quiet)
+        remark(NOT_PRIVATE)
     if output is not None:
-        remark(f"wrote {output}", quiet=quiet)
-    if not quiet:
-        _print_plan(made, printed)
+        remark(f"wrote {output}")
+    if quiet:
+        return
+    if printed is Format.TABLE:
+        _print_plan(made)
+    else:
+        sys.stdout.write(made.to_json() if printed is Format.JSON else made.to_csv())
 
 
-def _refuse_votes(person: str | None) -> None:
+def _check_inputs(
+    files: list[str] | None, *, item: str | None, count: str | None, person: str | None, like: str | None
+) -> None:
+    """Refuse options that do not fit each other, before anything is read."""
     if person is not None:
         raise ParameterError(
             "FILES must be counts, one row for each item, with `item` and `count`",
             "plan reads no votes, so it has no `person`",
             hint="count the votes of each item first, or plan without data: `like=zipf`",
         )
-
-
-def _check_options(
-    files: list[str] | None,
-    *,
-    item: str | None,
-    count: str | None,
-    like: str | None,
-    output: Path | None,
-    force: bool,
-    quiet: bool,
-) -> None:
-    """Refuse options that do not fit each other, before anything is read."""
     if bool(files) == (like is not None):
         found = "both were" if files else "neither was"
         raise ParameterError(
@@ -195,118 +169,68 @@ def _check_options(
             )
     if like is not None and count is not None:
         raise ParameterError("`count` must go with FILES", "`like` invents the counts")
-    if output is None:
-        if quiet:
-            raise ParameterError("`quiet` must go with `output`", "the plan would be lost")
-        return
-    check_output(output, (".html", ".json"), force=force)
 
 
-def _to_number(text: str) -> Any:
-    """Read a whole number. Other text is passed on, and the library refuses it with the name of the parameter."""
-    return int(text) if re.fullmatch(r"\s*-?\d{1,18}\s*", text) else text
+def _print_plan(made: Plan) -> None:
+    from rich.table import Table
 
+    from shortlist.planning.advice import explain_answers, explain_limit
 
-def _print_plan(made: Plan, printed: Format) -> None:
-    """Print a plan on stdout."""
-    if printed is Format.JSON:
-        sys.stdout.write(made.to_json())
-        return
-    if printed is Format.CSV:
-        sys.stdout.write(made.to_csv())
-        return
-    from shortlist.planning.advice import explain_limit
-
-    console, best = make_console(), made.best
+    best, advice, wide = made.best, made.advice, make_console().width >= _WIDE
     head = f"The top {best.k:,} of {made.histogram.d:,} items at ε = {float(best.epsilon):g}"
-    title = to_text(f"{head}, from {made.histogram.source}")
-    title.stylize("bold")
-    print_lines(console, title)
-    print_lines(console, to_text(f"Allowed: {made.constraints.describe()}."))
-    _print_whole(console, _make_table(made.cells, console.width))
-    _print_advice(console, made)
-    _print_answers(console, made)
-    _print_legend(console, made)
+    print_lines(f"{head}, from {made.histogram.source}", bold=True)
+    print_lines(f"Allowed: {made.constraints.describe()}.")
+    # As wide as it is: a number that is cut off would be read as another number.
+    print_lines(make_table(_list_columns(made, wide=wide), numbers=True), width=_WIDEST)
+    print_lines("Advice", bold=True)
+    print_lines(advice.choice)
+    print_lines(advice.rule)
+    if advice.changes:
+        print_lines("What would help:")
+        changes = Table.grid(padding=(0, 1))
+        for change in advice.changes:
+            changes.add_row("  -", to_text(change))
+        print_lines(changes)
+    if made.wish is not None:
+        _print_heading("The smallest ε for your wish")
+        print_lines(explain_answers(made.wish, made.answers))
+        for name, answer in made.answers.items():
+            print_lines(f"  {name}: {answer}")
+        print_lines("It also holds at every larger ε that was tried.")
+    _print_heading("How to read the table")
+    print_lines(_write_legend(made, wide=wide))
     catalogue = " and a public catalogue" if best.needs_domain else ""
     at = "" if made.wish is None else f" at ε = {float(best.epsilon):g}"
-    _print_heading(console, f"To make the release{at}, from your votes{catalogue}:")
+    _print_heading(f"To make the release{at}, from your votes{catalogue}:")
     limit = explain_limit(made.constraints.votes_per_person)
     if limit is not None:
-        print_lines(console, to_text(limit))
+        print_lines(limit)
     print(f"  {made.command}")
     if made.wish_command is not None:
-        _print_heading(console, "To make the release that you want:")
+        _print_heading("To make the release that you want:")
         print(f"  {made.wish_command}")
 
 
-def _make_table(cells: Mapping[str, Mapping[str, str]], width: int) -> Table:
-    """Lay out the forecasts."""
-    from rich import box
-    from rich.table import Table
-
-    hidden = {"range"} if width >= _WIDE else {"range", "ℓ1", "bound", "guarantee", "ρ"}
-    names = [name for name in next(iter(cells.values())) if name not in hidden]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("mechanism", no_wrap=True)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    for mechanism, row in cells.items():
-        table.add_row(to_text(mechanism), *(row[name] for name in names))
-    return table
+def _print_heading(text: str) -> None:
+    print()
+    print_lines(text, bold=True)
 
 
-def _print_whole(console: Console, table: Table) -> None:
-    """Print a table as wide as it is: a number that is cut off would be read as another number."""
-    from rich.measure import Measurement
-
-    usual = console.width
-    console.width = max(usual, Measurement.get(console, console.options.update(max_width=_WIDEST), table).maximum)
-    print_lines(console, table)
-    console.width = usual
+def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
+    """List the columns of the forecasts that are shown."""
+    hidden = {"range", *(() if wide else _ONLY_WIDE)}
+    names = [name for name in next(iter(made.cells.values())) if name not in hidden]
+    shown = {name: [row[name] for row in made.cells.values()] for name in names}
+    return {"mechanism": list(made.cells), **shown}
 
 
-def _print_heading(console: Console, text: str) -> None:
-    console.print()
-    console.print(text, style="bold")
-
-
-def _print_advice(console: Console, made: Plan) -> None:
-    from rich.table import Table
-
-    console.print("Advice", style="bold")
-    for text in (made.advice.choice, made.advice.rule):
-        print_lines(console, to_text(text))
-    if made.advice.changes:
-        print_lines(console, to_text("What would help:"))
-        changes = Table.grid(padding=(0, 1))
-        for change in made.advice.changes:
-            changes.add_row("  -", to_text(change))
-        print_lines(console, changes)
-
-
-def _print_answers(console: Console, made: Plan) -> None:
-    if made.wish is None:
-        return
-    from shortlist.planning.advice import explain_answers
-
-    _print_heading(console, "The smallest ε for your wish")
-    print_lines(console, to_text(explain_answers(made.wish, made.answers)))
-    for name, answer in made.answers.items():
-        print_lines(console, to_text(f"  {name}: {answer}"))
-    print_lines(console, to_text("It also holds at every larger ε that was tried."))
-
-
-def _print_legend(console: Console, made: Plan) -> None:
-    _print_heading(console, "How to read the table")
+def _write_legend(made: Plan, *, wide: bool) -> str:
     short = "items: how many items are listed on average; " if made.constraints.without_domain else ""
-    hint = "" if console.width >= _WIDE else f" {_MORE}"
-    wide = "ℓ1: the sum of these errors; bound: the public bound on the error; " if console.width >= _WIDE else ""
+    more = "ℓ1: the sum of these errors; bound: the public bound on the error; " if wide else ""
     promise = str(made.budget.guarantee).partition(" for")[0]
-    print_lines(
-        console,
-        to_text(
-            f"{short}recall: the share of the true top k that is listed; exact: the probability of the true list "
-            f"(≈ from {made.forecasts[0].draws:,} draws, else from the law); ℓ∞: the largest error of a place in "
-            f"votes, as 5 %, 50 % and 95 % quantile; {wide}releases: how many a budget of {promise} covers.{hint}"
-        ),
+    return (
+        f"{short}recall: the share of the true top k that is listed; exact: the probability of the true list "
+        f"(≈ from {made.forecasts[0].draws:,} draws, else from the law); ℓ∞: the largest error of a place in "
+        f"votes, as 5 %, 50 % and 95 % quantile; {more}releases: how many a budget of {promise} covers."
+        + ("" if wide else f" {_MORE}")
     )

@@ -23,8 +23,9 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
 
 from shortlist.errors import BudgetError, ParameterError, ShortlistError
@@ -72,23 +73,27 @@ def report_errors() -> Iterator[None]:
         except (Exception, KeyboardInterrupt) as error:
             # Engines that are interrupted raise errors of their own.
             if interrupts or isinstance(error, KeyboardInterrupt):
-                print_error(f"interrupted.{_describe_charge()}")
-                raise typer.Exit(128 + (interrupts or [signal.SIGINT])[0]) from None
-            # Usage errors of Typer carry their exit code. Their class has no public name in every version of Typer.
-            _suggest_options(error)
-            if hasattr(error, "exit_code") or is_unwritten(error) or os.environ.get(_TRACEBACK):
-                raise
-            print_error(_describe(error))
-            raise typer.Exit(_find_exit_code(error)) from None
+                text, code = f"interrupted.{_describe_charge()}", 128 + (interrupts or [signal.SIGINT])[0]
+            else:
+                # Usage errors of Typer carry their exit code. Their class has no public name in every version of Typer.
+                _suggest_options(error)
+                if hasattr(error, "exit_code") or _is_unwritten(error) or os.environ.get(_TRACEBACK):
+                    raise
+                text, code = _describe(error)
+            print(f"error: {text}", file=sys.stderr, flush=True)
+            raise typer.Exit(code) from None
 
 
-def print_error(message: str) -> None:
-    """Print an error on stderr."""
-    print(f"error: {message}", file=sys.stderr, flush=True)
-
-
-def _find_exit_code(error: Exception) -> int:
-    return 2 if isinstance(error, ParameterError) else BUDGET_EXHAUSTED if isinstance(error, BudgetError) else 1
+def _describe(error: Exception) -> tuple[str, int]:
+    """Write an error in the words of the command line, and choose the exit code."""
+    if isinstance(error, ShortlistError):
+        code = 2 if isinstance(error, ParameterError) else BUDGET_EXHAUSTED if isinstance(error, BudgetError) else 1
+        return error.render(write_option), code
+    # The text of a foreign error may quote data, so only its type is named.
+    return (
+        f"something unexpected went wrong ({type(error).__name__}).\n"
+        f"Hint: run again with {_TRACEBACK}=1 for the traceback; it may quote data, so read it before you share it"
+    ), 1
 
 
 def _describe_charge() -> str:
@@ -115,16 +120,6 @@ def _suggest_options(error: BaseException) -> None:
         }
         meant = find_meant(written.lstrip("-").replace("-", "_"), options)
         error.possibilities = [options[each] for each in meant] or error.possibilities
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, ShortlistError):
-        return error.render(write_option)
-    # The text of a foreign error may quote data, so only its type is named.
-    return (
-        f"something unexpected went wrong ({type(error).__name__}).\n"
-        f"Hint: run again with {_TRACEBACK}=1 for the traceback; it may quote data, so read it before you share it"
-    )
 
 
 def write_option(name: str, value: str | None) -> str:
@@ -186,7 +181,9 @@ def _watch_signals() -> Iterator[int]:
     def watch() -> None:
         theirs.recv(1)
         while not ended.wait(0.1):
-            _stop_engines()
+            running = sys.modules.get("shortlist.votes.failures")  # if an engine was loaded
+            if running is not None:
+                running.stop_engines()
 
     thread = threading.Thread(target=watch, name="shortlist-interrupts", daemon=True)
     thread.start()
@@ -199,25 +196,6 @@ def _watch_signals() -> Iterator[int]:
         theirs.close()
 
 
-def _stop_engines() -> None:
-    """Stop all busy engines, if an engine was loaded."""
-    running = sys.modules.get("shortlist.votes.failures")
-    if running is not None:
-        running.stop_engines()
-
-
-class ClosedStream(io.TextIOBase):
-    """Stdout as it is after `>&-`: writing fails."""
-
-    def writable(self) -> bool:
-        """Return True, so that `write` is called and fails."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Refuse to write."""
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-
-
 @contextmanager
 def guard_streams() -> Iterator[None]:
     """Print unknown characters as escapes, and end with an error if stdout could not be written.
@@ -225,11 +203,12 @@ def guard_streams() -> Iterator[None]:
     A program may start with closed streams (`>&-`, `2>&-`). The first file that it opens would then get the descriptor
     of stdout or stderr, and a library could print into that file. So free descriptors are opened on the null device.
     """
-    _open_free_descriptors()
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    if sys.stdout is None:
-        sys.stdout = ClosedStream()
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    # Writing to the null device that is open for reading fails, as writing to a closed stdout does.
+    sys.stdout = sys.stdout or open(os.devnull)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -240,22 +219,38 @@ def guard_streams() -> Iterator[None]:
             # Otherwise Python flushes later, and prints its own message if that fails.
             sys.stdout.flush()
     except OSError as error:
-        if not is_unwritten(error) and not isinstance(error, BrokenPipeError):
+        unwritten = _is_unwritten(error)
+        if not unwritten and not isinstance(error, BrokenPipeError):
             raise
-        _discard_stdout()
-        if is_unwritten(error):
-            print(f"error: the output could not be written: {os.strerror(error.errno or 0)}.", file=sys.stderr)
+        if not stdout_is_closed():
+            # Buffered text is discarded, so that writing it does not fail again when the process ends.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        if unwritten:
+            reason = os.strerror(error.errno or errno.EBADF)
+            print(f"error: the output could not be written: {reason}.", file=sys.stderr)
         sys.exit(1)
 
 
-def is_unwritten(error: BaseException) -> bool:
-    """Whether an error says that output could not be written: a full disk or a closed stream."""
-    return isinstance(error, OSError) and error.errno in _UNWRITTEN
+@contextmanager
+def silence(wanted: bool) -> Iterator[None]:
+    """Print nothing but warnings and errors, if this is wanted."""
+    if not wanted:
+        yield
+        return
+    with warnings.catch_warnings(record=True) as seen:
+        try:
+            with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+                yield
+        finally:
+            for each in seen:
+                print(f"warning: {each.message}", file=sys.stderr)
 
 
 def stdout_is_closed() -> bool:
     """Whether nothing can be printed."""
-    return isinstance(sys.stdout, ClosedStream)
+    return not sys.stdout.writable()
 
 
 def make_stdout_exact() -> None:
@@ -264,19 +259,7 @@ def make_stdout_exact() -> None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 
 
-def _open_free_descriptors() -> None:
-    """Open the null device on each of the descriptors 0, 1 and 2 that is free."""
-    while True:
-        number = os.open(os.devnull, os.O_RDWR)
-        if number > 2:
-            os.close(number)
-            return
-
-
-def _discard_stdout() -> None:
-    """Discard buffered text, so that writing it does not fail again when the process ends."""
-    if isinstance(sys.stdout, ClosedStream):
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _is_unwritten(error: BaseException) -> bool:
+    """Whether an error says that output could not be written: a full disk or a closed stream."""
+    closed = isinstance(error, io.UnsupportedOperation) and stdout_is_closed()
+    return closed or (isinstance(error, OSError) and error.errno in _UNWRITTEN)

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Any
 from shortlist.errors import LedgerError
 
 if TYPE_CHECKING:
-    from shortlist.ledger.budget import Accounting, Amount, Budget
-    from shortlist.ledger.charging import Account, Ledger, open_account, require_ledger
-    from shortlist.ledger.file import Charge
+    from shortlist.ledger.budget import Amount, Budget
+    from shortlist.ledger.charging import Ledger, open_account, require_ledger
 
 __all__ = [
     "VARIABLE",
-    "Account",
-    "Accounting",
     "Amount",
     "Budget",
-    "Charge",
     "Ledger",
     "lift_variable",
     "open_account",
@@ -32,15 +28,13 @@ __all__ = [
 VARIABLE = "SHORTLIST_LEDGER"
 """The environment variable that makes a ledger mandatory for every selection."""
 
-_HOMES = {"Accounting": "budget", "Amount": "budget", "Budget": "budget", "Charge": "file"}
-
 
 def __getattr__(name: str) -> Any:
     """Import a name on first use: a list without a release needs no ledger."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"shortlist.ledger.{_HOMES.get(name, 'charging')}")
-    return globals().setdefault(name, getattr(home, name))
+    home = "budget" if name in ("Amount", "Budget") else "charging"
+    return globals().setdefault(name, getattr(import_module(f"{__name__}.{home}"), name))
 
 
 def refuse_uncharged(verb: str) -> None:

@@ -7,12 +7,13 @@ Proof  budget.proof.md. Sums are exact rationals. The only rounded number is the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
-from shortlist.errors import ParameterError
+from shortlist.errors import BudgetError, ParameterError
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.numbers import Real, quote, read_positive, read_rational, write_rounded_up
@@ -28,11 +29,6 @@ class Accounting(StrEnum):
     """Rhos are added up, and the budget's rho implies its epsilon and delta."""
     BOTH = "both"
     """Both, each with a share of delta. A release is covered if one of them covers all releases so far."""
-
-    @property
-    def in_words(self) -> str:
-        """Name what is added up, for people."""
-        return {"basic": "basic", "zcdp": "zCDP", "both": "basic and zCDP"}[self.value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +69,11 @@ class Budget:
         unit: str = "person",
     ) -> Budget:
         """Build a budget. The default accounting is `both`, or `basic` if delta is 0."""
-        limit, allowed = read_positive(epsilon, name="epsilon"), _read_delta(delta)
+        limit, allowed = read_positive(epsilon, name="epsilon"), read_rational(delta, name="delta")
+        if not 0 <= allowed < 1:
+            raise ParameterError(
+                "`delta` must be at least 0 and below 1", f"not {quote(delta)}", hint="try `delta=1e-6`"
+            )
         chosen = _read_accounting(accounting, allowed)
         share = _read_share(basic_share, chosen)
         return cls(
@@ -83,21 +83,31 @@ class Budget:
             rho=None if chosen is Accounting.BASIC else find_rho(limit, allowed * (1 - share)),
         )
 
+    def list_left(self, spent: Amount) -> dict[str, dict[str, Fraction]]:
+        """List what each accounting that is used has left, number by number. One below 0 means that it is exceeded.
+
+        >>> Budget.plan(epsilon=1).list_left(Amount(epsilon=Fraction(1, 3)))
+        {'basic': {'epsilon': Fraction(2, 3), 'delta': Fraction(0, 1)}}
+        """
+        left = {}
+        if self.basic_delta is not None:
+            left["basic"] = {"epsilon": self.guarantee.epsilon - spent.epsilon, "delta": self.basic_delta - spent.delta}
+        if self.rho is not None:
+            left["zCDP"] = {"rho": Fraction(-1) if spent.rho is None else self.rho - spent.rho}
+        return left
+
     def check(self, guarantee: Guarantee) -> None:
         """Refuse a guarantee that can never be added to the others."""
-        ours = self.guarantee
-        if guarantee.neighbours is not ours.neighbours:
-            raise ParameterError(
-                f"`neighbours` must be {ours.neighbours}, as in the ledger",
-                f"not {guarantee.neighbours}; guarantees for different neighbours do not add up",
-                hint="pass the `neighbours` of the ledger, or use another ledger",
-            )
-        if guarantee.unit != ours.unit:
-            raise ParameterError(
-                f"`unit` must be {quote(ours.unit)}, as in the ledger",
-                f"not {quote(guarantee.unit)}; guarantees for different units do not add up",
-                hint="pass the `unit` of the ledger, or use another ledger",
-            )
+        if not isinstance(guarantee, Guarantee):
+            raise ParameterError("`guarantee` must be a guarantee", f"not {type(guarantee).__name__}")
+        for name in ("neighbours", "unit"):
+            ours, theirs = str(getattr(self.guarantee, name)), str(getattr(guarantee, name))
+            if theirs != ours:
+                raise ParameterError(
+                    f"`{name}` must be {quote(ours)}, as in the ledger",
+                    f"not {quote(theirs)}; guarantees that differ in it do not add up",
+                    hint=f"pass the `{name}` of the ledger, or use another ledger",
+                )
         if not guarantee.epsilon or guarantee.rho == 0:
             raise ParameterError("`epsilon` must be above 0 to be charged")
         if self.accounting is Accounting.ZCDP and find_strongest_rho(guarantee) is None:
@@ -110,29 +120,30 @@ class Budget:
     def afford(self, spent: Amount, guarantee: Guarantee) -> int:
         """Count how many more releases with this guarantee are covered."""
         self.check(guarantee)
-        return max(self._afford_basic(spent, guarantee), self._afford_zcdp(spent, guarantee))
+        needed = add_up([(guarantee, 1)])
+        return max(_divide(left, needed) for left in self.list_left(spent).values())
+
+    def refuse(self, spent: Amount, guarantee: Guarantee) -> BudgetError:
+        """Make the error for a release that is not covered: what is left, what it needs, and what to do about it."""
+        return BudgetError(
+            f"the budget is {self.guarantee}",
+            f"{self.write_left(spent)} is left; this release needs {guarantee}",
+            hint=f"nothing was computed; {self._advise(spent, guarantee)}",
+        )
 
     def subtract(self, spent: Amount) -> Amount:
         """Subtract what is spent. An accounting that is used up has 0 left."""
-        epsilon, delta = self._subtract_basic(spent)
-        rho = self._subtract_rho(spent)
-        used_up = epsilon < 0 or delta < 0
-        return Amount(
-            epsilon=Fraction(0) if used_up else epsilon,
-            delta=Fraction(0) if used_up else delta,
-            rho=None if self.rho is None else max(Fraction(0), rho),
-        )
+        left: dict[str, Any] = {"rho": None}
+        for each in self.list_left(spent).values():
+            left |= each if min(each.values()) >= 0 else dict.fromkeys(each, Fraction(0))
+        return Amount(**left)
 
     def write(self, amount: Amount, *, up: bool) -> str:
         """Write an amount in the numbers that this budget adds up, rounded up (for what is spent) or down."""
-        parts = []
-        if self.basic_delta is not None:
-            parts.append(f"epsilon {write_rounded(amount.epsilon, up=up)}")
-            if self.guarantee.delta or amount.delta:
-                parts.append(f"delta {write_rounded(amount.delta, up=up)}")
-        if self.rho is not None:
-            parts.append("rho unknown" if amount.rho is None else f"rho {write_rounded(amount.rho, up=up)}")
-        return ", ".join(parts)
+        numbers = {name: getattr(amount, name) for each in self.list_left(amount).values() for name in each}
+        if not self.guarantee.delta and not amount.delta:
+            numbers.pop("delta", None)
+        return _write_numbers(numbers, up=up)
 
     def write_left(self, spent: Amount) -> str:
         """Write what is left. With two accountings, say what each has left: one of them must cover all releases.
@@ -143,30 +154,29 @@ class Budget:
         """
         if self.accounting is not Accounting.BOTH:
             return self.write(self.subtract(spent), up=False)
-        epsilon, delta = self._subtract_basic(spent)
-        basic = f"epsilon {write_rounded(epsilon, up=False)}, delta {write_rounded(delta, up=False)}"
-        rho = self._subtract_rho(spent)
-        zcdp = "nothing" if rho < 0 else f"rho {write_rounded(rho, up=False)}"
-        return f"{'nothing' if min(epsilon, delta) < 0 else basic} by basic accounting, or {zcdp} by zCDP accounting"
+        return ", or ".join(
+            f"{'nothing' if min(left.values()) < 0 else _write_numbers(left, up=False)} by {name} accounting"
+            for name, left in self.list_left(spent).items()
+        )
 
-    def _afford_basic(self, spent: Amount, guarantee: Guarantee) -> int:
-        epsilon, delta = self._subtract_basic(spent)
-        if epsilon < 0 or delta < 0:
-            return 0
-        times = int(epsilon // guarantee.epsilon)
-        return min(times, int(delta // guarantee.delta)) if guarantee.delta else times
-
-    def _afford_zcdp(self, spent: Amount, guarantee: Guarantee) -> int:
-        each, left = find_strongest_rho(guarantee), self._subtract_rho(spent)
-        return 0 if each is None or left < 0 else int(left // each)
-
-    def _subtract_basic(self, spent: Amount) -> tuple[Fraction, Fraction]:
-        if self.basic_delta is None:
-            return Fraction(-1), Fraction(-1)
-        return self.guarantee.epsilon - spent.epsilon, self.basic_delta - spent.delta
-
-    def _subtract_rho(self, spent: Amount) -> Fraction:
-        return Fraction(-1) if self.rho is None or spent.rho is None else self.rho - spent.rho
+    def _advise(self, spent: Amount, guarantee: Guarantee) -> str:
+        if not guarantee.delta:
+            return "ask for a smaller `epsilon`, or see `shortlist ledger show`"
+        if not self.guarantee.delta:
+            return (
+                "the budget has no delta, so it covers no release with one: leave `delta` out, which needs a `domain`, "
+                "or use a ledger that has a delta"
+            )
+        share = self.basic_delta or Fraction(0)
+        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
+        shared = self.rho is not None and find_strongest_rho(guarantee) is None
+        if not shared or spent.delta + guarantee.delta <= share:
+            return "ask for a smaller `epsilon` or `delta`, or see `shortlist ledger show`"
+        return (
+            "this release has no rho, so only basic accounting can cover it, and it may spend "
+            f"{write_rounded(share, up=False)} of the delta of this ledger (`shortlist ledger show` prints both "
+            "limits): ask for a smaller `delta`, or use a ledger with `accounting='basic'`"
+        )
 
 
 def add_up(charges: Iterable[tuple[Guarantee, int]]) -> Amount:
@@ -196,11 +206,17 @@ def write_rounded(number: Fraction, *, up: bool) -> str:
     return write_rounded_up(number) if up else write_rounded_up(-number).removeprefix("-")
 
 
-def _read_delta(delta: Real) -> Fraction:
-    allowed = read_rational(delta, name="delta")
-    if not 0 <= allowed < 1:
-        raise ParameterError("`delta` must be at least 0 and below 1", f"not {quote(delta)}", hint="try `delta=1e-6`")
-    return allowed
+def _divide(left: Mapping[str, Fraction], needed: Amount) -> int:
+    """Count how often an amount goes into what one accounting has left."""
+    pairs = [(number, getattr(needed, name)) for name, number in left.items()]
+    if any(number < 0 or each is None for number, each in pairs):
+        return 0
+    return min(int(number // each) for number, each in pairs if each)
+
+
+def _write_numbers(numbers: Mapping[str, Fraction | None], *, up: bool) -> str:
+    texts = {name: "unknown" if each is None else write_rounded(each, up=up) for name, each in numbers.items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items())
 
 
 def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:

@@ -7,35 +7,39 @@ of a selection without a ledger charges nothing.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shortlist.errors import BudgetError, LedgerError, ParameterError, ShortlistError
+from shortlist.errors import LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits, is_secure, read_bits
-from shortlist.ledger import VARIABLE, file
-from shortlist.ledger.budget import Amount, Budget, add_up, write_rounded
-from shortlist.ledger.file import Charge
+from shortlist.ledger import VARIABLE
+from shortlist.ledger.budget import Amount, Budget, add_up
+from shortlist.ledger.file import File, PathLike
+from shortlist.ledger.rows import (
+    Charge,
+    Transaction,
+    insert,
+    read_budget,
+    read_charges,
+    read_sums,
+    write_budget,
+    write_guarantee,
+)
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
-from shortlist.privacy.composition import find_strongest_rho
-from shortlist.privacy.numbers import Real, quote
+from shortlist.privacy.numbers import Real
 from shortlist.record import encode_parameters
 from shortlist.release import Release, draw_identifier, read_clock, show_warning
 from shortlist.terms import Terms, check_text
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
-
-PathLike = str | os.PathLike[str]
+from shortlist.version import __version__
 
 _TIMEOUT = 30.0
-_LONGEST_TIMEOUT = 10**6
 
 
 class Ledger:
@@ -53,15 +57,22 @@ class Ledger:
     19/2 19
     """
 
-    __slots__ = ("_budget", "_id", "_last", "_path", "_population", "_timeout")
+    __slots__ = ("_last", "_store", "budget", "id", "population")
 
-    def __init__(self, path: Path, identifier: str, budget: Budget, population: str | None, timeout: float) -> None:
-        self._path = path
-        self._id = identifier
-        self._last = 0
-        self._budget = budget
-        self._population = population
-        self._timeout = timeout
+    id: str
+    """The random identifier of the ledger. A record names the ledger that it was charged to by it."""
+    budget: Budget
+    """What all releases may have together, as the file said when the ledger was opened."""
+    population: str | None
+    """Whose data the ledger is for."""
+    _store: File
+    _last: int
+
+    def __init__(self, *wrong: Any, **parameters: Any) -> None:
+        raise ParameterError(
+            "a ledger must be opened or created",
+            hint="write Ledger.open('budget.db') for a file that exists, or Ledger.create('budget.db', epsilon=10)",
+        )
 
     @classmethod
     def create(
@@ -92,16 +103,24 @@ class Ledger:
             neighbours=neighbours,
             unit=unit,
         )
-        file.create_file(_make_absolute(path), file.write_budget(budget, population=population))
+        row = {
+            "ledger": draw_identifier(),
+            "created": read_clock().isoformat(),
+            "version": __version__,
+            "population": check_text(population, name="population"),
+            **write_budget(budget),
+        }
+        File.locate(path, _TIMEOUT).create(row)
         return cls.open(path)
 
     @classmethod
     def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
         """Open a ledger. `timeout` is how many seconds to wait for other processes that write to it."""
-        absolute, seconds = _make_absolute(path), _read_timeout(timeout)
-        with file.read(absolute, timeout=seconds) as connection:
-            identifier, budget, population = file.read_budget(connection)
-        return cls(absolute, identifier, budget, population, seconds)
+        ledger = cls.__new__(cls)
+        ledger._store, ledger._last = File.locate(path, timeout), 0
+        with ledger._store.open() as transaction:
+            ledger.id, ledger.budget, ledger.population = read_budget(transaction)
+        return ledger
 
     def __repr__(self) -> str:
         return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
@@ -109,34 +128,19 @@ class Ledger:
     @property
     def path(self) -> Path:
         """The file of the ledger."""
-        return self._path
-
-    @property
-    def id(self) -> str:
-        """The random identifier of the ledger. A record names the ledger that it was charged to by it."""
-        return self._id
-
-    @property
-    def budget(self) -> Budget:
-        """What all releases may have together, as the file said when the ledger was opened."""
-        return self._budget
-
-    @property
-    def population(self) -> str | None:
-        """Whose data the ledger is for."""
-        return self._population
+        return self._store.path
 
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, in the order in which they were made."""
-        with self._connect(file.read) as connection:
-            return tuple(file.read_charges(connection, self.budget))
+        with self._begin() as transaction:
+            return tuple(read_charges(transaction, self.budget))
 
     @property
     def spent(self) -> Amount:
         """The sum of all charges."""
-        with self._connect(file.read) as connection:
-            return add_up(file.read_sums(connection, self.budget))
+        with self._begin() as transaction:
+            return add_up(read_sums(transaction, self.budget))
 
     @property
     def left(self) -> Amount:
@@ -145,8 +149,7 @@ class Ledger:
 
     def afford(self, release: Mechanism | Guarantee) -> int:
         """Count how many more releases like this one the budget covers."""
-        guarantee = release.guarantee if isinstance(release, Mechanism) else release
-        return self.budget.afford(self.spent, _check_guarantee(guarantee))
+        return self.budget.afford(self.spent, release.guarantee if isinstance(release, Mechanism) else release)
 
     def charge(
         self,
@@ -165,13 +168,20 @@ class Ledger:
         of the release, or a new one.
         """
         stated = self._check_chargeable(mechanism, guarantee, bits, note)
-        public = mechanism.parameters if parameters is None else parameters
-        named = identifier or draw_identifier()
-        row = file.write_charge(mechanism.name, public, stated, note=note, identifier=named)
-        with self._connect(file.write) as connection:
-            self._check_covered(add_up(file.read_sums(connection, self.budget)), stated)
-            number = file.insert(connection, "charge", row)
-            (charge,) = file.read_charges(connection, self.budget, only=number)
+        public = encode_parameters(mechanism.parameters if parameters is None else parameters)
+        row = {
+            "identifier": identifier or draw_identifier(),
+            "made": read_clock().isoformat(),
+            "version": __version__,
+            "mechanism": mechanism.name,
+            "parameters": json.dumps(public, ensure_ascii=False),
+            "note": note or None,
+            **write_guarantee(stated),
+        }
+        with self._begin(write=True) as transaction:
+            self._check_covered(add_up(read_sums(transaction, self.budget)), stated)
+            number = insert(transaction, "charge", row)
+            (charge,) = read_charges(transaction, self.budget, only=number)
         self._last = max(self._last, number)
         return charge
 
@@ -195,18 +205,19 @@ class Ledger:
         """Note that the release of a charge was made, with the hash of its record."""
         if not isinstance(charge, Charge) or not isinstance(release, Release):
             raise ParameterError("`charge` and `release` must be a charge of this ledger and its release")
-        digest = hash_record(release)
-        with self._connect(file.write) as connection:
-            stored = file.read_charges(connection, self.budget, only=charge.number)
+        row = {"finished": read_clock().isoformat(), "release": hash_record(release), "number": charge.number}
+        with self._begin(write=True) as transaction:
+            stored = read_charges(transaction, self.budget, only=charge.number)
             if charge.release is not None or charge not in stored:
                 raise ParameterError("`charge` must be one of this ledger without a finished release")
-            query = "UPDATE charge SET finished = ?, release = ? WHERE id = ?"
-            connection.execute(query, (read_clock().isoformat(), digest, charge.number))
+            transaction.execute("UPDATE charge SET finished = :finished, release = :release WHERE id = :number", row)
 
     def find_charge(self, identifier: str) -> int | None:
         """Find the number of the charge for the release with an identifier."""
-        with self._connect(file.read) as connection:
-            return file.find_number(connection, identifier)
+        with self._begin() as transaction:
+            query = "SELECT id FROM charge WHERE identifier = :identifier"
+            row = transaction.execute(query, {"identifier": identifier}).fetchone()
+        return row and int(row["id"])
 
     def verify(self, release: Release) -> Charge:
         """Find the charge that paid for a release. Refuse a record that is not the one that was charged."""
@@ -216,32 +227,33 @@ class Ledger:
             raise LedgerError("the record must name a charge", "this release was charged to no ledger")
         if release.ledger != self.id:
             raise LedgerError("the record must be charged to this ledger", "it names another one")
-        with self._connect(file.read) as connection:
-            found = tuple(file.read_charges(connection, self.budget, only=release.charge))
-        if not found:
+        with self._begin() as transaction:
+            found = next(read_charges(transaction, self.budget, only=release.charge), None)
+        if found is None:
             raise LedgerError("the record must name a charge of this ledger", "there is none of its number")
-        if found[0].release is None:
+        if found.release is None:
             raise LedgerError(
                 "the charge of the record must have a finished release",
                 "it has none: its run ended early, or the record was made by something else",
             )
-        if (found[0].id, found[0].release) != (release.id, hash_record(release)):
+        if (found.id, found.release) != (release.id, hash_record(release)):
             raise LedgerError("the record must be the one that was charged", "it was changed, or is another one")
-        return found[0]
+        return found
 
     @contextmanager
-    def _connect(self, access: Callable[..., AbstractContextManager[Connection]]) -> Iterator[Connection]:
-        """Open the file. Refuse it if it was replaced by another ledger, or by an earlier copy: it would pay again."""
-        with access(self.path, timeout=self._timeout) as connection:
-            last = file.read_last(connection)
-            if file.read_budget(connection) != (self.id, self.budget, self.population) or last < self._last:
+    def _begin(self, *, write: bool = False) -> Iterator[Transaction]:
+        """Open the store. Refuse it if it was replaced by another ledger, or by an earlier copy: it would pay again."""
+        seen = self._last  # before the transaction: other threads may charge meanwhile
+        with self._store.open(write=write) as transaction:
+            (last,) = transaction.execute("SELECT COALESCE(MAX(id), 0) FROM charge").fetchone()
+            if read_budget(transaction) != (self.id, self.budget, self.population) or last < seen:
                 raise LedgerError(
                     "the ledger must be the one that was opened",
                     f"{str(self.path)!r} is another one now, or an earlier copy",
                     hint="open it again",
                 )
             self._last = max(self._last, last)
-            yield connection
+            yield transaction
 
     def _check_chargeable(
         self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None
@@ -256,37 +268,13 @@ class Ledger:
                 hint="leave `bits` out, or the ledger",
             )
         check_text(note, name="note")
-        stated = _check_guarantee(mechanism.guarantee if guarantee is None else guarantee)
+        stated = mechanism.guarantee if guarantee is None else guarantee
         self.budget.check(stated)
         return stated
 
     def _check_covered(self, spent: Amount, guarantee: Guarantee) -> None:
         if not self.budget.afford(spent, guarantee):
-            raise BudgetError(
-                f"the budget is {self.budget.guarantee}",
-                f"{self.budget.write_left(spent)} is left; this release needs {guarantee}",
-                hint=f"nothing was computed; {self._advise(spent, guarantee)}",
-            )
-
-    def _advise(self, spent: Amount, guarantee: Guarantee) -> str:
-        """Say what to do about a release that is not covered."""
-        if not guarantee.delta:
-            return "ask for a smaller `epsilon`, or see `shortlist ledger show`"
-        if not self.budget.guarantee.delta:
-            return (
-                "the budget has no delta, so it covers no release with one: leave `delta` out, which needs a `domain`, "
-                "or use a ledger that has a delta"
-            )
-        share = self.budget.basic_delta or Fraction(0)
-        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
-        shared = self.budget.rho is not None and find_strongest_rho(guarantee) is None
-        if not shared or spent.delta + guarantee.delta <= share:
-            return "ask for a smaller `epsilon` or `delta`, or see `shortlist ledger show`"
-        return (
-            "this release has no rho, so only basic accounting can cover it, and it may spend "
-            f"{write_rounded(share, up=False)} of the delta of this ledger (`shortlist ledger show` prints both "
-            "limits): ask for a smaller `delta`, or use a ledger with `accounting='basic'`"
-        )
+            raise self.budget.refuse(spent, guarantee)
 
 
 latest: Account | None = None
@@ -339,7 +327,8 @@ class Account:
             return
         try:
             self.ledger.finish(self._charge, release)
-            _forget(self)
+            global latest
+            latest = None if latest is self else latest
         except Exception as error:
             # The text of an error from elsewhere may hold items.
             reason = str(error) if isinstance(error, ShortlistError) else type(error).__name__
@@ -388,35 +377,3 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
 def hash_record(release: Release) -> str:
     """Compute the SHA-256 of a release's JSON record, as `sha256sum` does of the file."""
     return hashlib.sha256(release.to_json().encode()).hexdigest()
-
-
-def _check_guarantee(guarantee: Guarantee) -> Guarantee:
-    if not isinstance(guarantee, Guarantee):
-        raise ParameterError("`guarantee` must be a guarantee", f"not {type(guarantee).__name__}")
-    return guarantee
-
-
-def _make_absolute(path: PathLike) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise ParameterError("`ledger` must be the path of a file", f"not {type(path).__name__}")
-    try:
-        usable = b"\0" not in os.fsencode(path)
-    except ValueError:  # characters that no file name has
-        usable = False
-    if not usable:
-        raise ParameterError("`ledger` must be the path of a file")
-    return Path(os.fsdecode(path)).absolute()
-
-
-def _read_timeout(seconds: float) -> float:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _LONGEST_TIMEOUT:
-        raise ParameterError(
-            f"`timeout` must be a number of seconds from 0 to {_LONGEST_TIMEOUT}", f"not {quote(seconds)}"
-        )
-    return float(seconds)
-
-
-def _forget(account: Account) -> None:
-    global latest
-    if latest is account:
-        latest = None

@@ -125,6 +125,10 @@ class Auto(Mechanism):
         delta = max(promise.delta for promise in promises)
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
 
+    def resolve(self, chosen: str | None) -> Mechanism:
+        """Return the mechanism that was chosen."""
+        return self if chosen is None else self.candidates[chosen]
+
     def state_law(self, histogram: stated.Histogram, *, reach: int = 6) -> Iterator[tuple[stated.Output, arb]]:
         """State the law by brute force: the choice, then the law of the candidate."""
         return ((output, p) for (output,), p in self.state_family([histogram], reach=reach))

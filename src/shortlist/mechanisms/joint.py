@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -272,7 +272,7 @@ class JointDraws(BlockMixture):
             firsts=firsts[None],
             lasts=lasts[None],
             weights=numbers * spans,
-            find_least=lambda: lists.compute_numbers(firsts) * spans,
+            find_least=partial(lists.weigh, firsts, spans),
         )
         super().__init__([lists], blocks, left_out, rate=rate, top=lists.top)
 
@@ -514,6 +514,10 @@ class Lists:
                 mantissa, carry = np.frexp(mantissa * np.multiply.reduce(factors[first : first + self._safe], axis=0))
                 exponent = exponent + carry
         return Scaled(mantissa=mantissa, exponent=exponent, roundings=len(free))
+
+    def weigh(self, losses: IntArray, spans: Scaled) -> Scaled:
+        """Compute N_r times the weight of a span for each loss r."""
+        return self.compute_numbers(losses) * spans
 
     def _look_up(self, places: IntArray | slice, losses: IntArray) -> FloatArray:
         """Look up C_{r,j}, a row for each of these places j and a column for each loss r."""

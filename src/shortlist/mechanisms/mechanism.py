@@ -268,7 +268,7 @@ class Mechanism(ABC):
 
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that made a draw: the one that was chosen, or this one if it does not choose."""
-        return self if chosen is None else self.candidates[chosen]
+        return self
 
     @property
     def unordered(self) -> bool:

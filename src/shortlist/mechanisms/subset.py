@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -162,7 +163,7 @@ class SetDraws(BlockMixture):
             firsts=np.concatenate([each.firsts for each in blocks], axis=1),
             lasts=np.concatenate([each.lasts for each in blocks], axis=1),
             weights=concatenate([each.weights for each in blocks]),
-            find_least=lambda: concatenate([each.find_least() for each in blocks]),
+            find_least=partial(_find_least, blocks),
         )
         super().__init__(families, joined, np.concatenate(left_out), rate=rate, top=self.profile.top(sizes[-1]))
 
@@ -269,6 +270,15 @@ class Sets:
         upper, lower = self.steps
         return picks, [outside - upper.base, lower.base - picks.levels.min(axis=1)]
 
+    def compute_numbers(self, rows: IntArray, columns: IntArray) -> Scaled:
+        """Compute the number of sets for all pairs of some steps of r and of m, as floats with a proven error."""
+        upper, lower = self.steps
+        return count_sets(upper.find_sizes(rows), lower.find_sizes(columns)).reshape(-1)
+
+    def weigh(self, rows: IntArray, columns: IntArray, areas: Scaled) -> Scaled:
+        """Compute the number of sets times the weight of the losses, for all pairs of some steps."""
+        return self.compute_numbers(rows, columns) * areas
+
     def find_core(self, rate: Fraction, reach: int) -> Core:
         """Find the pairs of steps that carry the weight of the family, and bound it."""
         upper, lower = self.steps
@@ -326,26 +336,25 @@ def _divide(family: Sets, owner: int, rate: Fraction, core: Core, most_pairs: in
     """Cut the pairs of steps of a core into blocks: single pairs if there are few, or blocks of similar numbers."""
     (top, left), (bottom, right) = core.firsts, core.afters
     most = most_pairs if (bottom - top) * (right - left) <= most_pairs else math.isqrt(most_pairs)
-
-    def count(rows: IntArray, columns: IntArray) -> Scaled:
-        upper, lower = family.steps
-        return count_sets(upper.find_sizes(rows), lower.find_sizes(columns))
-
-    rows, _ = divide(top, bottom, lambda steps: count(steps, np.array([right - 1])).reshape(-1), most=most)
-    columns, _ = divide(left, right, lambda steps: count(np.array([bottom - 1]), steps).reshape(-1), most=most)
+    rows, _ = divide(top, bottom, lambda steps: family.compute_numbers(steps, np.array([right - 1])), most=most)
+    columns, _ = divide(left, right, lambda steps: family.compute_numbers(np.array([bottom - 1]), steps), most=most)
     upper, lower = (
         weigh_spans(rate, *family.find_spans(axis, edges[:-1], edges[1:] - 1))
         for axis, edges in enumerate((rows, columns))
     )
-    areas = upper.reshape(-1, 1) * lower * powers(rate, np.array([family.offset]))
+    areas = (upper.reshape(-1, 1) * lower * powers(rate, np.array([family.offset]))).reshape(-1)
     high, wide = len(rows) - 1, len(columns) - 1
     return Blocks(
         owners=np.full(high * wide, owner),
         firsts=np.stack([rows[:-1].repeat(wide), np.tile(columns[:-1], high)]),
         lasts=np.stack([rows[1:].repeat(wide) - 1, np.tile(columns[1:] - 1, high)]),
-        weights=(count(rows[1:] - 1, columns[1:] - 1) * areas).reshape(-1),
-        find_least=lambda: (count(rows[:-1], columns[:-1]) * areas).reshape(-1),
+        weights=family.weigh(rows[1:] - 1, columns[1:] - 1, areas),
+        find_least=partial(family.weigh, rows[:-1], columns[:-1], areas),
     )
+
+
+def _find_least(blocks: Sequence[Blocks]) -> Scaled:
+    return concatenate([each.find_least() for each in blocks])
 
 
 def count_sets(places: IntArray, spare: IntArray) -> Scaled:

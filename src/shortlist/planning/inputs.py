@@ -166,12 +166,10 @@ def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
 
     workspace = Workspace(memory_limit=None)
     opened = open_files(workspace, files, choose=lambda header: header.take([item, count], where=_TABLE), name=_TABLE)
-    with opened.explain_failures("is the file complete, and are all its rows alike?"):
-        relation = opened.make(False)
-        names, numbers = (name.replace('"', '""') for name in relation.columns)
-        text = f'trim(CAST("{numbers}" AS VARCHAR))'
-        whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
-        table = relation.project(f'CAST("{names}" AS VARCHAR) AS item, {whole} AS votes').fetchnumpy()
+    text = "trim(CAST(#2 AS VARCHAR))"
+    whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
+    columns = f"CAST(#1 AS VARCHAR) AS item, {whole} AS votes"
+    table = opened.read(lambda relation: relation.project(columns).fetchnumpy())
     unnamed, uncounted = (np.any(np.ma.getmaskarray(table[name])) for name in ("item", "votes"))
     if unnamed or uncounted:
         raise DataError(

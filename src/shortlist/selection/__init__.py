@@ -26,7 +26,8 @@ from shortlist.terms import ListOptions, ReleaseOptions, Sizes, Terms
 from shortlist.votes.array_counts import ArrayTally, read_counts
 
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
-    from shortlist.ledger import Account, Ledger
+    from shortlist.ledger import Ledger
+    from shortlist.ledger.charging import Account
     from shortlist.release import Release
 
 Key = TypeVar("Key")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from shortlist.errors import ParameterError
 from shortlist.record import COLUMNS
 from shortlist.votes.domain import NAME, make_chooser
 from shortlist.votes.duckdb import Workspace
-from shortlist.votes.files import is_path, open_files
-from shortlist.votes.libraries import find_library, has_columns, unwrap
-from shortlist.votes.source import Header, read_columns
+from shortlist.votes.libraries import has_columns, unwrap
+from shortlist.votes.source import Header, read_request
+from shortlist.votes.tallies import read_public
 from shortlist.votes.values import is_missing, write_item
 
 
@@ -43,15 +44,21 @@ def read_labels(
 
     The domain is public, and so are its labels. They are read before the votes, so that nothing fails afterwards.
     """
-    choose_item = make_chooser(column, read_columns(item=item, person=person, count=count, votes_per_person=None))
+    choose_item, domain = make_chooser(column, read_request(item=item, person=person, count=count)), unwrap(domain)
 
     def choose(header: Header) -> list[str]:
         return [*choose_item(header), *header.take(names, where=NAME)]
 
-    read = list(_read_rows(unwrap(domain), choose))
-    if not read:
-        return {}
-    items, *columns = zip(*read, strict=True)
+    # A stream was read to its end when the items were.
+    again = not hasattr(domain, "__arrow_c_stream__") or has_columns(domain)
+    table = read_public(Workspace(), domain, choose) if again and not isinstance(domain, list | tuple) else None
+    if table is None:
+        raise ParameterError(
+            "`label` must go with a `domain` that has columns: a file, a frame or a dict",
+            "this one has none that can be read",
+            hint="write the catalogue to a file, or leave `label` out",
+        )
+    items, *columns = map(list, map(chain.from_iterable, zip(*table.list_values(), strict=True)))
     rows = zip(*map(_make_alike, columns), strict=True)
     found: dict[bytes, tuple[Any, ...]] = {}
     for item_bytes, labels in zip(map(write_item, items), rows, strict=True):
@@ -66,37 +73,6 @@ def find_labels(
     """Find the labels of some items, column by column."""
     rows = [labels.get(write_item(item) or b"", (None,) * len(names)) for item in items]
     return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}
-
-
-def _read_rows(domain: Any, choose: Any) -> Iterable[tuple[Any, ...]]:
-    """Read the item and the labels of each row of a domain."""
-    if is_path(domain) and not isinstance(domain, list | tuple):
-        workspace = Workspace(memory_limit=None)
-        opened = open_files(workspace, domain, choose=choose, name=NAME)
-        with opened.explain_failures("is the file complete, and are all its rows alike?"):
-            rows: list[tuple[Any, ...]] = opened.make(False).fetchall()
-            return rows
-    library = find_library(domain)
-    if isinstance(domain, Mapping) or (library in ("pandas", "polars", "pyarrow") and has_columns(domain)):
-        columns = (
-            list(domain)
-            if isinstance(domain, Mapping)
-            else domain.column_names
-            if library == "pyarrow"
-            else domain.columns
-        )
-        taken = [domain[name] for name in choose(Header(columns=list(columns)))]
-        return zip(*(_to_list(column, library) for column in taken), strict=True)
-    raise ParameterError(
-        "`label` must go with a `domain` that has columns: a file, a frame or a dict",
-        "this one has none that can be read",
-        hint="write the catalogue to a file, or leave `label` out",
-    )
-
-
-def _to_list(column: Any, library: str | None) -> list[Any]:
-    convert = {"pandas": "tolist", "polars": "to_list", "pyarrow": "to_pylist"}.get(library or "")
-    return list(column) if convert is None else list(getattr(column, convert)())
 
 
 def _make_alike(column: Sequence[Any]) -> list[Any]:

@@ -65,29 +65,21 @@ class ArrayTally:
         """Return a view of all counts from a floor upwards. It stays until a lower floor is asked for."""
         view = self._view  # another thread may replace it meanwhile
         if view is None or view.floor > floor:
-            few = self._find(floor, most=max(_SHORT, self.d // 64))
-            view = _Tallied(self._counts, floor, self._largest) if few is None else _Sorted(self._counts, floor, few)
+            most = max(_SHORT, self.d // 64)
+            found = _find_counts(self._counts, floor, most)
+            many = len(found) > most
+            view = _Tallied(self._counts, floor, self._largest) if many else _Sorted(self._counts, floor, found)
             self._view = view
         return view
-
-    def _find(self, floor: int, most: int) -> IntArray | None:
-        """Find the indices of all counts from a floor upwards; None if they are too many."""
-        found: list[IntArray] = []
-        for start, part in _cut(self._counts):
-            found.append(start + np.flatnonzero(part >= floor))
-            most -= len(found[-1])
-            if most < 0:
-                return None
-        return np.concatenate(found)
 
 
 class _Sorted:
     """Counts from a floor upwards, copied out of the array and sorted: rising counts, ties by index."""
 
-    def __init__(self, counts: IntArray, floor: int, indices: IntArray | None = None) -> None:
-        """Sort the counts. `indices` tells where they are, if they are not all counts."""
+    def __init__(self, counts: IntArray, floor: int, indices: IntArray) -> None:
+        """Sort the counts with these indices."""
         self.floor = floor
-        values = (counts if indices is None else counts[indices]).astype(np.int64, copy=False)
+        values = counts[indices].astype(np.int64, copy=False)
         lowest, bits = int(values.min()), len(values).bit_length()
         if (int(values.max()) - lowest).bit_length() + bits < 64:
             # Numbers that hold both a count and its place are sorted many times as fast as places by their counts.
@@ -98,7 +90,7 @@ class _Sorted:
         else:
             order = np.argsort(values, kind="stable")
             self._values = values[order]
-        self._indices = order if indices is None else indices[order]
+        self._indices = indices[order]
         ends = np.append(len(values), np.flatnonzero(np.diff(self._values))[::-1] + 1)
         self.profile = Profile(values=self._values[ends - 1], sizes=-np.diff(ends, append=0), d=len(counts))
 
@@ -127,8 +119,7 @@ class _Tallied:
         values, sizes = self._cap - 1 - offsets, sizes[offsets]
         self._larger = None
         if largest >= self._cap:
-            indices = np.concatenate([start + np.flatnonzero(part >= self._cap) for start, part in _cut(counts)])
-            self._larger = _Sorted(counts, self._cap, indices)
+            self._larger = _Sorted(counts, self._cap, _find_counts(counts, self._cap, len(counts)))
             values = np.concatenate([self._larger.profile.values, values])
             sizes = np.concatenate([self._larger.profile.sizes, sizes])
         self.profile = Profile(values=values, sizes=sizes, d=len(counts))
@@ -160,6 +151,17 @@ class _Tallied:
         return found
 
 
+def _find_counts(counts: IntArray, floor: int, most: int) -> IntArray:
+    """Find the indices of all counts from a floor upwards, or of the first ones if they are more than `most`."""
+    found: list[IntArray] = []
+    for start, part in _cut(counts):
+        found.append(start + np.flatnonzero(part >= floor))
+        most -= len(found[-1])
+        if most < 0:
+            break
+    return np.concatenate(found)
+
+
 def _cut(counts: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Cut counts into chunks, each with the index of its first count."""
     for start in range(0, len(counts), _CHUNK):
@@ -183,7 +185,7 @@ def _search_chunk(counts: IntArray, levels: IntArray, ranks: IntArray) -> IntArr
     """Find the indices of items in a chunk. Items of few levels are found one level after the other."""
     distinct = set(levels.tolist())
     if len(distinct) > _FEW_LEVELS:
-        return _Sorted(counts, 0).items(Picks(levels=levels, ranks=ranks))
+        return _Sorted(counts, 0, np.arange(len(counts))).items(Picks(levels=levels, ranks=ranks))
     found = np.empty_like(ranks)
     for level in distinct:
         same = levels == level
@@ -206,15 +208,14 @@ def read_counts(counts: Any, *, widen: bool = True) -> tuple[IntArray, list[Any]
         return _read_whole_numbers(list(counts.values())), list(counts)
     if hasattr(counts, "columns"):
         raise DataError(_KINDS, f"not {type(counts).__name__}", hint="use select for a table; it counts the votes")
-    labels: Any = getattr(counts, "index", None)
-    if callable(labels) or not hasattr(labels, "is_unique"):
-        return _read_whole_numbers(counts, widen=widen), None
-    array, names = _read_whole_numbers(counts, widen=widen), labels.tolist()
+    array, labels = _read_whole_numbers(counts, widen=widen), getattr(counts, "index", None)
+    if labels is None or callable(labels) or not hasattr(labels, "is_unique"):
+        return array, None
     if not labels.is_unique:
         raise DataError(
             "the labels of `counts` must be different", "some are repeated", hint="add up the counts of equal labels"
         )
-    return array, names
+    return array, labels.tolist()
 
 
 def _read_whole_numbers(counts: Any, *, widen: bool = True) -> IntArray:

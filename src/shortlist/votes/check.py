@@ -11,20 +11,22 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.errors import Dialect, write_python
+from shortlist.safe_text import escape_surrogates
+from shortlist.votes.dialects import DUCKDB
 from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
-from shortlist.votes.queries import invent_name, quote_text, write_present
-from shortlist.votes.source import VOTES, CountColumn, Rows, TypedRows, Voters, read_columns
-from shortlist.votes.tallies import describe_votes
+from shortlist.votes.queries import invent_name, quote_text
+from shortlist.votes.source import VOTES, Rows, TypedRows
+from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import Family, is_missing, read_count, write_person
 
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
 
 _WIDTH = 60
-_NAMES = {
+_QUANTILES = {
     0.0: "min",
     0.25: "25th percentile",
     0.5: "median",
@@ -41,6 +43,10 @@ _COUNTS = (
 _FROM_LOG = (
     "Every item of the domain has a vote: was the domain made from the log? Then the guarantee does not hold. Take a "
     "list of all items that exist, with or without votes."
+)
+_NO_VALUE = (
+    "No row has {what}. Is the column named as in the data, in case and blanks too? In JSON lines, a name that no line "
+    "has is no error."
 )
 FEWEST_ITEMS = 20
 """A domain of fewer items may well have a vote for each."""
@@ -135,13 +141,14 @@ class Check:
             yield _line("rows whose count is no whole number", self.counts_unreadable)
             yield _line("items with several counts", self.items_repeated)
         if self.votes_per_person:
-            yield _wrap("votes per person: " + ", ".join(f"{_NAMES[q]} {n:,}" for q, n in self.votes_per_person))
-        if self.persons_look_like_counts:
-            yield ""
-            yield _wrap(_COUNTS.format(count=dialect("count", None), person=dialect("person", None)))
-        if self.domain_size == self.items_voted >= FEWEST_ITEMS:
-            yield ""
-            yield _wrap(_FROM_LOG)
+            yield _wrap("votes per person: " + ", ".join(f"{_QUANTILES[q]} {n:,}" for q, n in self.votes_per_person))
+        likely = {
+            _NO_VALUE.format(what="a person, or a count"): self.rows == self.without_person > 0,
+            _NO_VALUE.format(what="an item"): self.rows - self.without_person == self.without_item > 0,
+            _COUNTS.format(count=dialect("count", None), person=dialect("person", None)): self.persons_look_like_counts,
+            _FROM_LOG: self.domain_size == self.items_voted >= FEWEST_ITEMS,
+        }
+        yield from (f"\n{_wrap(text)}" for text, true in likely.items() if true)
         if self.items_unmatched:
             yield ""
             yield from self._failures()
@@ -150,7 +157,7 @@ class Check:
         yield _line("different items that did not match", self.items_unmatched)
         if any(value is not None for value, _ in self.most_unmatched):
             yield "  most often:"
-            yield from (f"  {n:>12,}  {_escape(value or '')}" for value, n in self.most_unmatched)
+            yield from (f"  {n:>12,}  {value!r}" for value, n in self.most_unmatched)
         else:
             yield _wrap("  rows of the most frequent: " + ", ".join(f"{n:,}" for _, n in self.most_unmatched))
         if not self.causes:
@@ -185,102 +192,85 @@ def check(
     >>> found.rows, found.matched, found.without_item, found.not_in_domain
     (4, 2, 1, 1)
     """
-    columns = read_columns(item=item, person=person, count=count, votes_per_person=None)
-    plan = describe_votes(
+    plan = plan_tally(
         votes,
-        columns,
-        domain,
+        item=item,
+        person=person,
+        count=count,
+        domain=domain,
         domain_column=domain_column,
-        observed=False,
+        any_type=True,
         memory_limit=memory_limit,
         progress=progress,
     )
-    assert plan.domain is not None
-    workspace, numbered = plan.workspace, plan.domain
+    assert plan.request.domain is not None
+    workspace, numbered, counted = plan.workspace, plan.request.domain, plan.request.counted
     progress("Reading the votes")
     table = invent_name()
-    # `row` is that of the domain; `written` is the item as text, where it matched no row; `person` may be a count.
+    # `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
+    # the column of persons or counts is as a count.
     workspace.connection.execute(
-        f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR)'
+        f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT)'
     )
     with plan.source.explain_failures(), register_engine(workspace.connection.interrupt):
         family = plan.source.read_rows(
-            plan.described, lambda rows: _fill(workspace, table, rows, numbered, columns.voters)
+            plan.described, lambda rows: _fill(workspace, table, rows, numbered, counted=counted)
         )
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
-        return _describe_rows(workspace, table, numbered, family, columns.voters, show_values=show_values)
+        return _describe_rows(workspace, table, numbered, family, counted=counted, show_values=show_values)
 
 
-def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, voters: Voters) -> Family | None:
+def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, counted: bool) -> Family | None:
     """Match every row and keep it in the table; return the family of the items if they have one."""
-    if not isinstance(votes, TypedRows):
-        lookup = Lookup(domain)
-        for items, others in votes:
-            write = _write_count if isinstance(voters, CountColumn) else _write_person
-            persons = [None if is_missing(other) else write(other) for other in others]
-            _insert(workspace, table, lookup.rows(items).tolist(), items, persons)
-        return None
-    plain = votes.relation
-    fits = can_match(domain.family, votes.family)
-    keys = workspace.connection.from_arrow(make_key_table(domain, votes.kept, votes.family)).set_alias("k")
-    has_item, has_person = (write_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
-    person = "CAST(other AS VARCHAR)"
-    if isinstance(voters, CountColumn):
-        person = f"coalesce(CAST({write_count_reader(str(plain.types[1]))} AS VARCHAR), '{NO_COUNT}')"
-    matched = plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left")
-    matched.project(
-        f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, '
-        f"CASE WHEN {has_person} THEN {person} END"
-    ).insert_into(table)
-    return votes.family
-
-
-def _insert(workspace: Workspace, table: str, rows: list[int], items: Any, persons: list[str | None]) -> None:
-    pa = import_optional("pyarrow")
-    missing = [is_missing(item) for item in items]
-    written = [
-        _write(item) if row == NO_ROW and not gap else None for row, item, gap in zip(rows, items, missing, strict=True)
-    ]
-    columns = {
-        "row": pa.array([None if row == NO_ROW else row for row in rows], pa.int64()),
-        "written": pa.array(written, pa.string()),
-        "missing": pa.array(missing, pa.bool_()),
-        "person": pa.array(persons, pa.string()),
-    }
-    workspace.connection.from_arrow(pa.table(columns)).insert_into(table)
+    pa, connection, lookup = import_optional("pyarrow"), workspace.connection, Lookup(domain)
+    if isinstance(votes, TypedRows):
+        plain = votes.relation
+        fits = votes.family is not None and can_match(domain.family, votes.family)
+        keys = connection.from_arrow(make_key_table(domain, votes.kept, votes.family)).set_alias("k")
+        has_item, has_person = (DUCKDB.is_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
+        plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left").project(
+            f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, '
+            f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(str(plain.types[1]))}"
+        ).insert_into(table)
+        return votes.family
+    for items, others in votes:
+        rows, missing = lookup.rows(items).tolist(), [is_missing(item) for item in items]
+        columns = {
+            "row": [None if row == NO_ROW else row for row in rows],
+            "written": [
+                _write(item) if row == NO_ROW and not gap else None
+                for row, item, gap in zip(rows, items, missing, strict=True)
+            ],
+            "missing": missing,
+            "person": [_write_person(other, counted=counted) for other in others],
+            "count": [read_count(other) for other in others],
+        }
+        kinds = [("row", pa.int64()), ("written", pa.string()), ("missing", pa.bool_()), ("person", pa.string())]
+        schema = pa.schema([*kinds, ("count", pa.int64())])
+        connection.from_arrow(pa.table(columns, schema=schema)).insert_into(table)
+    return None
 
 
 def _write(value: Any) -> str:
     try:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        return str(value).encode("utf-8", "backslashreplace").decode()
+        return escape_surrogates(str(value))
     except Exception:  # values may have any type, and their methods may fail in any way
         return f"a {type(value).__name__}"
 
 
-def _write_count(value: Any) -> str:
-    count = read_count(value)
-    return NO_COUNT if count is None else str(count)
-
-
-def _write_person(value: Any) -> str | None:
-    """Write a person as text, so that different persons are written differently and whole numbers are seen."""
-    if isinstance(value, str):
-        return f"text {value.encode('utf-8', 'backslashreplace').decode()}"
-    count, written = read_count(value), write_person(value)
-    return f"number {count}" if count is not None else None if written is None else written.hex()
+def _write_person(value: Any, *, counted: bool) -> str | None:
+    """Write a person as text, so that different persons are written differently. A count may be of any type."""
+    written = None if is_missing(value) else b"" if counted else write_person(value)
+    return None if written is None else written.hex()
 
 
 # The numbers of a check, from a table of all rows
 
-NO_COUNT = "no count"
-"""What is written for a count that is no whole number."""
-
-QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 PLACES = (10, 50, 100)
 """Of these places, the votes are told."""
 _MOST = 10
@@ -289,7 +279,6 @@ _VOTED = "person IS NOT NULL AND NOT missing"
 _MATCHED = f'{_VOTED} AND "row" IS NOT NULL'
 _FAILED = f'{_VOTED} AND "row" IS NULL'
 
-_WHOLE = r"(number |text )?[0-9]+(\.0)?"
 _FEWEST_COUNTED = 20
 _LARGEST_SHARE = 0.5
 """Persons look like counts if there are so many items, and at most this share of the persons differ."""
@@ -300,26 +289,27 @@ def _describe_rows(
     table: str,
     domain: Domain,
     family: Family | None,
-    voters: Voters,
     *,
+    counted: bool,
     show_values: bool,
 ) -> Check:
     """Count the rows of the table by what became of them."""
-    counted = isinstance(voters, CountColumn)
-    return Check(
-        **_count_rows(workspace, table, _write_readable_test(domain.family, family)),
-        **(_sum_counts(workspace, table) if counted else _count_persons(workspace, table)),
-        votes_at_places=_rank_votes(workspace, table, domain.d, counted=counted),
-        **_find_failures(workspace, table, domain, show_values=show_values),
-        domain_size=domain.d,
-        domain_type=str(domain.family),
-        votes_type=str(family or "values of any type"),
+    connection, items, unmatched = workspace.connection, invent_name(), invent_name()
+    readable = _write_readable_test(domain.family, family)
+    votes = 'coalesce(sum("count"), 0)' if counted else "count(DISTINCT person)"
+    connection.execute(
+        f"CREATE TEMP TABLE {items} AS SELECT count(*) AS n, CAST({votes} AS HUGEINT) AS votes "
+        f'FROM {table} WHERE {_MATCHED} GROUP BY "row"'
     )
-
-
-def _count_rows(workspace: Workspace, table: str, readable: str) -> dict[str, Any]:
-    return _ask(
-        workspace,
+    connection.execute(
+        f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {_FAILED} GROUP BY written"
+    )
+    falling = connection.execute(f"SELECT votes FROM {items} ORDER BY votes DESC LIMIT {PLACES[-1]}").fetchall()
+    most = connection.execute(
+        f"SELECT left(written, {_CUT}), n FROM {unmatched} ORDER BY n DESC, written LIMIT {_MOST}"
+    ).fetchall()
+    rows = _ask(
+        connection,
         table,
         rows="count(*)",
         without_person="count(*) FILTER (person IS NULL)",
@@ -327,87 +317,55 @@ def _count_rows(workspace: Workspace, table: str, readable: str) -> dict[str, An
         unreadable=f"count(*) FILTER ({_FAILED} AND NOT {readable})",
         not_in_domain=f"count(*) FILTER ({_FAILED} AND {readable})",
         matched=f"count(*) FILTER ({_MATCHED})",
-        items_voted=f'count(DISTINCT "row") FILTER ({_MATCHED})',
+    )
+    voted = _ask(
+        connection,
+        items,
+        items_voted="count(*)",
+        votes="CAST(coalesce(sum(votes), 0) AS HUGEINT)",
+        items_repeated=f"count(*) FILTER (n > 1 AND {counted})",
+    )
+    return Check(
+        **rows,
+        **voted,
+        **_describe_persons(connection, table, voted["items_voted"], counted=counted),
+        # Places beyond the items with a vote have 0.
+        votes_at_places=tuple((n, falling[n - 1][0] if n <= len(falling) else 0) for n in PLACES if n <= domain.d),
+        **_ask(connection, unmatched, items_unmatched="count(*)"),
+        most_unmatched=tuple((value if show_values else None, n) for value, n in most),
+        causes=_find_causes(connection, unmatched, domain),
+        domain_size=domain.d,
+        domain_type=str(domain.family),
+        votes_type=str(family or "values of any type"),
     )
 
 
-def _count_persons(workspace: Workspace, table: str) -> dict[str, Any]:
-    """The persons, and their different votes."""
-    pairs = f'SELECT DISTINCT person, "row" FROM {table} WHERE {_MATCHED}'
-    each = f"SELECT count(*) AS n FROM ({pairs}) GROUP BY person"
-    quantiles = _ask(workspace, f"({each})", found=f"quantile_disc(n, {list(QUANTILES)})")["found"]
-    return {
-        **_ask(workspace, table, persons="count(DISTINCT person)"),
-        **_ask(workspace, f"({pairs})", votes="count(*)", persons_matched="count(DISTINCT person)"),
-        "votes_per_person": tuple(zip(QUANTILES, quantiles or (), strict=False)),
-        "persons_look_like_counts": _look_like_counts(workspace, table),
-        "counts_unreadable": 0,
-        "items_repeated": 0,
-    }
-
-
-def _look_like_counts(workspace: Workspace, table: str) -> bool:
-    """Whether every item has one row, and its person is a whole number that many other rows have, too."""
-    found = _ask(
-        workspace,
-        f"(SELECT * FROM {table} WHERE {_MATCHED})",
-        rows="count(*)",
-        items='count(DISTINCT "row")',
-        persons="count(DISTINCT person)",
-        whole=f"coalesce(bool_and(regexp_full_match(person, '{_WHOLE}')), false)",
-    )
-    rows = found["rows"]
-    few = found["persons"] <= _LARGEST_SHARE * rows
-    return bool(found["whole"] and rows == found["items"] >= _FEWEST_COUNTED and few)
-
-
-def _sum_counts(workspace: Workspace, table: str) -> dict[str, Any]:
-    """The counts of a table that is counted already, in which no person is known."""
+def _describe_persons(connection: Any, table: str, items: int, *, counted: bool) -> dict[str, Any]:
+    """Count the persons, and their different votes. In a table that is counted already, no person is known."""
     matched = f"(SELECT * FROM {table} WHERE {_MATCHED})"
-    several = f'(SELECT "row" FROM {matched} GROUP BY "row" HAVING count(*) > 1)'
-    return {
-        **_ask(
-            workspace,
-            matched,
-            votes="CAST(coalesce(sum(TRY_CAST(person AS HUGEINT)), 0) AS HUGEINT)",
-            counts_unreadable=f"count(*) FILTER (person = '{NO_COUNT}')",
-        ),
-        **_ask(workspace, several, items_repeated="count(*)"),
-        "persons": 0,
-        "persons_matched": 0,
-        "votes_per_person": (),
-        "persons_look_like_counts": False,
-    }
-
-
-def _rank_votes(workspace: Workspace, table: str, d: int, *, counted: bool) -> tuple[tuple[int, int], ...]:
-    """The votes at some places of the true order. Places beyond the items with a vote have 0."""
-    votes = "coalesce(sum(TRY_CAST(person AS HUGEINT)), 0)::HUGEINT" if counted else "count(DISTINCT person)"
-    found = workspace.connection.execute(
-        f'SELECT {votes} AS n FROM {table} WHERE {_MATCHED} GROUP BY "row" ORDER BY n DESC LIMIT {PLACES[-1]}'
-    ).fetchall()
-    return tuple((place, found[place - 1][0] if place <= len(found) else 0) for place in PLACES if place <= d)
-
-
-def _find_failures(workspace: Workspace, table: str, domain: Domain, *, show_values: bool) -> dict[str, Any]:
-    """The items that did not match, and why."""
-    connection, unmatched = workspace.connection, invent_name()
-    connection.execute(
-        f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {_FAILED} GROUP BY written"
+    found = _ask(
+        connection,
+        matched,
+        rows="count(*)",
+        persons="count(DISTINCT person)",
+        unreadable='count(*) FILTER ("count" IS NULL)',
     )
-    most = connection.execute(
-        f"SELECT left(written, {_CUT}), n FROM {unmatched} ORDER BY n DESC, written LIMIT {_MOST}"
-    ).fetchall()
+    each = f'(SELECT count(DISTINCT "row") AS n FROM {matched} GROUP BY person)'
+    quantiles = _ask(connection, each, found=f"quantile_disc(n, {list(_QUANTILES)})")["found"]
+    once, few = found["rows"] == items >= _FEWEST_COUNTED, found["persons"] <= _LARGEST_SHARE * found["rows"]
     return {
-        **_ask(workspace, unmatched, items_unmatched="count(*)"),
-        "most_unmatched": tuple((value if show_values else None, n) for value, n in most),
-        "causes": _find_causes(workspace, unmatched, domain),
+        "persons": 0 if counted else _ask(connection, table, n="count(DISTINCT person)")["n"],
+        "persons_matched": 0 if counted else found["persons"],
+        "votes_per_person": () if counted else tuple(zip(_QUANTILES, quantiles or (), strict=False)),
+        # Every item has one row, and its person is a whole number that many other rows have, too.
+        "persons_look_like_counts": not (counted or found["unreadable"]) and once and few,
+        "counts_unreadable": found["unreadable"] if counted else 0,
     }
 
 
-def _ask(workspace: Workspace, source: str, **measures: str) -> dict[str, Any]:
+def _ask(connection: Any, source: str, **measures: str) -> dict[str, Any]:
     """Compute each measure on a table, under its name."""
-    row = workspace.connection.execute(f"SELECT {', '.join(measures.values())} FROM {source}").fetchone()
+    row = connection.execute(f"SELECT {', '.join(measures.values())} FROM {source}").fetchone()
     return dict(zip(measures, row or (), strict=True))
 
 
@@ -417,6 +375,7 @@ _BLANKS = r"[\s\p{Z}]+"
 _MARKS = r"""["'`“”„‘’«»]+"""
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
+_TEXT = "{text}"
 # Each takes away what may differ; two texts that become equal differ in that only.
 _NEUTRAL = {
     "upper and lower case": "lower({text})",
@@ -457,17 +416,17 @@ def _write_readable_test(domain: Family, votes: Family | None) -> str:
     return f"regexp_full_match(written, {quote_text(_READABLE[domain] + zeros)})"
 
 
-def _find_causes(workspace: Workspace, unmatched: str, domain: Domain) -> tuple[Cause, ...]:
+def _find_causes(connection: Any, unmatched: str, domain: Domain) -> tuple[Cause, ...]:
     """Find the causes that explain items of the table `unmatched` (`written`, `n` rows), the most rows first."""
-    pa, connection, keys = import_optional("pyarrow"), workspace.connection, invent_name()
+    pa, keys = import_optional("pyarrow"), invent_name()
     connection.execute(f"CREATE TEMP TABLE {keys} (key VARCHAR)")
     connection.from_arrow(make_key_table(domain, pa.string(), Family.TEXT).select(["key"])).insert_into(keys)
-    everything = "{text}"
+    everything = _TEXT
     for neutral in _NEUTRAL.values():
-        everything = neutral.replace("{text}", everything)
+        everything = neutral.replace(_TEXT, everything)
     trials = [*_NEUTRAL.values(), everything]
     explained = ", ".join(
-        f"{_put(trial, 'written')} IN (SELECT {_put(trial, 'key')} FROM {keys}) AS cause_{number}"
+        f"{trial.replace(_TEXT, 'written')} IN (SELECT {trial.replace(_TEXT, 'key')} FROM {keys}) AS cause_{number}"
         for number, trial in enumerate(trials)
     )
     alone = [f"cause_{number}" for number in range(len(_NEUTRAL))]
@@ -477,10 +436,6 @@ def _find_causes(workspace: Workspace, unmatched: str, domain: Domain) -> tuple[
     numbers = iter(row or ())
     causes = [Cause(name=name, rows=next(numbers), items=next(numbers)) for name in (*_NEUTRAL, _SEVERAL)]
     return tuple(sorted((cause for cause in causes if cause.items), key=lambda cause: -cause.rows))
-
-
-def _put(trial: str, column: str) -> str:
-    return trial.replace("{text}", column)
 
 
 # The report as text
@@ -499,9 +454,3 @@ def _percent(share: float) -> str:
     if 0 < share < 0.001:
         return "<0.1 %"
     return f"{int(share * 1000) / 10:g} %"
-
-
-def _escape(value: str) -> str:
-    """Quote an item, so that it cannot steer a terminal and blanks are seen."""
-    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in value)
-    return f"'{shown}'"

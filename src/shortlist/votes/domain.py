@@ -23,8 +23,8 @@ from shortlist.votes.files import Files, as_files, identify_files, is_path
 from shortlist.votes.libraries import find_library, has_columns, import_optional
 from shortlist.votes.places import STDIN
 from shortlist.votes.queries import Query, list_sources, list_texts, reads_from
-from shortlist.votes.source import Choose, Header, Origin, PersonColumn, VoteColumns
-from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family, write_plain
+from shortlist.votes.source import Choose, Header, Origin, Request
+from shortlist.votes.values import DIGITS, Family, find_family, write_exact
 
 NAME = "the domain"
 _ALLOWED = "text, whole numbers, booleans, dates, times, timestamps, decimals or bytes"
@@ -73,7 +73,6 @@ def number_items(column: Any) -> Domain:
     ['a', 'b']
     """
     pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
-    column = write_plain(column)
     family = find_family(column.type)
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
@@ -82,28 +81,28 @@ def number_items(column: Any) -> Domain:
             hint=("cast them to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'"),
         )
     with translate_errors(NAME, hint="timestamps must be whole microseconds, and numbers may have 38 digits"):
-        column = column.cast(choose_exact_type(column.type)).cast(choose_held_type(column.type, family))
-        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(column, pa.ChunkedArray):  # more than one array can hold
-            column = pa.concat_arrays(column.chunks)
+        column = write_exact(column)
+        column = column.cast(_choose_held_type(column.type, family))
+        if isinstance(column, pa.ChunkedArray):
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
         column = column.drop_null()
         if len(column):
             column = column.take(compute.sort_indices(column))
-            column = column.filter(pa.array(_differs_from_previous(column)))
+            later = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+            column = column.filter(pa.array(np.concatenate([[True], later])))
     if not len(column):
         raise DataError("`domain` must hold at least one item", "none was found", hint="is it the right column?")
     decimal = family == Family.DECIMAL and column.type.scale <= 0
     return Domain(items=column, family=Family.INTEGER if decimal else family)
 
 
-def choose_held_type(arrow_type: Any, family: Family) -> Any:
+def _choose_held_type(exact: Any, family: Family) -> Any:
     """The type that we hold items in: one for each family, wide enough for all of its values."""
     pa = import_optional("pyarrow")
-    plain = choose_exact_type(arrow_type)
     if family == Family.INTEGER:
-        return pa.decimal128(DIGITS, 0) if plain == pa.uint64() else pa.int64()
+        return pa.decimal128(DIGITS, 0) if exact == pa.uint64() else pa.int64()
     if family == Family.DECIMAL:
-        return pa.decimal128(DIGITS, max(plain.scale, 0))
+        return pa.decimal128(DIGITS, max(exact.scale, 0))
     held = {
         Family.TEXT: pa.large_string(),
         Family.BYTES: pa.large_binary(),
@@ -111,21 +110,15 @@ def choose_held_type(arrow_type: Any, family: Family) -> Any:
         Family.AWARE: pa.timestamp("us"),
         Family.TIME: pa.time64("us"),
     }
-    return held.get(family, plain)
-
-
-def _differs_from_previous(column: Any) -> Any:
-    compute = import_optional("pyarrow.compute")
-    later = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    return np.concatenate([[True], later])
+    return held.get(family, exact)
 
 
 # Whether the domain comes from the votes
 
 
-def check_domain(domain: Any, votes: Any, *, domain_column: str | None, columns: VoteColumns) -> None:
+def check_domain(domain: Any, votes: Any, *, domain_column: str | None, request: Request) -> None:
     """Refuse to go on without a domain, or with one that is seen to come from the votes."""
-    fault = "none was given" if domain is None else find_fault(domain, votes, domain_column, columns)
+    fault = "none was given" if domain is None else _find_fault(domain, votes, domain_column, request)
     if fault is not None:
         raise _refuse(fault)
 
@@ -138,18 +131,18 @@ def _refuse(fault: str, otherwise: str = "or another source of items") -> Parame
     )
 
 
-def make_chooser(column: str | None, columns: VoteColumns) -> Choose:
+def make_chooser(column: str | None, request: Request) -> Choose:
     """Choose the column that was named, else the one called like the votes' column of items, else the only one.
 
     The only column of a CSV file is not enough: its first line is an item if the file has no header. A table of votes
     is no catalogue, wherever it was copied to.
     """
-    item = columns.item
+    item = request.item
 
     def choose(header: Header) -> list[str]:
-        if column in (None, item) and _is_table_of_votes(header, columns):
+        if column in (None, item) and _is_table_of_votes(header, request):
             raise _refuse(
-                f"it has a column {columns.voters.name!r}, like the votes, so it looks like a table of votes",
+                f"it has a column {request.other!r}, like the votes, so it looks like a table of votes",
                 "or, if it is such a list, its column of items alone",
             )
         if column is not None:
@@ -170,34 +163,36 @@ def make_chooser(column: str | None, columns: VoteColumns) -> Choose:
     return choose
 
 
-def _is_table_of_votes(header: Header, columns: VoteColumns) -> bool:
+def _is_table_of_votes(header: Header, request: Request) -> bool:
     """Whether there are columns called like those of items and of persons. Positions in place of names say nothing."""
-    voters = columns.voters
-    named = isinstance(voters, PersonColumn) and not voters.name.isdecimal() and header.origin is not Origin.UNKNOWN
-    return named and {columns.item, voters.name} <= {each for each in header.columns if isinstance(each, str)}
+    named = not request.counted and not request.other.isdecimal() and header.origin is not Origin.UNKNOWN
+    return named and {request.item, request.other} <= {each for each in header.columns if isinstance(each, str)}
 
 
-def find_fault(domain: Any, votes: Any, domain_column: str | None, columns: VoteColumns) -> str | None:
+def _find_fault(domain: Any, votes: Any, domain_column: str | None, request: Request) -> str | None:
     """Say how the domain comes from the votes; None if it does not, or if that cannot be seen."""
-    item = columns.item
+    item, same_column = request.item, domain_column in (None, request.item)
     if isinstance(domain, Query) and isinstance(votes, Query) and reads_from(domain, votes):
         return "the query reads the table of the votes"
     if isinstance(domain, Query) and is_path(votes) and _reads_files(domain, votes):
         return "the query reads a file of the votes"
-    if domain_column in (None, item) and _is_same(domain, votes):
+    if same_column and _is_same(domain, votes):
         return "the votes themselves were given"
-    if domain_column in (None, item) and _is_column(domain, votes, item):
-        return "a column of the votes was given"
-    # A table of counts may be made from the catalogue, and then it has the memory of the catalogue.
-    if isinstance(columns.voters, PersonColumn) and _is_same_memory(domain, domain_column or item, votes, item):
-        return "a column of the votes was given"
-    if all(find_library(each) == "duckdb" and has_columns(each) for each in (domain, votes)) and _reads_relation(
-        domain, votes
-    ):
+    libraries, taken = {find_library(domain), find_library(votes)}, False
+    if isinstance(votes, Mapping):
+        taken = same_column and votes.get(item) is domain
+    elif libraries <= {"polars", "pyarrow"}:
+        # A table of counts may be made from the catalogue, and then it has the memory of the catalogue.
+        taken = not request.counted and _is_same_memory(domain, domain_column or item, votes, item)
+    elif libraries == {"pandas"} and has_columns(votes):
+        # What pandas takes out of a frame has the very index of the frame.
+        index, names = getattr(domain, "index", None), getattr(domain, "columns", [getattr(domain, "name", None)])
+        taken = same_column and index is not None and index.is_(votes.index) and item in list(names)
+    elif libraries == {"duckdb"} and has_columns(domain) and has_columns(votes) and _reads_relation(domain, votes):
         return "the relation reads the table of the votes"
-    if domain_column in (None, item) and _is_projection(domain, votes, item):
-        return "a column of the votes was given"
-    return None
+    elif libraries in ({"pyspark"}, {"ibis"}):
+        taken = same_column and _is_projection(domain, votes, item)
+    return "a column of the votes was given" if taken else None
 
 
 def _is_same(domain: Any, votes: Any) -> bool:
@@ -207,18 +202,6 @@ def _is_same(domain: Any, votes: Any) -> bool:
         return type(domain) is type(votes) and bool(domain == votes)
     listed = isinstance(domain, list | tuple) and is_path(domain)
     return domain is votes or (listed and isinstance(votes, list | tuple) and list(domain) == list(votes))
-
-
-def _is_column(domain: Any, votes: Any, item: str) -> bool:
-    """Whether the domain is the column of items, of a dict or in pandas."""
-    if isinstance(votes, Mapping):
-        return votes.get(item) is domain
-    if not find_library(domain) == find_library(votes) == "pandas" or not has_columns(votes):
-        return False
-    # What pandas takes out of a frame has the very index of the frame.
-    index = getattr(domain, "index", None)
-    names = domain.columns if has_columns(domain) else [getattr(domain, "name", None)]
-    return index is not None and bool(index.is_(votes.index)) and item in list(names)
 
 
 def _is_same_memory(domain: Any, domain_column: str, votes: Any, item: str) -> bool:
@@ -281,14 +264,10 @@ def _reads_relation(domain: Any, votes: Any) -> bool:
 
 def _is_projection(domain: Any, votes: Any, item: str) -> bool:
     """Whether the domain is the column of items, or its different values, in Spark or Ibis."""
-    library = find_library(votes)
-    if library != find_library(domain) or library not in ("pyspark", "ibis"):
-        return False
     with suppress(Exception):  # an engine that cannot compare: nothing is certain
         column = votes.select(item)
-        if library == "ibis":
-            return any(domain.as_table().equals(each) for each in (column, column.distinct()))
-        return any(domain.sameSemantics(each) for each in (column, column.distinct()))
+        compare = domain.sameSemantics if hasattr(domain, "sameSemantics") else domain.as_table().equals
+        return bool(compare(column) or compare(column.distinct()))
     return False
 
 

@@ -13,50 +13,48 @@ import shutil
 import stat
 import tempfile
 import weakref
-from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
-from shortlist.array_types import IntArray
-from shortlist.errors import ChangedError, DataError, ParameterError
+from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
-from shortlist.votes.domain import Domain, choose_held_type
+from shortlist.votes.dialects import DUCKDB, NO_COUNT, SEVERAL_COUNTS
 from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.files import OpenedFiles, open_files
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.matching import can_match, make_key_table
-from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query, write_present
+from shortlist.votes.matching import Lookup, make_key_table
+from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
 from shortlist.votes.source import (
-    NO_COUNT,
-    SEVERAL_COUNTS,
     Choose,
-    CountColumn,
     Description,
     Header,
     LocalTally,
-    ObservedTally,
     Origin,
+    RemoteTally,
+    Request,
     Rows,
     Source,
+    Table,
     Tally,
     TypedRows,
-    Voters,
     check_counts,
+    name_roles,
     scatter_counts,
 )
 from shortlist.votes.values import (
     Family,
     choose_exact_type,
-    choose_plain_type,
     find_family,
+    is_missing,
     is_plain,
-    read_item,
-    write_plain,
+    read_count,
+    write_exact,
+    write_item,
+    write_person,
+    write_text,
 )
 
 try:
@@ -115,6 +113,39 @@ class Workspace:
             weakref.finalize(self, self._connection.close)
             self._connection.execute("SET TimeZone = 'UTC'")
         return self._connection
+
+    def count(self, table: Table, request: Request) -> Tally:
+        """Count the votes of a table of `item` and `other`."""
+        connection = self.connection
+        with closing(table.batches), register_engine(connection.interrupt):
+            # DuckDB takes a stream for one row, and would keep all votes in memory in place of the keys.
+            connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+            try:
+                return count_rows(self, connection, self.open_table(table, request), request)
+            finally:
+                connection.execute("RESET disabled_optimizers")
+
+    def open_table(self, table: Table, request: Request | None = None) -> TypedRows:
+        """Open a table as a relation. Without a request, its columns have types."""
+        pa, connection, item = import_optional("pyarrow"), self.connection, table.kinds[0]
+        columns = list(_choose_columns(table.kinds, request))
+        schema = pa.schema([(name, kind) for name, kind, _, _ in columns])
+        batches = (
+            pa.RecordBatch.from_arrays([write(batch[place]) for _, _, write, place in columns], schema=schema)
+            for batch in table.batches
+        )
+        if None not in table.kinds:
+            relation = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches))
+            return TypedRows(relation=relation, kept=choose_exact_type(item), family=find_family(item))
+        # In this thread, because an engine may answer no other, and to a table, which spills.
+        kept, empty = invent_name(), connection.from_arrow(schema.empty_table())
+        kinds = ", ".join(f"{name} {kind}" for name, kind in zip(empty.columns, empty.types, strict=True))
+        connection.execute(f"CREATE TEMP TABLE {kept} ({kinds})")
+        for batch in batches:
+            voted = connection.from_arrow(pa.Table.from_batches([batch]))
+            voted.filter("item IS NOT NULL AND other IS NOT NULL").insert_into(kept)
+        typed = {} if item is None else {"kept": choose_exact_type(item), "family": find_family(item)}
+        return TypedRows(relation=connection.table(kept), **typed)
 
 
 def _read_size(size: Any) -> str:
@@ -178,71 +209,61 @@ _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
 
 
-def count_matches(connection: Any, plain: Any, keys: Any, voters: Voters, *, d: int) -> IntArray:
-    """Match a relation of `item` and `other` to keys, and count the votes of each row.
+def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally:
+    """Count votes in the connection that has them; without a domain, the workspace keeps the groups.
 
     Relations are composed as objects, so no table is made and no name is written into a statement.
     """
-    matched = plain.set_alias("v").join(connection.from_arrow(keys).set_alias("k"), "v.item = k.key")
+    plain, family, domain = rows.relation, rows.family, request.domain
     others = ", ".join(name for name in plain.columns if name.startswith("other"))
-    return count_rows(matched.project(f'"row" AS item, {others}'), voters, d=d)
+    if domain is not None and family is not None:
+        keys = connection.from_arrow(make_key_table(domain, rows.kept, family)).set_alias("k")
+        plain = plain.set_alias("v").join(keys, "v.item = k.key").project(f'"row" AS item, {others}')
+    elif family == Family.FLOAT:
+        # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
+        whole = "item = system.main.trunc(item) AND item > -9007199254740992 AND item < 9007199254740992"
+        plain = plain.project(f"CASE WHEN {whole} THEN CAST(item AS BIGINT) END AS item, {others}")
+        family = Family.INTEGER
+    counted = count_groups(plain, request)
+    if domain is not None:
+        found = counted.fetchnumpy()
+        check_counts(found["votes"].tolist())
+        return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
+    if connection is not workspace.connection:
+        counted = workspace.connection.from_arrow(_open_stream(counted))
+    return keep_groups(workspace, counted, family)
 
 
-def count_rows(numbered: Any, voters: Voters, *, d: int) -> IntArray:
-    """Count the votes of each row, given a relation of row numbers (`item`) and `other`."""
-    found = count_groups(numbered, voters).fetchnumpy()
-    check_counts(found["votes"].tolist())
-    return scatter_counts({"row": found["item"], "votes": found["votes"]}, d=d)
-
-
-def count_groups(plain: Any, voters: Voters) -> Any:
+def count_groups(plain: Any, request: Request) -> Any:
     """Group a relation of `item` and `other` by item; the answer has the columns `item` and `votes`.
 
-    Persons are counted; counts are taken as they are. A cap is the number of items that are kept of each person: the
-    first ones by a hash of the texts of the person and the item (`values.write_text`), and then by the item. So they
-    depend on that person's votes alone, and not on the types of the columns, which other persons' values may decide.
-    Text is told apart by its bytes, because DuckDB's windows misread text that is no UTF-8. Functions are named in
-    full, because a macro may have the short name.
+    It does what `Dialect.write_counting` describes. Text is told apart by its bytes, because DuckDB's windows misread
+    text that is no UTF-8. Where values have no type, their texts are columns of their own.
     """
     kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
-    voted = plain.filter(f"item IS NOT NULL AND {write_present('other', kinds['other'])}")
-    if isinstance(voters, CountColumn):
+    voted = plain.filter(f"item IS NOT NULL AND {DUCKDB.is_present('other', kinds['other'])}")
+    if request.counted:
         read, count = voted.project(f"item, {write_count_reader(kinds['other'])} AS votes"), "system.main.count"
         none = f"WHEN {count}(votes) < {count}(*) THEN {NO_COUNT}"
         several = f"WHEN {count}(*) > 1 THEN {SEVERAL_COUNTS}"
         return read.aggregate(f"item, CASE {none} {several} ELSE system.main.max(votes) END AS votes", "item")
-    if voters.cap is None:
+    if request.cap is None:
         return voted.aggregate("item, system.main.count(DISTINCT other) AS votes", "item")
-    columns = [
-        f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if _is_text(kind) else name
-        for name, kind in kinds.items()
-    ]
+    texts = {name for name, kind in kinds.items() if kind in ("VARCHAR", "JSON") or kind.startswith("ENUM(")}
+    columns = [f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if name in texts else name for name in kinds]
+    person, item = (
+        f"{name}_text"
+        if f"{name}_text" in kinds
+        else name
+        if name in texts
+        else f"system.main.encode({DUCKDB.write_text(name, kinds[name])})"
+        for name in ("other", "item")
+    )
     join = 'system.main."||"'
-    person, item = (_write_order(name, kinds) for name in ("other", "item"))
     order = f"system.main.md5_number({join}({join}({person}, CAST(' ' AS BLOB)), {item})), item"
     turn = f"system.main.row_number() OVER (PARTITION BY other ORDER BY {order}) AS turn"
-    kept = voted.project(", ".join(columns)).distinct().project(f"item, {turn}").filter(f"turn <= {voters.cap}")
+    kept = voted.project(", ".join(columns)).distinct().project(f"item, {turn}").filter(f"turn <= {request.cap}")
     return kept.aggregate("item, system.main.count(*) AS votes", "item")
-
-
-def _is_text(kind: str) -> bool:
-    return kind in ("VARCHAR", "JSON") or kind.startswith("ENUM(")
-
-
-def _write_order(name: str, kinds: dict[str, str]) -> str:
-    """The SQL of `values.write_text` of a column, as bytes; text is bytes already, and may be a column of its own."""
-    kind, text = kinds[name], f"CAST({name} AS VARCHAR)"
-    if f"{name}_text" in kinds or _is_text(kind):
-        return f"{name}_text" if f"{name}_text" in kinds else name
-    if kind in ("FLOAT", "DOUBLE"):
-        text = f"CAST(TRY_CAST(system.main.floor({name}) AS BIGINT) AS VARCHAR)"
-    elif kind.startswith("DECIMAL("):
-        text = f"CAST(system.main.floor({name}) AS VARCHAR)"
-    elif kind == "BLOB":
-        text = f"system.main.lower(system.main.hex({name}))"
-    elif kind == "TIME" or kind.startswith("TIMESTAMP"):
-        text = f"CAST(TRY(system.main.epoch_us({name})) AS VARCHAR)"
-    return f"system.main.encode(coalesce({text}, ''))"
 
 
 def write_count_reader(kind: str) -> str:
@@ -257,66 +278,39 @@ def write_count_reader(kind: str) -> str:
     return f"CASE WHEN {value} >= 0 THEN {value} END"
 
 
-# Items that were observed
-
-_RANGES = {
-    "DATE": "BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
-    "TIME": "BETWEEN TIME '00:00:00' AND TIME '23:59:59.999999'",
-    "TIMESTAMP": "BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999'",
-    "TIMESTAMP WITH TIME ZONE": (
-        "BETWEEN TIMESTAMPTZ '0001-01-01 00:00:00+00' AND TIMESTAMPTZ '9999-12-31 23:59:59.999999+00'"
-    ),
-}
-"""The items that Python can hold."""
-
-
-def keep_groups(workspace: Workspace, counted: Any, family: Family) -> ObservedTally:
+def keep_groups(workspace: Workspace, counted: Any, family: Family | None) -> Tally:
     """Keep counted groups, a relation of `item` and `votes`, in a table of the workspace, which spills.
 
-    Items of no family (`OTHER`) are bytes that `write_item` wrote.
+    Items without a family are bytes that `write_item` wrote. Items that Python cannot hold are left out.
     """
-    connection, table = workspace.connection, invent_name()
-    item, condition = _clean_items(str(counted.types[0]), family)
+    connection, table, kind = workspace.connection, invent_name(), str(counted.types[0])
+    item, condition = "item", DUCKDB.is_held("item", family)
+    if family == Family.OTHER:  # a column of gaps
+        item, condition = "CAST(NULL AS INTEGER)", "false"
+    elif family == Family.TEXT:
+        item = f"TRY(system.main.decode({'item' if kind == 'BLOB' else 'system.main.encode(item)'}))"
+    elif kind.startswith("TIMESTAMP_"):
+        whole = "CASE WHEN system.main.epoch_ns(item) % 1000 = 0 THEN item END" if kind == "TIMESTAMP_NS" else "item"
+        item = f"TRY_CAST({whole} AS TIMESTAMP)"
+    if family == Family.AWARE:  # streams hold instants as times in UTC, the zone of the workspace
+        item = f"TRY_CAST({item} AS TIMESTAMPTZ)"
     with register_engine(connection.interrupt):
         clean = counted.project(f"{item} AS item, CAST(votes AS BIGINT) AS votes").filter(condition)
         connection.execute(f"CREATE TEMP TABLE {table} (item {clean.types[0]}, votes BIGINT)")
         clean.insert_into(table)
-        levels = connection.table(table).aggregate("votes, system.main.count(*) AS n", "votes").fetchall()
-    return ObservedTally(levels, partial(_find_items, workspace, table, family))
+        # From here on, no macro of a database file that was read can have the name of a function.
+        connection.execute("USE memory")
+
+    def ask(sql: str) -> list[tuple[Any, ...]]:
+        with register_engine(connection.interrupt):
+            return list_rows(workspace.connection.sql(sql.format(table=table)).to_arrow_table())
+
+    return RemoteTally(DUCKDB, ask, written=family is None)
 
 
-def convert_items(column: Any, family: Family) -> list[Any]:
-    """Turn an Arrow column of chosen items into Python values."""
-    if family == Family.OTHER:
-        return [read_item(each) for each in column.to_pylist()]
-    held = column.cast(choose_held_type(column.type, family))
-    return list(Domain(items=held, family=family).values())
-
-
-def _clean_items(kind: str, family: Family) -> tuple[str, str]:
-    """The SQL of a group's item in the type that it is held in, and the condition that Python can hold it."""
-    if family == Family.TEXT:
-        text = "item" if kind == "BLOB" else "system.main.encode(item)"
-        return f"TRY(system.main.decode({text}))", "item IS NOT NULL"
-    if kind.startswith("TIMESTAMP_"):
-        whole = "CASE WHEN system.main.epoch_ns(item) % 1000 = 0 THEN item END" if kind == "TIMESTAMP_NS" else "item"
-        return f"TRY_CAST({whole} AS TIMESTAMP)", f"item {_RANGES['TIMESTAMP']}"
-    return "item", f"item {_RANGES.get(kind, 'IS NOT NULL')}"
-
-
-def _find_items(
-    workspace: Workspace, table: str, family: Family, counts: IntArray, ranks: IntArray
-) -> Iterable[tuple[int, int, Any]]:
-    pa, connection = import_optional("pyarrow"), workspace.connection
-    levels = ", ".join(map(str, np.unique(counts).tolist()))
-    rank = "system.main.row_number() OVER (PARTITION BY votes ORDER BY item) - 1 AS place"
-    with register_engine(connection.interrupt):
-        ranked = connection.table(table).filter(f"votes IN ({levels})").project(f"votes, item, {rank}").set_alias("r")
-        wanted = connection.from_arrow(pa.table({"votes": counts, "place": ranks})).set_alias("w")
-        found = ranked.join(wanted, "r.votes = w.votes AND r.place = w.place").project("r.votes, r.place, item")
-        answer = found.to_arrow_table()
-    items = convert_items(answer.column(2).combine_chunks(), family)
-    return zip(answer.column(0).to_pylist(), answer.column(1).to_pylist(), items, strict=True)
+def list_rows(answer: Any) -> list[tuple[Any, ...]]:
+    """The rows of an Arrow table as Python values."""
+    return list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
 
 
 # Columns of DuckDB as they are: without a collation, and in types that Arrow has
@@ -328,37 +322,30 @@ _PERSONS_AS_TEXT = re.compile(r"JSON|U?HUGEINT|BIGNUM|BIT|TIME WITH TIME ZONE|EN
 
 
 def take_plain_columns(relation: Any) -> Any:
-    """Take columns as `item` and `other`, without collation, and items in a type that Arrow has.
+    """Take columns under names of ours, without collation, and items in a type that Arrow has.
 
     They are taken by position, because DuckDB takes two names that differ in case for one.
     """
-    item, *others = map(str, relation.types)
-    taken = f"{_write_item(item)} AS item"
-    if others:
-        text = _PERSONS_AS_TEXT.fullmatch(others[0])
-        taken += f", {_uncollate('CAST(#2 AS VARCHAR)' if text else '#2', 'VARCHAR' if text else others[0])} AS other"
-    return relation.project(taken)
-
-
-def _write_item(kind: str) -> str:
-    if _NEVER_ITEMS.fullmatch(kind):
-        return "CAST(NULL AS STRUCT(nothing INTEGER))"
-    if kind == "HUGEINT":
-        # Arrow has no wider numbers, and an item of the domain has at most 38 digits.
-        return "TRY_CAST(#1 AS DECIMAL(38, 0))"
-    text = _TEXT_IN_ARROW.fullmatch(kind)
-    return _uncollate("CAST(#1 AS VARCHAR)" if text else "#1", "VARCHAR" if text else kind)
-
-
-def _uncollate(column: str, kind: str) -> str:
-    return f'{column} COLLATE "binary"' if kind == "VARCHAR" else column
+    taken = []
+    for place, (role, kind) in enumerate(zip(name_roles(relation.types), map(str, relation.types), strict=True), 1):
+        column, as_text = f"#{place}", _PERSONS_AS_TEXT if place > 1 else _TEXT_IN_ARROW
+        if place == 1 and _NEVER_ITEMS.fullmatch(kind):
+            column = "CAST(NULL AS STRUCT(nothing INTEGER))"
+        elif place == 1 and kind == "HUGEINT":
+            # Arrow has no wider numbers, and an item of the domain has at most 38 digits.
+            column = "TRY_CAST(#1 AS DECIMAL(38, 0))"
+        elif kind == "VARCHAR" or as_text.fullmatch(kind):
+            column = f'CAST({column} AS VARCHAR) COLLATE "binary"'
+        taken.append(f"{column} AS {role}")
+    return relation.project(", ".join(taken))
 
 
 def _describe_relation(plain: Any) -> Description:
     """Describe a relation of `item` and `other` by its types."""
     kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
-    persons = len(plain.types) < 2 or not _NEVER_PERSONS.search(str(plain.types[1]))
-    return Description(family=find_family(kept), plain=persons, held=(plain, kept))
+    rows = TypedRows(relation=plain, kept=kept, family=find_family(kept))
+    persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:])
+    return Description(kind=kept, plain=persons, held=rows)
 
 
 # Files, queries and relations
@@ -367,54 +354,35 @@ def _describe_relation(plain: Any) -> Description:
 class DuckDBSource(Source):
     """A relation of the workspace or of a connection of the user, which `take` makes of the chosen columns."""
 
+    hint = _COMPLETE
+
     def __init__(self, workspace: Workspace, connection: Any, name: str, take: Callable[[Choose], Any]) -> None:
         super().__init__(workspace, connection, name)
         self._take = take
 
     def describe(self, choose: Choose) -> Description:
-        """Describe the columns, which are bound and not read."""
-        return _describe_relation(take_plain_columns(self._take(choose)))
+        """Describe the columns, which are bound and not read. Of a single one, different values are enough."""
+        plain = take_plain_columns(self._take(choose))
+        return _describe_relation(plain if len(plain.columns) > 1 else plain.distinct())
 
-    def read_items(self, described: Description) -> Any:
-        """The different items."""
-        return self._run(described, lambda plain, kept: plain.distinct().to_arrow_table().column(0))
+    def open(self, described: Description) -> Table:
+        """Read the columns to memory."""
+        return self._run(described, lambda rows: Table.of(rows.relation.to_arrow_table()))
 
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally:
         """Count where the relation is."""
-
-        def work(plain: Any, kept: Any) -> Tally:
-            if not can_match(domain.family, find_family(kept)):
-                return LocalTally(domain, np.zeros(domain.d, dtype=np.int64))
-            keys = make_key_table(domain, kept)
-            return LocalTally(domain, count_matches(self._given, plain, keys, voters, d=domain.d))
-
-        return self._run(described, work)
-
-    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
-        """Group where the relation is; the workspace keeps the groups."""
-
-        def work(plain: Any, kept: Any) -> ObservedTally:
-            if find_family(kept) in (Family.FLOAT, Family.OTHER):
-                return ObservedTally([], lambda counts, ranks: [])
-            counted, ours = count_groups(plain, voters), self._workspace.connection
-            here = counted if self._given is ours else ours.from_arrow(_open_stream(counted))
-            return keep_groups(self._workspace, here, find_family(kept))
-
-        return self._run(described, work)
+        return self._run(described, lambda rows: count_rows(self._workspace, self._given, rows, request))
 
     def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
         """Use all rows, in the workspace."""
+        workspace = self._workspace
+        if self._given is workspace.connection:
+            return self._run(described, use)
+        return self._run(described, lambda rows: use(workspace.open_table(Table.of(_open_stream(rows.relation)))))
 
-        def work(plain: Any, kept: Any) -> _R:
-            if self._given is not self._workspace.connection:
-                return use(read_typed_rows(self._workspace, _open_stream(plain)))
-            return use(TypedRows(relation=plain, kept=kept, family=find_family(kept)))
-
-        return self._run(described, work)
-
-    def _run(self, described: Description, work: Callable[[Any, Any], _R]) -> _R:
-        with translate_errors(self._name, hint=_COMPLETE), register_engine(self._given.interrupt):
-            return work(*described.held)
+    def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
+        with register_engine(self._given.interrupt):
+            return work(described.held)
 
 
 class FileSource(DuckDBSource):
@@ -428,31 +396,26 @@ class FileSource(DuckDBSource):
         opened: OpenedFiles = self._take(choose)
         self._given = self._workspace.connection
         if opened.text:
-            return Description(family=Family.TEXT, held=opened)
-        with opened.explain_failures():
-            described = _describe_relation(take_plain_columns(opened.make(True)))
-        return Description(family=described.family, plain=described.plain, held=opened)
+            return Description(kind=import_optional("pyarrow").string(), held=opened)
+        described = opened.read(lambda relation: _describe_relation(take_plain_columns(relation)))
+        return Description(kind=described.kind, plain=described.plain, held=opened)
 
-    def read_items(self, described: Description) -> Any:
-        """The items. A file of items hardly repeats one, and duplicates are dropped later anyway."""
-        return self._run(described, lambda plain, kept: plain.to_arrow_table().column(0))
-
-    def _run(self, described: Description, work: Callable[[Any, Any], _R]) -> _R:
+    def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
         opened: OpenedFiles = described.held
-        try:
-            return self._attempt(opened, work, parallel=True)
-        except ChangedError:
-            raise
-        except DataError:
-            if not opened.may_be_misread:
-                raise
-        return self._attempt(opened, work, parallel=False)
+        return opened.read(lambda relation: work(_describe_relation(take_plain_columns(relation)).held))
 
-    def _attempt(self, opened: OpenedFiles, work: Callable[[Any, Any], _R], *, parallel: bool) -> _R:
-        with opened.explain_failures(_COMPLETE), register_engine(self._given.interrupt):
-            done = work(*_describe_relation(take_plain_columns(opened.make(parallel))).held)
-        opened.check_unchanged()
-        return done
+
+class RelationSource(DuckDBSource):
+    """A relation of the user, whose connection is unknown: its rows are handed over."""
+
+    def __init__(self, workspace: Workspace, relation: Any, name: str) -> None:
+        super().__init__(workspace, None, name, partial(_take_columns, relation, origin=Origin.FRAME))
+
+    def open(self, described: Description) -> Table:
+        """Read the columns, batch by batch."""
+        return Table.of(_open_stream(described.held.relation))
+
+    count, read_rows = Source.count, Source.read_rows
 
 
 def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: Origin = Origin.ANSWER) -> DuckDBSource:
@@ -465,7 +428,7 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: 
             connection.execute(f"ATTACH {quote_text(str(path))} AS {attached} (READ_ONLY)")
             connection.execute(f"USE {attached}")
     relation = _ask(connection, query.sql)
-    return DuckDBSource(workspace, connection, name, partial(_take_columns, relation, name=name, origin=origin))
+    return DuckDBSource(workspace, connection, name, partial(_take_columns, relation, origin=origin))
 
 
 def _ask(connection: Any, sql: str) -> Any:
@@ -482,12 +445,12 @@ def _ask(connection: Any, sql: str) -> Any:
     raise refuse_sql(said, sql)
 
 
-def _take_columns(relation: Any, choose: Choose, *, name: str, origin: Origin) -> Any:
+def _take_columns(relation: Any, choose: Choose, *, origin: Origin) -> Any:
     """The chosen columns by position, because DuckDB takes two names that differ in case for one."""
     found = list(relation.columns)
-    chosen = choose(Header(columns=found, origin=origin))
-    with translate_errors(name):
-        return relation.project(", ".join(f"#{found.index(column) + 1}" for column in chosen))
+    return relation.project(
+        ", ".join(f"#{found.index(each) + 1}" for each in choose(Header(columns=found, origin=origin)))
+    )
 
 
 def _open_stream(relation: Any) -> Any:
@@ -499,47 +462,14 @@ def _open_stream(relation: Any) -> Any:
 # Batches of Arrow
 
 
-class StreamSource(Source):
-    """A table that hands its rows to the workspace. Define `open_reader`, and `describe` with `describe_types`."""
-
-    @abstractmethod
-    def open_reader(self, described: Description) -> Any:
-        """The described columns as a reader of Arrow batches."""
-
-    def read_items(self, described: Description) -> Any:
-        """The items."""
-        return self.open_reader(described).read_all().column(0)
-
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
-        """Count in the workspace."""
-        reader = self.open_reader(described)
-        item = reader.schema.types[0]
-        if not can_match(domain.family, find_family(item)):
-            return LocalTally(domain, np.zeros(domain.d, dtype=np.int64))
-        keys = make_key_table(domain, choose_exact_type(item), find_family(item))
-        return LocalTally(domain, count_batches(self._workspace, reader, keys, voters, d=domain.d))
-
-    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
-        """Group in the workspace."""
-        reader = self.open_reader(described)
-        family = find_family(reader.schema.types[0])
-        if family == Family.OTHER:
-            return ObservedTally([], lambda counts, ranks: [])
-        return keep_groups(self._workspace, count_groups(open_batches(self._workspace, reader), voters), family)
-
-    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
-        """Use all rows."""
-        return use(read_typed_rows(self._workspace, self.open_reader(described)))
-
-
 def describe_types(types: Any, held: Any) -> Description:
     """Describe columns by their Arrow types. A column of gaps has no family."""
     item, *others = types
     gaps = import_optional("pyarrow").types.is_null(item)
-    return Description(family=None if gaps else find_family(item), plain=all(map(is_plain, others)), held=held)
+    return Description(kind=None if gaps else item, plain=all(map(is_plain, others)), held=held)
 
 
-class ArrowSource(StreamSource):
+class ArrowSource(Source):
     """A table, batch, reader or dataset of Arrow, or anything that exports an Arrow stream."""
 
     def describe(self, choose: Choose) -> Description:
@@ -552,24 +482,15 @@ class ArrowSource(StreamSource):
         chosen = choose(Header(columns=table.schema.names))
         if isinstance(table, import_optional("pyarrow.dataset").FileSystemDataset):
             table = _widen(table, chosen, self._name)
-        types = [choose_plain_type(table.schema.field(name).type) for name in chosen]
-        return describe_types(types, (table, chosen))
+        return describe_types([table.schema.field(name).type for name in chosen], (table, chosen))
 
-    def open_reader(self, described: Description) -> Any:
-        """The columns, in types that all engines have."""
-        pa, (table, chosen) = import_optional("pyarrow"), described.held
-        if hasattr(table, "scanner"):
-            batches = table.scanner(columns=chosen).to_reader()
-        elif isinstance(table, pa.Table):
-            batches = table.select(chosen).to_reader()
-        else:
-            batches = (batch.select(chosen) for batch in table)
-        types = [choose_plain_type(table.schema.field(name).type) for name in chosen]
-        schema = pa.schema(list(zip(chosen, types, strict=True)))
-        columns = (list(map(write_plain, batch.columns)) for batch in batches)
-        return pa.RecordBatchReader.from_batches(
-            schema, (pa.RecordBatch.from_arrays(each, schema=schema) for each in columns)
-        )
+    def open(self, described: Description) -> Table:
+        """Read the columns."""
+        table, chosen = described.held
+        batches = table.scanner(columns=chosen) if hasattr(table, "scanner") else table
+        batches = batches.to_reader() if hasattr(batches, "to_reader") else batches
+        kinds = tuple(table.schema.field(name).type for name in chosen)
+        return Table(kinds=kinds, batches=(tuple(map(batch.column, chosen)) for batch in batches))
 
 
 def _widen(dataset: Any, chosen: list[str], name: str) -> Any:
@@ -609,72 +530,63 @@ def exports_arrow(value: Any) -> bool:
     return hasattr(value, "__arrow_c_stream__") and not isinstance(value, pa.ChunkedArray)
 
 
-class RelationSource(StreamSource):
-    """A relation of the user, whose connection is unknown."""
+# What is written to the workspace
 
-    def describe(self, choose: Choose) -> Description:
-        """Describe the columns, which are bound and not read."""
-        taken = _take_columns(self._given, choose, name=self._name, origin=Origin.FRAME)
-        return _describe_relation(take_plain_columns(taken))
-
-    def open_reader(self, described: Description) -> Any:
-        """The columns."""
-        return _open_stream(described.held[0])
+Write = Callable[[Any], Any]
+"""Write some values, or an Arrow array, as an Arrow array."""
 
 
-def count_batches(workspace: Workspace, reader: Any, keys: Any, voters: Voters, *, d: int) -> IntArray:
-    """Count the votes of batches whose items equal keys."""
-    connection = workspace.connection
-    relation = open_batches(workspace, reader)
-    with register_engine(connection.interrupt):
-        # DuckDB takes a stream for one row, and would keep all votes in memory in place of the keys.
-        connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-        try:
-            return count_matches(connection, relation, keys, voters, d=d)
-        finally:
-            connection.execute("RESET disabled_optimizers")
+def _choose_columns(kinds: tuple[Any, ...], request: Request | None) -> Iterable[tuple[str, Any, Write, int]]:
+    """The columns of a relation: each with its name, its type, how it is written, and from which column.
+
+    A column with a type is brought to one that DuckDB holds without loss. Of any other column, each item is looked up
+    or written as bytes, and each person, value by value, so that no value can cause an error. Then a cap needs the
+    texts that order votes, in columns of their own.
+    """
+    pa, (item, other) = import_optional("pyarrow"), kinds
+    cap, domain = (None, None) if request is None else (request.cap, request.domain)
+    texts = partial(_write_each, lambda value: write_text(value).encode())
+    if item is not None:
+        yield "item", choose_exact_type(item), _write_items, 0
+    elif domain is not None:
+        yield "item", pa.int64(), Lookup(domain).number, 0
+    else:
+        yield "item", pa.large_binary(), partial(_write_each, write_item), 0
+    if other in (pa.time64("ns"), pa.date64()):
+        # DuckDB has days and microseconds, and persons who differ by less are different persons.
+        yield "other", pa.int64(), lambda column: column.cast(pa.int64()), 1
+    elif other is not None:
+        yield "other", choose_exact_type(other), partial(write_exact, safe=False), 1
+    elif request is not None and request.counted:
+        yield "other", pa.int64(), _write_counts, 1
+    else:
+        yield "other", pa.large_binary(), partial(_write_each, _write_person), 1
+    if cap is not None and other is None:
+        yield "other_text", pa.large_binary(), texts, 1
+    if cap is not None and item is None and domain is None:
+        yield "item_text", pa.large_binary(), texts, 0
 
 
-def open_batches(workspace: Workspace, reader: Any) -> Any:
-    """Batches as a relation of `item`, `other` and, if they are there, the texts of both as bytes."""
-    return workspace.connection.from_arrow(_cast_exactly(reader))
-
-
-def read_typed_rows(workspace: Workspace, reader: Any) -> TypedRows:
-    """The rows of batches, in the workspace."""
-    declared = reader.schema.field(0).type
-    relation = open_batches(workspace, reader)
-    return TypedRows(relation=relation, kept=choose_exact_type(declared), family=find_family(declared))
-
-
-def _cast_exactly(reader: Any) -> Any:
-    """Bring batches to types that DuckDB holds without loss."""
+def _write_each(write: Callable[[Any], bytes | None], values: Iterable[Any]) -> Any:
     pa = import_optional("pyarrow")
-    item, other, *texts = (field.type for field in reader.schema)
-    names = ("item", "other", *reader.schema.names[2:])
-    # DuckDB has days and microseconds, and persons who differ by less are different persons.
-    finer = other in (pa.time64("ns"), pa.date64())
-    kinds = [choose_exact_type(item), pa.int64() if finer else choose_exact_type(other), *texts]
-    schema = pa.schema(list(zip(names, kinds, strict=True)))
-    units = {pa.time64("ns"): 1000, pa.date64(): 86_400_000}.get(item)
-
-    def cast(batch: Any) -> Any:
-        items, *others = batch.columns
-        if units is not None:
-            items = _divide_exactly(items, units, kinds[0])
-        columns = [each.cast(kind, safe=False) for each, kind in zip((items, *others), kinds, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return pa.RecordBatchReader.from_batches(schema, map(cast, reader))
+    return pa.array([write(each) for each in values], pa.large_binary())
 
 
-def _divide_exactly(times: Any, units: int, kind: Any) -> Any:
-    """Dates or times in coarser units, and gaps in place of those that would be rounded or do not fit."""
-    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
-    ticks = times.cast(pa.int64())
-    whole = compute.divide(ticks, units)
-    low, high = (pa.scalar(limit, pa.int64()) for limit in (-(1 << kind.bit_width - 1), (1 << kind.bit_width - 1) - 1))
-    fits = compute.and_(compute.greater_equal(whole, low), compute.less_equal(whole, high))
-    exact = compute.and_(fits, compute.equal(compute.multiply(whole, units), ticks))
-    held = pa.int32() if kind.bit_width == 32 else pa.int64()
-    return compute.if_else(exact, whole, pa.scalar(None, pa.int64())).cast(held).cast(kind)
+def _write_person(value: Any) -> bytes | None:
+    return None if is_missing(value) else write_person(value)
+
+
+def _write_counts(values: Iterable[Any]) -> Any:
+    """Counts as an Arrow array; what is no count is −1, which no count is."""
+    pa = import_optional("pyarrow")
+    read = [None if is_missing(each) else NO_COUNT if (n := read_count(each)) is None else n for each in values]
+    return pa.array(read, pa.int64())
+
+
+def _write_items(column: Any) -> Any:
+    """Write items in a type that DuckDB holds, with gaps in place of those that would be rounded."""
+    pa, compute, exact = import_optional("pyarrow"), import_optional("pyarrow.compute"), write_exact(column, safe=False)
+    if column.type not in (pa.time64("ns"), pa.date64()):
+        return exact
+    same = compute.equal(exact.cast(column.type, safe=False), column)
+    return compute.if_else(same, exact, pa.scalar(None, exact.type))

@@ -18,8 +18,8 @@ from shortlist.errors import DataError, ShortlistError
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_MORE_MEMORY = "raise `memory_limit`, or free space in the folder for temporary files"
 _ADVICE = {
+    "OutOfMemoryException": "raise `memory_limit`, or free space in the folder for temporary files",
     "HTTPException": "is the address right, and may you read it? Credentials come from DuckDB's secrets",
     "ConnectionException": "is the connection still open?",
     "ProgrammingError": "is the connection still open, and does this thread own it?",
@@ -44,7 +44,8 @@ _STOPS: dict[int, Callable[[], None]] = {}
 def translate_errors(what: str, *, hint: str | None = None, files: Mapping[str, str] = _NO_FILES) -> Iterator[None]:
     """Say in our words that an engine failed to read something, and name the file that it failed on.
 
-    `hint` is shown word for word. `files` are the paths that the engine knows, with the names that errors may show.
+    `hint` is shown word for word. `files` are the paths that the engine knows, with the names that errors may show. An
+    empty path stands for the only file that is read.
 
     >>> with translate_errors("votes", hint="look at line 3"):
     ...     int("secret")
@@ -61,11 +62,10 @@ def translate_errors(what: str, *, hint: str | None = None, files: Mapping[str, 
         # The words of DuckDB, SQLite and PostgreSQL for Ctrl-C.
         if kind in ("InterruptException", "QueryCanceled") or text in ("Query interrupted", "interrupted"):
             raise KeyboardInterrupt from None
-        place, advice = _find_place(text, files), _ADVICE.get(kind, hint)
+        place, reason = _find_place(text, files), error.strerror if isinstance(error, OSError) else None
+        reason = reason or (None if place else kind)
         raise DataError(
-            f"{what} could not be read" if place else f"{what} could not be read ({kind})",
-            f"{place}" if place else None,
-            hint=_MORE_MEMORY if kind == "OutOfMemoryException" else f"{advice}" if advice else None,
+            f"{what} could not be read" + (f" ({reason})" if reason else ""), place, hint=_ADVICE.get(kind, hint)
         ) from None
 
 

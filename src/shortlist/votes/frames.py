@@ -8,149 +8,98 @@ except in Spark: not every library has the hash that orders them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
-
-from shortlist.array_types import IntArray
+from shortlist.votes.dialects import SPARK
 from shortlist.votes.domain import Domain
-from shortlist.votes.duckdb import (
-    StreamSource,
-    Workspace,
-    convert_items,
-    describe_types,
-    keep_groups,
-    open_batches,
-    open_duckdb_query,
-)
+from shortlist.votes.duckdb import Workspace, describe_types, keep_groups, list_rows, open_duckdb_query
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import make_key_table
-from shortlist.votes.queries import Query, order_by_hash, write_present
+from shortlist.votes.queries import Query
 from shortlist.votes.rows import ColumnsSource, SqliteSource
 from shortlist.votes.source import (
     Choose,
-    CountColumn,
     Description,
     Header,
-    LateSource,
     LocalTally,
-    ObservedTally,
     Origin,
     RemoteTally,
+    Request,
     Source,
+    Table,
     Tally,
-    Voters,
+    name_roles,
     scatter_counts,
 )
-from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family
-
-_R = TypeVar("_R")
+from shortlist.votes.values import DIGITS, Family, choose_exact_type
 
 
-def _needs_workspace(voters: Voters) -> bool:
-    return isinstance(voters, CountColumn) or voters.cap is not None
+def _needs_workspace(described: Description, request: Request) -> bool:
+    """Whether votes go to the workspace: counts, votes under a cap, and columns whose type is not known."""
+    return request.counted or request.cap is not None or described.kind is None
 
 
 # Polars
 
 
-def open_polars(workspace: Workspace, frame: Any, name: str) -> Source:
-    """A frame, lazy or not."""
-    pl, lazy = import_optional("polars"), frame.lazy()
-    with translate_errors(name):
-        objects = pl.Object in lazy.collect_schema().dtypes()
-    return (_ObjectsSource if objects else PolarsSource)(workspace, lazy, name)
-
-
-def _choose_polars(lazy: Any, choose: Choose) -> Any:
-    """The chosen columns, by position: `*` and names between ^ and $ stand for several columns."""
-    pl, found = import_optional("polars"), lazy.collect_schema().names()
-    places = [found.index(column) for column in choose(Header(columns=found))]
-    pairs = zip(places, ("item", "other"), strict=False)
-    return lazy.select(pl.selectors.by_index(place).as_expr().alias(name) for place, name in pairs)
-
-
-class PolarsSource(StreamSource):
-    """A lazy frame of columns that have types."""
+class PolarsSource(ColumnsSource):
+    """A frame, lazy or not. If it has Python objects, it is collected once, in one order, and read value by value."""
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema. Categories are text: their codes depend on other votes."""
-        pl, taken = import_optional("polars"), _choose_polars(self._given, choose)
-        taken = taken.with_columns(_make_plain(name, kind) for name, kind in taken.collect_schema().items())
-        schema = pl.DataFrame(schema=taken.collect_schema()).to_arrow().schema
-        return describe_types(schema.types, taken)
+        pl, lazy = import_optional("polars"), self._given.lazy()
+        found, kinds = lazy.collect_schema().names(), lazy.collect_schema().dtypes()
+        chosen, taken = choose(Header(columns=found)), []
+        for column, role in zip(chosen, name_roles(chosen), strict=True):
+            # By position: `*` and names between ^ and $ stand for several columns.
+            place = found.index(column)
+            taken.append(_make_plain(pl.selectors.by_index(place).as_expr(), kinds[place], role).alias(role))
+        lazy = lazy.select(taken)
+        if pl.Object in lazy.collect_schema().dtypes():
+            return Description(held=lazy)
+        schema = pl.DataFrame(schema=lazy.collect_schema()).to_arrow().schema
+        return describe_types(schema.types, lazy if len(chosen) > 1 else lazy.unique())
 
-    def open_reader(self, described: Description) -> Any:
-        """The columns."""
-        return described.held.collect(engine="streaming").to_arrow().to_reader()
+    def open(self, described: Description) -> Table:
+        """Read the columns."""
+        pl, collected = import_optional("polars"), described.held.collect(engine="streaming")
+        if pl.Object in collected.dtypes:
+            return super().open(Description(held=collected.get_columns()))
+        return Table.of(collected.to_arrow())
 
-    def read_items(self, described: Description) -> Any:
-        """The different items of the chosen column."""
-        return described.held.unique().collect().to_arrow().column(0)
-
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
-        """Count in Polars."""
-        if _needs_workspace(voters) or described.family is None:
-            return super().count(described, domain, voters)
-        pl, lazy = import_optional("polars"), described.held
-        kind = lazy.collect_schema()["item"]
-        arrow = pl.DataFrame(schema={"item": kind}).to_arrow().schema.field(0).type
-        # Short row numbers are grouped faster.
-        keys = pl.from_arrow(make_key_table(domain, choose_exact_type(arrow), described.family)).with_columns(
-            pl.col("row").cast(pl.UInt32)
-        )
-        if isinstance(kind, pl.Datetime):
-            # Keys are times in UTC; the zone of the votes only says how to show them.
-            lazy = lazy.with_columns(pl.col("item").to_physical())
-            keys = keys.with_columns(pl.col("key").to_physical())
-        matched = _drop_gaps(lazy).join(keys.lazy(), left_on="item", right_on="key").select("row", "other")
-        counted = matched.group_by("row").agg(pl.col("other").n_unique().alias("votes")).collect(engine="streaming")
-        return LocalTally(domain, scatter_counts(counted.to_dict(as_series=True), d=domain.d))
-
-    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
-        """Group in Polars; the workspace keeps the groups."""
-        if _needs_workspace(voters) or described.family is None:
-            return super().count_observed(described, voters)
-        pl, voted = import_optional("polars"), _drop_gaps(described.held.drop_nulls("item"))
-        counted = voted.group_by("item").agg(pl.col("other").n_unique().alias("votes")).collect(engine="streaming")
-        groups = open_batches(self._workspace, counted.select("item", "votes").to_arrow().to_reader())
-        return keep_groups(self._workspace, groups.project("item, other AS votes"), described.family)
-
-
-class _ObjectsSource(LateSource):
-    """A lazy frame with Python objects: it is collected once, in one order, and read value by value."""
-
-    def describe(self, choose: Choose) -> Description:
-        """Take the columns by name."""
-        return Description(held=_choose_polars(self._given, choose))
-
-    def hand_over(self, described: Description) -> tuple[Source, Description]:
-        """The columns as a dict."""
-        columns = {each.name: each for each in described.held.collect()}
-        source = ColumnsSource(self._workspace, columns, self._name)
-        return source, source.describe(lambda header: list(columns))
+    def count(self, described: Description, request: Request) -> Tally:
+        """Count in Polars; without a domain, the workspace keeps the groups."""
+        if _needs_workspace(described, request):
+            return super().count(described, request)
+        pl, domain, voted = import_optional("polars"), request.domain, described.held.drop_nulls(["item", "other"])
+        if voted.collect_schema()["other"].is_float():
+            voted = voted.filter(pl.col("other").is_not_nan())
+        if domain is not None:
+            keys = make_key_table(domain, choose_exact_type(described.kind), described.family)
+            keys = pl.from_arrow(keys).with_columns(pl.col("row").cast(pl.UInt32))  # short numbers are grouped faster
+            if described.family in (Family.NAIVE, Family.AWARE):
+                # Keys are times in UTC; the zone of the votes only says how to show them.
+                voted = voted.with_columns(pl.col("item").to_physical())
+                keys = keys.with_columns(pl.col("key").to_physical())
+            matched = voted.join(keys.lazy(), left_on="item", right_on="key")
+            voted = matched.select(pl.col("row").alias("item"), "other")
+        grouped = voted.group_by("item").agg(pl.col("other").n_unique().alias("votes"))
+        counted = grouped.select("item", "votes").collect(engine="streaming")
+        if domain is not None:
+            return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
+        groups = self._workspace.open_table(Table.of(counted.to_arrow()))
+        return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), described.family)
 
 
-def _make_plain(name: str, kind: Any) -> Any:
+def _make_plain(column: Any, kind: Any, role: str) -> Any:
     """A column in a type that Arrow has."""
     pl = import_optional("polars")
-    if isinstance(kind, pl.Categorical | pl.Enum):
-        return pl.col(name).cast(pl.String)
-    if str(kind) in ("Int128", "UInt128"):
-        return (
-            pl.col(name).cast(pl.Decimal(DIGITS, 0), strict=False) if name == "item" else pl.col(name).cast(pl.String)
-        )
-    return pl.col(name)
-
-
-def _drop_gaps(lazy: Any) -> Any:
-    """Drop rows without a person."""
-    pl = import_optional("polars")
-    voted = lazy.drop_nulls("other")
-    return voted.filter(pl.col("other").is_not_nan()) if lazy.collect_schema()["other"].is_float() else voted
+    if str(kind) in ("Int128", "UInt128") and role == "item":
+        return column.cast(pl.Decimal(DIGITS, 0), strict=False)
+    return column.cast(pl.String) if str(kind).startswith(("Categorical", "Enum", "Int128", "UInt128")) else column
 
 
 # Ibis
@@ -160,16 +109,11 @@ def open_ibis(workspace: Workspace, table: Any, name: str) -> Source:
     """A table of any backend. DuckDB and SQLite answer to its SQL, without what Ibis makes of their values."""
     with translate_errors(name):
         backend = table.get_backend()
-        if backend.name not in ("duckdb", "sqlite"):
+        # Tables in memory are given to a backend after the charge, and Ibis does that.
+        known = not table.op().find(import_optional("ibis.expr.operations").InMemoryTable)
+        if backend.name not in ("duckdb", "sqlite") or not known:
             return IbisSource(workspace, table, name)
-        if table.op().find(import_optional("ibis.expr.operations").InMemoryTable):
-            return _MemorySource(workspace, table, name)
-        return _open_backend(workspace, table, name)
-
-
-def _open_backend(workspace: Workspace, table: Any, name: str) -> Source:
-    backend = table.get_backend()
-    query = Query(backend.con, backend.compile(table))
+        query = Query(backend.con, backend.compile(table))
     if backend.name == "duckdb":
         return open_duckdb_query(workspace, query, name, origin=Origin.FRAME)
     opened = SqliteSource(workspace, query, name)
@@ -185,22 +129,7 @@ def take_frame(table: Any) -> Any:
     return frame if known else table
 
 
-class _MemorySource(LateSource):
-    """A table of Ibis that reads tables in memory, which its backend gets after the charge."""
-
-    def describe(self, choose: Choose) -> Description:
-        """Take the columns by name."""
-        choose(Header(columns=list(self._given.columns)))
-        return Description(held=choose)
-
-    def hand_over(self, described: Description) -> tuple[Source, Description]:
-        """The backend, which is told of the tables."""
-        self._given.limit(0).to_pyarrow()
-        source = _open_backend(self._workspace, self._given, self._name)
-        return source, source.describe(described.held)
-
-
-class IbisSource(StreamSource):
+class IbisSource(Source):
     """A table of a backend that has no engine of its own here.
 
     Without a domain, the workspace groups: a backend may take different texts for one, and return either of them.
@@ -209,41 +138,30 @@ class IbisSource(StreamSource):
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema."""
         chosen = choose(Header(columns=list(self._given.columns)))
-        plain = self._given.select(**dict(zip(("item", "other"), map(self._given.__getitem__, chosen), strict=False)))
-        return describe_types(plain.schema().to_pyarrow().types, plain)
+        plain = self._given.select(**dict(zip(name_roles(chosen), map(self._given.__getitem__, chosen), strict=True)))
+        return describe_types(plain.schema().to_pyarrow().types, plain if len(chosen) > 1 else plain.distinct())
 
-    def open_reader(self, described: Description) -> Any:
-        """The columns."""
-        return described.held.to_pyarrow().to_reader()
+    def open(self, described: Description) -> Table:
+        """Read the columns."""
+        return Table.of(described.held.to_pyarrow())
 
-    def read_items(self, described: Description) -> Any:
-        """The different items of the chosen column."""
-        return described.held.distinct().to_pyarrow().column(0)
-
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally:
         """Count in the backend."""
-        plain = described.held
-        if _needs_workspace(voters) or described.family is None:
-            return super().count(described, domain, voters)
-        keys = import_optional("ibis").memtable(make_key_table(domain, plain.schema().to_pyarrow().field(0).type))
+        plain, domain = described.held, request.domain
+        if domain is None or _needs_workspace(described, request):
+            return super().count(described, request)
+        keys = import_optional("ibis").memtable(make_key_table(domain, described.kind))
         voted = plain.filter(plain.other.notnull())
         if plain.other.type().is_floating():
             voted = voted.filter(~voted.other.isnan())
         matched = voted.join(keys, voted.item == keys.key).select("row", "other")
         counted = matched.group_by("row").agg(votes=matched.other.nunique()).to_pyarrow()
-        return LocalTally(domain, scatter_counts(counted.to_pydict(), d=domain.d))
+        return LocalTally(domain, scatter_counts(counted["row"], counted["votes"], d=domain.d))
 
 
 # Spark
 
 _NEVER_PERSONS = ("array", "map", "struct", "variant", "interval", "geo")
-_PRESENT = {
-    Family.TEXT: "IS NOT NULL AND is_valid_utf8(item)",
-    Family.DATE: "BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'",
-    Family.NAIVE: "BETWEEN TIMESTAMP_NTZ'0001-01-01' AND TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'",
-    Family.AWARE: "BETWEEN TIMESTAMP'0001-01-01 00:00:00Z' AND TIMESTAMP'9999-12-31 23:59:59.999999Z'",
-}
-"""The conditions that Python can hold an item."""
 _THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
 """The setting of Spark that forbids to send tables to every executor, if it is negative."""
 _PACK = 10_000
@@ -253,7 +171,7 @@ votes and keys are sorted and merged, which takes longer and less memory."""
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
-class SparkSource(StreamSource):
+class SparkSource(Source):
     """A data frame of Spark. Only levels and chosen row numbers come to the driver."""
 
     hint = "is the Spark session still running, and does the table read without an error there?"
@@ -270,53 +188,52 @@ class SparkSource(StreamSource):
         found = list(self._given.columns)
         chosen = choose(Header(columns=found))
         numbered = self._given.toDF(*map(str, range(len(found))))
-        kinds = dict(numbered.dtypes)
-        places = [str(found.index(column)) for column in chosen]
-        texts = [kinds[place].startswith(("string", "char", "varchar")) for place in places]
-        plain = numbered.selectExpr(
-            *(
-                f"`{place}` COLLATE UTF8_BINARY AS {name}" if text else f"`{place}` AS {name}"
-                for place, text, name in zip(places, texts, ("item", "other"), strict=False)
-            )
-        )
-        persons = not dict(plain.dtypes).get("other", "").startswith(_NEVER_PERSONS)
-        return Description(family=find_family(_find_arrow_type(plain)), plain=persons, held=plain)
+        kinds, taken = dict(numbered.dtypes), []
+        for column, role in zip(chosen, name_roles(chosen), strict=True):
+            place = str(found.index(column))
+            text = kinds[place].startswith(("string", "char", "varchar"))
+            taken.append(f"`{place}` {'COLLATE UTF8_BINARY ' if text else ''}AS {role}")
+        plain = numbered.selectExpr(*taken)
+        persons = not any(kind.startswith(_NEVER_PERSONS) for _, kind in plain.dtypes[1:])
+        held = plain if len(chosen) > 1 else plain.distinct()
+        return Description(kind=_find_arrow_type(plain), plain=persons, held=held)
 
-    def open_reader(self, described: Description) -> Any:
-        """The columns."""
-        return described.held.toArrow().to_reader()
+    def open(self, described: Description) -> Table:
+        """Read the columns."""
+        return Table.of(described.held.toArrow())
 
-    def read_items(self, described: Description) -> Any:
-        """The different items of the chosen column."""
-        return described.held.distinct().toArrow().column(0)
-
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally:
         """Count in Spark."""
-        if isinstance(voters, CountColumn):
-            return super().count(described, domain, voters)
-        tallied, levels = _keep_counts(self.plan_counts(described, domain, voters))
-        return RemoteTally(domain, levels, lambda counts, ranks: _find_rows(tallied, counts, ranks))
+        if request.counted:
+            return super().count(described, request)
+        session = described.held.sparkSession
+        # A checkpoint forgets how it was computed: if a part is lost, Spark fails instead of counting again.
+        tallied = self.plan_counts(described, request).localCheckpoint()
 
-    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
-        """Group in Spark."""
-        if isinstance(voters, CountColumn):
-            return super().count_observed(described, voters)
-        family = described.family or Family.OTHER
-        voted = _drop_spark_gaps(described.held).where(f"item {_PRESENT.get(family, 'IS NOT NULL')}")
-        tallied, levels = _keep_counts(_count_persons(voted, voters.cap, by="item").select("item", "votes"))
-        return ObservedTally(levels, lambda counts, ranks: _find_items(tallied, family, counts, ranks))
+        def ask(sql: str) -> list[tuple[Any, ...]]:
+            with keep_quiet(session):
+                return list_rows(session.sql(sql, table=tallied).toArrow())
 
-    def plan_counts(self, described: Description, domain: Domain, voters: Voters) -> Any:
-        """The data frame of rows and their votes, which Spark computes when it is asked for."""
-        functions, plain = import_optional("pyspark.sql.functions"), described.held
-        keys = _make_keys(plain, domain)
-        matched = (
-            _drop_spark_gaps(plain).join(keys, functions.col("item") == functions.col("key")).select("row", "other")
-        )
-        rows = plain.sparkSession.range(domain.d).withColumnRenamed("id", "row")
-        cap = None if isinstance(voters, CountColumn) else voters.cap
-        counted = rows.join(_count_persons(matched, cap, by="row"), on="row", how="left").fillna(0, "votes")
-        return counted.select("row", "votes")
+        return RemoteTally(SPARK, ask, request.domain, hint=self.hint)
+
+    def plan_counts(self, described: Description, request: Request) -> Any:
+        """The data frame of rows or items and their votes, which Spark computes when it is asked for."""
+        plain, domain, session = described.held, request.domain, described.held.sparkSession
+        kind = dict(plain.dtypes)["other"]
+        # 0 and −0 are one person.
+        person = "other + 0" if kind in ("double", "float") else "other"
+        voted = plain.where(SPARK.is_present("other", kind)).selectExpr("item", f"{person} AS other")
+        if domain is None:
+            valid = " AND is_valid_utf8(item)" if described.family == Family.TEXT else ""
+            voted = voted.where(SPARK.is_held("item", described.family) + valid)
+        else:
+            keys = _make_keys(plain, domain, described)
+            voted = voted.join(keys, voted["item"] == keys["key"]).selectExpr("row AS item", "other")
+        counted = session.sql(SPARK.write_counting("{votes}", request, dict(voted.dtypes)), votes=voted)
+        if domain is None:
+            return counted
+        rows = session.range(domain.d).withColumnRenamed("id", "item")
+        return rows.join(counted, on="item", how="left").fillna(0, "votes").select("item", "votes")
 
 
 @contextmanager
@@ -341,18 +258,10 @@ def keep_quiet(session: Any) -> Iterator[None]:
             session.sparkContext.setLogLevel(level.toString())
 
 
-def _keep_counts(counted: Any) -> tuple[Any, list[tuple[int, int]]]:
-    """Compute counts once, and tell how many groups have each count."""
-    # A checkpoint forgets how it was computed: if a part is lost, Spark fails instead of counting again.
-    tallied = counted.localCheckpoint()
-    return tallied, [(row[0], row[1]) for row in tallied.groupBy("votes").count().collect()]
-
-
-def _make_keys(plain: Any, domain: Domain) -> Any:
+def _make_keys(plain: Any, domain: Domain, described: Description) -> Any:
     """The table of keys as a data frame, in the type of the votes."""
     types = import_optional("pyspark.sql.types")
-    kept = _find_arrow_type(plain)
-    keys = make_key_table(domain, kept, find_family(kept))
+    keys = make_key_table(domain, described.kind)
     # By itself, Spark would take naive times for times in the zone of the session.
     pair = types.StructType().add("key", plain.schema["item"].dataType).add("row", types.LongType())
     schema = types.StructType().add("pack", types.ArrayType(pair))
@@ -382,61 +291,3 @@ def _find_arrow_type(plain: Any) -> Any:
         return pa.timestamp("us", "UTC") if isinstance(spark_type, types.TimestampType) else to_arrow(spark_type)
     except Exception:  # a type that Arrow has not
         return pa.struct([])
-
-
-def _drop_spark_gaps(plain: Any) -> Any:
-    """Drop rows without a person, and make one person of 0 and −0."""
-    kind, functions = dict(plain.dtypes)["other"], import_optional("pyspark.sql.functions")
-    voted = plain.where(write_present("other", kind))
-    return voted.withColumn("other", functions.col("other") + 0) if kind in ("double", "float") else voted
-
-
-def _count_persons(matched: Any, cap: int | None, *, by: str) -> Any:
-    functions = import_optional("pyspark.sql.functions")
-    if cap is None:
-        return matched.groupBy(by).agg(functions.count_distinct("other").alias("votes"))
-    kinds = dict(matched.dtypes)
-    text = f"concat({_write_text('other', kinds)}, ' ', {_write_text(by, kinds)})"
-    window = import_optional("pyspark.sql.window").Window.partitionBy("other").orderBy("hashed", by)
-    hashed = matched.distinct().withColumn("hashed", functions.expr(order_by_hash(f"md5({text})")))
-    kept = hashed.withColumn("turn", functions.row_number().over(window)).where(f"turn <= {cap}")
-    return kept.groupBy(by).agg(functions.count("*").alias("votes"))
-
-
-def _write_text(name: str, kinds: dict[str, str]) -> str:
-    """The SQL of `values.write_text` of a column."""
-    kind, text = kinds[name], f"CAST({name} AS STRING)"
-    if kind in ("double", "float"):
-        text = f"CASE WHEN {name} >= -9223372036854775808 AND {name} < 9223372036854775808 THEN floor({name}) END"
-    elif kind.startswith("decimal"):
-        text = f"floor({name})"
-    elif kind == "binary":
-        text = f"lower(hex({name}))"
-    elif kind.startswith("timestamp"):
-        # The zone of the session has a part in times without zone. That changes no vote of anybody else.
-        text = f"unix_micros(TRY_CAST({name} AS TIMESTAMP))"
-    return f"coalesce(CAST({text} AS STRING), '')"
-
-
-def _find_rows(tallied: Any, counts: IntArray, ranks: IntArray) -> list[tuple[int, int, int]]:
-    with translate_errors("the chosen items", hint=SparkSource.hint), keep_quiet(tallied.sparkSession):
-        found = _find_ranked(tallied, counts, ranks, by="row").collect()
-    return [(row["votes"], row["rank"], row["row"]) for row in found]
-
-
-def _find_items(tallied: Any, family: Family, counts: IntArray, ranks: IntArray) -> Iterable[tuple[int, int, Any]]:
-    with translate_errors("the chosen items", hint=SparkSource.hint), keep_quiet(tallied.sparkSession):
-        found = _find_ranked(tallied, counts, ranks, by="item").toArrow()
-    items = convert_items(found.column("item").combine_chunks(), family)
-    return zip(found.column("votes").to_pylist(), found.column("rank").to_pylist(), items, strict=True)
-
-
-def _find_ranked(tallied: Any, counts: IntArray, ranks: IntArray, *, by: str) -> Any:
-    """The chosen groups, by their votes and their rank among those with as many votes."""
-    functions = import_optional("pyspark.sql.functions")
-    window = import_optional("pyspark.sql.window").Window.partitionBy("votes").orderBy(by)
-    chosen = tallied.where(functions.col("votes").isin(np.unique(counts).tolist()))
-    ranked = chosen.withColumn("rank", functions.row_number().over(window).cast("long") - 1)
-    picks = import_optional("pyarrow").table({"votes": counts, "rank": ranks})
-    wanted = functions.broadcast(tallied.sparkSession.createDataFrame(picks))
-    return ranked.join(wanted, on=["votes", "rank"])

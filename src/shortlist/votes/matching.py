@@ -20,7 +20,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.values import NUMBERS, Family, classify, find_family
+from shortlist.votes.values import LARGEST_FLOAT, NUMBERS, Family, classify, find_family
 
 if TYPE_CHECKING:
     from shortlist.votes.domain import Domain
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 NO_ROW = -1
 _SAME = (Family.TEXT, Family.BYTES, Family.BOOLEAN, Family.DATE)
 _TICKS = {"s": -(10**6), "ms": -(10**3), "us": 1, "ns": 10**3}
-_FLOAT_BITS = {"halffloat": 11, "float": 24, "double": 53}
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _LONGEST_NUMBER = 60
-_LARGEST_FLOAT = 2**53
 _TRUTHS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE")}
 _ZONES = ("Z", "+00:00", "+00", "+0000")
 
@@ -48,15 +46,10 @@ def make_key_table(domain: Domain, kept: Any, among: Family | None = None) -> An
     """
     pa = import_optional("pyarrow")
     among = find_family(kept) if among is None else among
-    if among == Family.OTHER:
-        return pa.table({"key": pa.array([], pa.string()), "row": pa.array([], pa.int64())})
-    rows = np.arange(domain.d)
-    if domain.family == among and among in _SAME:
-        return pa.table({"key": domain.items.cast(kept), "row": rows})
-    if domain.family == among == Family.INTEGER and domain.items.type == kept:
-        return pa.table({"key": domain.items, "row": rows})
-    if domain.family == Family.INTEGER and among == Family.TEXT:
-        return pa.table({"key": domain.items.cast(pa.string()).cast(kept), "row": rows})
+    same = domain.family == among and (among in _SAME or domain.items.type == kept)
+    if same or (domain.family == Family.INTEGER and among == Family.TEXT):
+        keys = domain.items if same else domain.items.cast(pa.string())
+        return pa.table({"key": keys.cast(kept), "row": np.arange(domain.d)})
     found = find_keys(domain, among)
     fitting = [(stored, row) for key, row in found.items() if (stored := _fit(key, kept)) is not None]
     keys = pa.array([key for key, _ in fitting], _stored_type(kept))
@@ -118,14 +111,12 @@ def _fit(key: Any, kept: Any) -> Any:
         scaled = Fraction(key) * Fraction(10) ** kept.scale
         return key if scaled.denominator == 1 and abs(scaled) < 10**kept.precision else None
     if types.is_floating(kept):
-        return key if float(np.dtype(kept.to_pandas_dtype()).type(key)) == key and _is_whole_enough(key, kept) else None
+        # Larger floats stand for several whole numbers.
+        floats = np.finfo(kept.to_pandas_dtype())
+        return key if floats.dtype.type(key) == key and abs(key) <= 2 ** (floats.nmant + 1) else None
     if types.is_timestamp(kept) or types.is_time(kept):
         return _count_ticks(key, kept)
     return key
-
-
-def _is_whole_enough(key: float, kept: Any) -> bool:
-    return bool(abs(key) <= 2 ** _FLOAT_BITS[str(kept)])
 
 
 def _count_ticks(key: datetime | time, kept: Any) -> int | None:
@@ -224,7 +215,7 @@ def _convert_number(number: Any, among: Family) -> list[Any]:
     if among == Family.INTEGER:
         return [int(number)] if number == int(number) else []
     # Larger floats stand for several whole numbers.
-    near = abs(number) <= _LARGEST_FLOAT
+    near = abs(number) <= LARGEST_FLOAT
     return [float(number)] if near and Decimal(float(number)) == number else []
 
 

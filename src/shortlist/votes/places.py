@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -130,17 +131,23 @@ def _find(text: str, any_format: bool, name: str) -> Iterator[Place]:
         return
     address = _ADDRESS.fullmatch(text)
     if address is not None and address[1].lower() != "file":
-        yield _check_address(text, address, name)
+        _check_address(text, address, name)
+        yield Place(target=text, kind=Kind.REMOTE)
         return
-    path = _local_path(text, name) if address is not None else os.path.expanduser(text)
+    path = _read_local_path(text, name) if address is not None else os.path.expanduser(text)
     for each in [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)):
-        if os.path.isdir(each):
+        mode = stat.S_IFREG
+        with suppress(OSError):  # it was removed just now, or it is a broken link: opening it says so
+            mode = os.stat(each).st_mode
+        if stat.S_ISDIR(mode):
             yield from _search_folder(each, any_format)
+        elif stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
+            yield Place(target=each, kind=Kind.LOCAL if stat.S_ISREG(mode) else Kind.STREAM)
         else:
-            yield _check_kind(each, name)
+            raise DataError(f"{name} must be files, folders or pipes", f"{each!r} is a device or a socket")
 
 
-def _local_path(address: str, name: str) -> str:
+def _read_local_path(address: str, name: str) -> str:
     """The path in a file:// address."""
     parts = urlsplit(address)
     if parts.netloc.lower() not in ("", "localhost"):
@@ -154,34 +161,23 @@ def _local_path(address: str, name: str) -> str:
     return url2pathname(parts.path)
 
 
-def _check_kind(path: str, name: str) -> Place:
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        mode = stat.S_IFREG  # it was removed just now, or it is a broken link: opening it says so
-    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
-        return Place(target=path, kind=Kind.LOCAL if stat.S_ISREG(mode) else Kind.STREAM)
-    raise DataError(f"{name} must be files, folders or pipes", f"{path!r} is a device or a socket")
-
-
 def _search_folder(folder: str, any_format: bool) -> Iterator[Place]:
     try:
         found = sorted(Path(folder).rglob("*"))
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise DataError(f"the folder {folder!r} must be one that can be searched", f"{reason}") from None
+        raise DataError(f"the folder {folder!r} must be one that can be searched", reason) from None
     for each in found:
         place = Place(target=os.fspath(each), kind=Kind.LOCAL)
         if each.is_file() and not each.name.startswith((".", "_")) and (any_format or place.format):
             yield place
 
 
-def _check_address(text: str, address: re.Match[str], name: str) -> Place:
+def _check_address(text: str, address: re.Match[str], name: str) -> None:
     scheme, rest = address[1].lower(), address[2]
     if scheme not in EXTENSIONS:
         raise ParameterError(
-            f"{name} must be at an address that DuckDB can read: "
-            f"{', '.join(f'{each}://' for each in ('file', 'https', 's3', 'gs', 'az'))}",
+            f"{name} must be at an address that DuckDB can read: file://, https://, s3://, gs://, az://",
             f"not at {scheme}://",
             hint="to query a database, pass `shortlist.Query(database, sql)`",
         )
@@ -193,4 +189,3 @@ def _check_address(text: str, address: re.Match[str], name: str) -> Place:
             f"{hide_secrets(text)!r} does, without what is hidden here",
             hint="store them in DuckDB once, with CREATE PERSISTENT SECRET, and leave them out of the address",
         )
-    return Place(target=text, kind=Kind.REMOTE)

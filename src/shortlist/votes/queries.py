@@ -160,29 +160,6 @@ def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-_NAN = {
-    **dict.fromkeys(("FLOAT", "DOUBLE"), "system.main.isnan({})"),
-    **dict.fromkeys(("float", "double"), "isnan({})"),
-    **dict.fromkeys(("float4", "float8", "numeric"), "{} = 'NaN'"),
-}
-"""The SQL of NaN, by the names that DuckDB, Spark and PostgreSQL give to the types that have it."""
-
-
-def write_present(column: str, kind: object) -> str:
-    """The SQL that says whether a value of a type is there: neither NULL nor NaN. Python's is `values.is_missing`.
-
-    >>> write_present("user", "float8"), write_present("user", "BIGINT")
-    ("(user IS NOT NULL AND NOT user = 'NaN')", '(user IS NOT NULL)')
-    """
-    nan = _NAN.get(str(kind))
-    return f"({column} IS NOT NULL{f' AND NOT {nan.format(column)}' if nan else ''})"
-
-
-def order_by_hash(digest: str) -> str:
-    """Write the bytes of an MD5 in hexadecimal digits from last to first: DuckDB reads it as a number in that order."""
-    return "concat(" + ", ".join(f"substr({digest}, {place}, 2)" for place in range(31, 0, -2)) + ")"
-
-
 def invent_name() -> str:
     """Make a name for a table that no query can guess."""
     return f"shortlist_{SystemBits().draw(12).hex()}"

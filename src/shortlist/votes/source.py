@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -25,9 +26,11 @@ from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.profile import EVERY_LEVEL, Picks, Profile
 from shortlist.votes.array_counts import ArrayTally
+from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
+from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import can_match
-from shortlist.votes.values import Family, read_item, write_item
+from shortlist.votes.values import Family, find_family, make_arrow_column, read_item, write_item
 
 if TYPE_CHECKING:
     from shortlist.votes.domain import Domain
@@ -123,44 +126,33 @@ Choose = Callable[[Header], list[str]]
 """Says which columns are needed, given those that are there; refuses a table without them."""
 
 
-# Columns of votes
+# What is asked of votes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonColumn:
-    """The column of who voted. With a cap, at most so many items of each person count."""
+class Request:
+    """The column of items, the other column, and what is counted for each item.
 
-    name: str
-    cap: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountColumn:
-    """The column of counts, of a table that is counted already."""
-
-    name: str
-
-
-Voters = PersonColumn | CountColumn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteColumns:
-    """The column of items, and the column of persons or of counts (`voters`)."""
+    The other column holds persons, of whom each counts once for an item, and at most `cap` items of each count. In a
+    table that is `counted` already, it holds counts. With a domain, items are its rows, else what the votes say.
+    """
 
     item: str
-    voters: Voters
+    other: str
+    counted: bool = False
+    cap: int | None = None
+    domain: Domain | None = None
 
     def choose(self, header: Header) -> list[str]:
         """The two columns, each of which must be there once."""
-        return header.take([self.item, self.voters.name], where=VOTES)
+        return header.take([self.item, self.other], where=VOTES)
 
 
-def read_columns(*, item: Any, person: Any, count: Any, votes_per_person: Any) -> VoteColumns:
+def read_request(*, item: Any, person: Any, count: Any, votes_per_person: Any = None) -> Request:
     """Refuse columns that contradict each other.
 
-    >>> read_columns(item="track", person="user", count=None, votes_per_person=2).voters
-    PersonColumn(name='user', cap=2)
+    >>> read_request(item="track", person="user", count=None, votes_per_person=2)
+    Request(item='track', other='user', counted=False, cap=2, domain=None)
     """
     for name, column in (("item", item), ("person", person), ("count", count)):
         if not isinstance(column, str) and (column is not None or name == "item"):
@@ -173,20 +165,15 @@ def read_columns(*, item: Any, person: Any, count: Any, votes_per_person: Any) -
         )
     if item in (person, count):
         raise ParameterError(f"`item` and `{('person' if count is None else 'count')}` must be different columns")
-    if votes_per_person is not None:
-        _check_cap(votes_per_person, counted=person is None)
-    voters = CountColumn(name=count) if person is None else PersonColumn(name=person, cap=votes_per_person)
-    return VoteColumns(item=item, voters=voters)
-
-
-def _check_cap(cap: Any, *, counted: bool) -> None:
-    if isinstance(cap, bool) or not isinstance(cap, int) or not 1 <= cap <= EVERY_LEVEL:
+    cap = votes_per_person
+    if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int) or not 1 <= cap <= EVERY_LEVEL):
         raise ParameterError("`votes_per_person` must be a whole number from 1", f"not {quote(cap)}")
-    if counted:
+    if cap is not None and person is None:
         raise ParameterError(
             "`votes_per_person` must go with `person`",
             hint="in a table that is counted already, nobody's votes can be told apart",
         )
+    return Request(item=item, other=count if person is None else person, counted=person is None, cap=cap)
 
 
 # Sources
@@ -196,29 +183,64 @@ def _check_cap(cap: Any, *, counted: bool) -> None:
 class Description:
     """What a source says of the chosen columns before a row is read.
 
-    `family` is that of the items, None where the values say it: then no type is refused, and what cannot match is
-    ignored. `plain` says whether the values of the other column can be persons. `held` is the source's own.
+    `kind` is the Arrow type of the items, None where the values say it: then no type is refused, and what cannot match
+    is ignored. `plain` says whether the values of the other columns can be persons. `held` is the source's own.
     """
 
-    family: Family | None = None
+    kind: Any = None
     plain: bool = True
     held: Any = None
 
+    @property
+    def family(self) -> Family | None:
+        """The family of the items, None where the values say it."""
+        return None if self.kind is None else find_family(self.kind)
 
-Batch = tuple[Sequence[Any], ...]
-"""The items of some rows, and their persons or counts, as Python values."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """All rows of some columns, in batches: Arrow arrays of one type, or Python values where `kinds` has None."""
+
+    kinds: tuple[Any, ...]
+    batches: Generator[tuple[Any, ...], None, None]
+
+    @classmethod
+    def of(cls, stream: Any) -> Table:
+        """The columns of a table or a reader of Arrow."""
+        batches = stream.to_reader() if hasattr(stream, "to_reader") else stream
+        return cls(kinds=tuple(stream.schema.types), batches=(tuple(batch.columns) for batch in batches))
+
+    def read_items(self, *, what: str) -> Any:
+        """The first column as one Arrow array; values without a type must all have the same."""
+        with closing(self.batches):
+            items = [batch[0] for batch in self.batches]
+        if self.kinds[0] is None:
+            return make_arrow_column(chain.from_iterable(items), what=what)
+        return import_optional("pyarrow").chunked_array(items, self.kinds[0])
+
+    def list_values(self) -> Generator[tuple[Sequence[Any], ...], None, None]:
+        """The batches as Python values."""
+        with closing(self.batches):
+            for batch in self.batches:
+                yield tuple(
+                    values if kind is None else values.to_pylist()
+                    for kind, values in zip(self.kinds, batch, strict=True)
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedRows:
-    """A relation of the workspace with the columns `item` and `other`, and the type and family of its items."""
+    """A relation of DuckDB with the columns `item` and `other`, and the Arrow type and family of its items.
+
+    Items that were written or numbered value by value have neither.
+    """
 
     relation: Any
-    kept: Any
-    family: Family
+    kept: Any = None
+    family: Family | None = None
 
 
-Rows = TypedRows | Iterable[Batch]
+Rows = TypedRows | Iterable[tuple[Sequence[Any], ...]]
 """All rows of a table, in columns with types or in batches of Python values."""
 
 
@@ -244,77 +266,46 @@ class Source(ABC):
         """Describe the chosen columns by names and types alone. No row is read."""
 
     @abstractmethod
-    def read_items(self, described: Description) -> Any:
-        """The different items of the first described column, as an Arrow array."""
+    def open(self, described: Description) -> Table:
+        """Read the described columns."""
 
-    @abstractmethod
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
-        """Match votes to the rows of a domain, and count different persons for each row."""
-
-    @abstractmethod
-    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
-        """Group votes by item, without a domain, and count different persons for each item."""
-
-    @abstractmethod
-    def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
-        """Use all rows of the two described columns. A release never asks for them; a check does."""
-
-
-class LateSource(Source):
-    """A source that only after the charge can say which other source holds its votes. Define `hand_over`."""
-
-    @abstractmethod
-    def hand_over(self, described: Description) -> tuple[Source, Description]:
-        """The source that holds the votes, and what it says of the described columns."""
-
-    def read_items(self, described: Description) -> Any:
-        """The different items."""
-        source, found = self.hand_over(described)
-        return source.read_items(found)
-
-    def count(self, described: Description, domain: Domain, voters: Voters) -> Tally:
-        """Count in the other source."""
-        source, found = self.hand_over(described)
-        return source.count(found, domain, voters)
-
-    def count_observed(self, described: Description, voters: Voters) -> ObservedTally:
-        """Group in the other source."""
-        source, found = self.hand_over(described)
-        return source.count_observed(found, voters)
+    def count(self, described: Description, request: Request) -> Tally:
+        """Count votes for each item. By itself, a source hands its rows to the workspace."""
+        return self._workspace.count(self.open(described), request)
 
     def read_rows(self, described: Description, use: Callable[[Rows], _R]) -> _R:
-        """Use all rows of the other source."""
-        source, found = self.hand_over(described)
-        return source.read_rows(found, use)
+        """Use all rows of two described columns. A release never asks for them; a check does."""
+        table = self.open(described)
+        with closing(table.batches):
+            return use(table.list_values() if None in table.kinds else self._workspace.open_table(table))
 
 
-def check_comparable(described: Description, domain: Domain, columns: VoteColumns) -> None:
+def name_roles(columns: Sequence[Any]) -> list[str]:
+    """What chosen columns are called in engines: that of items first, then that of persons or counts, then labels."""
+    return ["item", "other", *map("label_{}".format, range(2, len(columns)))][: len(columns)]
+
+
+def check_types(described: Description, request: Request) -> None:
     """Refuse a column of which no value can ever be an item. That depends on types alone, not on votes."""
-    if described.family is not None and not can_match(domain.family, described.family):
+    family, domain = described.family, request.domain
+    if domain is None and family in (Family.FLOAT, Family.OTHER):
         raise DataError(
-            f"column {columns.item!r} of the votes must hold values that can be items of the domain, which "
-            f"holds {domain.family}",
-            f"it holds {described.family}",
-            hint="cast one of them to the type of the other",
-        )
-
-
-def check_observable(described: Description, columns: VoteColumns) -> None:
-    """Refuse a column whose type no item of a domain has. That depends on types alone, not on votes."""
-    if described.family in (Family.FLOAT, Family.OTHER):
-        raise DataError(
-            f"without a domain, column {columns.item!r} of the votes must hold text, whole numbers, "
+            f"without a domain, column {request.item!r} of the votes must hold text, whole numbers, "
             "booleans, dates, times, timestamps, decimals or bytes",
-            f"it holds {described.family}",
+            f"it holds {family}",
             hint="cast it to text or to whole numbers",
         )
-
-
-def check_persons(described: Description, columns: VoteColumns) -> None:
-    """Refuse persons whose type each engine compares in its own way. That depends on types alone."""
-    if not described.plain and not isinstance(columns.voters, CountColumn):
+    if domain is not None and family is not None and not can_match(domain.family, family):
         raise DataError(
-            f"column {columns.voters.name!r} of the votes must hold persons as plain values",
+            f"column {request.item!r} of the votes must hold values that can be items of the domain, which "
+            f"holds {domain.family}",
+            f"it holds {family}",
+            hint="cast one of them to the type of the other",
+        )
+    # Each engine would compare other persons in its own way.
+    if not described.plain and not request.counted:
+        raise DataError(
+            f"column {request.other!r} of the votes must hold persons as plain values",
             "it holds lists, structures, intervals or numbers of more than 38 digits",
             hint="make one text of their parts",
         )
@@ -324,10 +315,11 @@ def check_persons(described: Description, columns: VoteColumns) -> None:
 
 
 class Tally(Protocol):
-    """The votes of every item of a domain, counted and fixed: nothing is read a second time.
+    """The votes of every item, counted and fixed: nothing is read a second time.
 
     A tally satisfies `Levels`. Items on one level are ranked in ascending order, which is the same on every engine:
-    numbers and times by value, false before true, text and bytes by their (UTF-8) bytes.
+    numbers and times by value, false before true, text and bytes by their (UTF-8) bytes. Without a domain, how many
+    items there are is data, and must not be published.
     """
 
     @property
@@ -338,39 +330,20 @@ class Tally(Protocol):
         """Show at least every level down to `depth` below the k-th largest count."""
 
     def rows(self, picks: Picks) -> IntArray:
-        """The row of each pick in the domain."""
+        """The row of each pick: in the domain, or among the items of these picks in their order."""
 
     def names(self, rows: IntArray) -> Sequence[Any]:
         """The items of some rows, as the domain wrote them."""
 
 
-NO_COUNT, SEVERAL_COUNTS = -1, -2
-"""In place of the votes of a group: a value of it is no count, or it has several rows."""
-
-
-Find = Callable[[IntArray, IntArray], Iterable[tuple[int, int, Any]]]
-"""Given the counts and ranks of some picks, answers with count, rank and row number (or item) of each."""
-
-
-class LocalTally:
+class LocalTally(ArrayTally):
     """The votes of every row of the domain, in memory."""
 
     def __init__(self, domain: Domain, counts: IntArray) -> None:
+        super().__init__(counts)
         self._domain = domain
-        self._tally = ArrayTally(counts)
 
-    @property
-    def d(self) -> int:
-        """How many items there are, voted for or not."""
-        return self._domain.d
-
-    def above(self, k: int, depth: int) -> Profile:
-        """Show at least every level down to `depth` below the k-th largest count."""
-        return self._tally.above(k, depth)
-
-    def rows(self, picks: Picks) -> IntArray:
-        """The row of each pick; inside a level, items are ranked by row."""
-        return self._tally.items(picks)
+    rows = ArrayTally.items
 
     @strip_context
     def names(self, rows: IntArray) -> list[Any]:
@@ -378,84 +351,66 @@ class LocalTally:
         return self._domain.names(rows)
 
 
-class _TableTally:
-    """Votes in a table of an engine that is computed once. Only levels and chosen rows or items come back."""
+class RemoteTally:
+    """Votes in a table of an engine, which is computed once. Only levels and chosen rows or items come back.
 
-    def __init__(self, levels: Iterable[tuple[int, int]], find: Find) -> None:
-        """Take the number of groups of each count, and a way to find the chosen ones."""
-        falling = sorted(levels, reverse=True)
+    `ask` answers a query on `{table}`, which has the columns `item` and `votes`. With a domain, an item is the number
+    of a row, and every row is there. Items may be `written` as bytes.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        ask: Callable[[str], Iterable[tuple[Any, ...]]],
+        domain: Domain | None = None,
+        *,
+        written: bool = False,
+        hint: str | None = None,
+    ) -> None:
+        falling = sorted(ask("SELECT votes, count(*) FROM {table} GROUP BY votes"), reverse=True)
         check_counts(value for value, _ in falling)
         values, sizes = (np.array([level[part] for level in falling], dtype=np.int64) for part in (0, 1))
         self._profile = Profile(values=values, sizes=sizes, d=int(sizes.sum()))
-        self._find = find
+        if domain is not None and self._profile.d != domain.d:
+            raise ChangedError("each row of the domain must be counted once")
+        self._dialect, self._ask, self._hint = dialect, ask, hint
+        self._domain, self._written = domain, written
+        self._chosen: Sequence[Any] = ()
+
+    @property
+    def d(self) -> int:
+        """How many items there are. Without a domain, it is not public."""
+        return self._profile.d
 
     def above(self, k: int, depth: int) -> Profile:
         """Show every level."""
         return self._profile
 
-    def _find_picks(self, picks: Picks) -> list[Any]:
-        """The row or item of each pick."""
-        wanted = list(zip(picks.levels.tolist(), picks.ranks.tolist(), strict=True))
-        found = {(level, rank): each for level, rank, each in self._find(picks.levels, picks.ranks)} if wanted else {}
-        if not all(pick in found for pick in wanted):
-            raise ChangedError("the counted items must not change between two reads")
-        return [found[pick] for pick in wanted]
-
-
-class RemoteTally(_TableTally):
-    """The votes of every row of the domain."""
-
-    def __init__(self, domain: Domain, levels: Iterable[tuple[int, int]], find: Find) -> None:
-        """Take levels that count every row of the domain, and a way to find row numbers."""
-        super().__init__(levels, find)
-        self._domain = domain
-        if self._profile.d != domain.d:
-            raise ChangedError("each row of the domain must be counted once")
-
-    @property
-    def d(self) -> int:
-        """How many items there are, voted for or not."""
-        return self._domain.d
-
     @strip_context
     def rows(self, picks: Picks) -> IntArray:
-        """The row of each pick; inside a level, items are ranked by row."""
-        return np.array(self._find_picks(picks), dtype=np.int64)
-
-    @strip_context
-    def names(self, rows: IntArray) -> list[Any]:
-        """The items of some rows, as the domain wrote them."""
-        return self._domain.names(rows)
-
-
-class ObservedTally(_TableTally):
-    """The votes of every observed item.
-
-    Items on one level are ranked in ascending order: numbers and times by value, text and bytes by their bytes. How
-    many items there are is data, and must not be published.
-    """
-
-    _chosen: Sequence[Any] = ()
-
-    @property
-    def d(self) -> int:
-        """How many items there are. It is not public."""
-        return self._profile.d
-
-    @strip_context
-    def rows(self, picks: Picks) -> IntArray:
-        """Number the picks in the order of their items, and keep the items."""
-        written = [write_item(item) for item in self._find_picks(picks)]
-        keys = sorted(key for key in set(written) if key is not None)
-        if None in written:
+        """The row of each pick. Without a domain, picks are numbered in the order of their items, which are kept."""
+        chosen = np.isin(self._profile.values, picks.levels)
+        values, sizes = self._profile.values[chosen], self._profile.sizes[chosen]
+        places = (np.cumsum(sizes) - sizes)[np.searchsorted(-values, -picks.levels)] + picks.ranks
+        answer: dict[int, Any] = {}
+        if len(places):
+            with translate_errors("the chosen items", hint=self._hint):
+                answer = dict(self._ask(self._dialect.write_finding(values.tolist(), places.tolist())))
+        found: list[Any] = [answer.get(place) for place in places.tolist()]
+        if self._domain is None and not self._written:
+            found = [write_item(item) for item in found]
+        if None in found:
             raise ChangedError("the counted items must not change between two reads")
-        self._chosen = [read_item(key) for key in keys]
-        places = {key: place for place, key in enumerate(keys)}
-        return np.array([places[key] for key in written if key is not None], dtype=np.int64)
+        if self._domain is None:
+            keys = sorted(set(found))
+            self._chosen, rows = [read_item(key) for key in keys], {key: row for row, key in enumerate(keys)}
+            found = [rows[key] for key in found]
+        return np.array(found, dtype=np.int64)
 
+    @strip_context
     def names(self, rows: IntArray) -> Sequence[Any]:
-        """The items of some rows of the last picks."""
-        return [self._chosen[row] for row in rows.tolist()]
+        """The items of some rows: as the domain wrote them, or those of the last picks."""
+        return self._domain.names(rows) if self._domain is not None else [self._chosen[row] for row in rows.tolist()]
 
 
 def check_counts(votes: Iterable[int]) -> None:
@@ -481,17 +436,16 @@ def check_counts(votes: Iterable[int]) -> None:
         )
 
 
-def scatter_counts(found: Any, *, d: int) -> IntArray:
+def scatter_counts(rows: Any, votes: Any, *, d: int) -> IntArray:
     """Write the counts of some rows into an array of all rows; refuse a row that is unknown, missing or repeated.
 
-    >>> scatter_counts({"row": [2, 0], "votes": [5, 7]}, d=4).tolist()
+    >>> scatter_counts([2, 0], [5, 7], d=4).tolist()
     [7, 0, 5, 0]
     """
-    missing = any(np.any(getattr(found[name], "mask", False)) for name in ("row", "votes"))
-    counts = np.zeros(d, dtype=np.int64)
-    rows = np.asarray(found["row"], dtype=np.int64)
-    outside = bool(((rows < 0) | (rows >= d)).any())
-    if missing or outside or np.bincount(rows, minlength=d).max() > 1:
+    missing = np.any(getattr(rows, "mask", False)) or np.any(getattr(votes, "mask", False))
+    counts, places = np.zeros(d, dtype=np.int64), np.asarray(rows, dtype=np.int64)
+    outside = bool(((places < 0) | (places >= d)).any())
+    if missing or outside or np.bincount(places, minlength=d).max() > 1:
         raise ChangedError("each row of the domain must be counted once")
-    counts[rows] = np.asarray(found["votes"], dtype=np.int64)
+    counts[places] = np.asarray(votes, dtype=np.int64)
     return counts

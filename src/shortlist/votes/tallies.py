@@ -5,36 +5,20 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from shortlist.errors import ParameterError
 from shortlist.votes.domain import NAME, Domain, check_domain, make_chooser, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
-from shortlist.votes.frames import SparkSource, open_ibis, open_polars, take_frame
-from shortlist.votes.libraries import find_library, has_columns, import_optional, unwrap
+from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
+from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
-from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, read_series
-from shortlist.votes.source import (
-    VOTES,
-    Description,
-    ObservedTally,
-    Source,
-    Tally,
-    VoteColumns,
-    check_comparable,
-    check_observable,
-    check_persons,
-    read_columns,
-)
-from shortlist.votes.values import make_arrow_column
-
-__all__ = ["ObservedTally", "Plan", "Tally", "observe", "plan_tally", "tally"]
+from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource
+from shortlist.votes.source import VOTES, Choose, Description, Request, Source, Table, Tally, check_types, read_request
 
 _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
@@ -42,7 +26,7 @@ _ACCEPTED = (
 )
 FRAMES: dict[str, Callable[[Workspace, Any, str], Source]] = {
     "pandas": ColumnsSource,
-    "polars": open_polars,
+    "polars": PolarsSource,
     "duckdb": RelationSource,
     "ibis": open_ibis,
     "pyspark": SparkSource,
@@ -87,26 +71,23 @@ def observe(votes: Any, *, item: str, **options: Any) -> Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Votes that are described and checked, and not read. `domain` is None where items are observed."""
+    """Votes that are described and checked, and not read."""
 
     workspace: Workspace
     source: Source
     described: Description
-    columns: VoteColumns
-    domain: Domain | None
+    request: Request
 
     @property
     def d(self) -> int:
         """How many items the domain has; 0 without one."""
-        return 0 if self.domain is None else self.domain.d
+        return 0 if self.request.domain is None else self.request.domain.d
 
     @strip_context
     def count(self) -> Tally:
         """Read the votes and count them. Whatever depends on a row is found here, after the charge."""
         with self.source.explain_failures():
-            if self.domain is None:
-                return self.source.count_observed(self.described, self.columns.voters)
-            return self.source.count(self.described, self.domain, self.columns.voters)
+            return self.source.count(self.described, self.request)
 
 
 @strip_context
@@ -120,6 +101,7 @@ def plan_tally(
     domain: Any = None,
     domain_column: str | None = None,
     observed: bool = False,
+    any_type: bool = False,
     memory_limit: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Plan:
@@ -133,85 +115,51 @@ def plan_tally(
     `domain` is the public list of items: a file, a list, a series, a frame or a `Query`. `domain_column` names its
     column; else it is called like `item`, or it is the only one (but not of a CSV file, which may lack a header).
     Duplicates and gaps in it are ignored, items without votes count 0, and votes for other items are ignored.
-    With `observed`, there is no domain, and items are what the votes say.
+    With `observed`, there is no domain, and items are what the votes say. With `any_type`, no type is refused.
     """
-    columns = read_columns(item=item, person=person, count=count, votes_per_person=votes_per_person)
-    plan = describe_votes(
-        votes,
-        columns,
-        domain,
-        domain_column=domain_column,
-        observed=observed,
-        memory_limit=memory_limit,
-        progress=progress,
-    )
-    if plan.domain is None:
-        check_observable(plan.described, columns)
-    else:
-        check_comparable(plan.described, plan.domain, columns)
-    check_persons(plan.described, columns)
-    progress("Counting the votes")
-    return plan
-
-
-def describe_votes(
-    votes: Any,
-    columns: VoteColumns,
-    domain: Any,
-    *,
-    domain_column: str | None,
-    observed: bool,
-    memory_limit: str | None,
-    progress: Callable[[str], None],
-) -> Plan:
-    """Read the domain and describe the votes, whatever types they have."""
+    request = read_request(item=item, person=person, count=count, votes_per_person=votes_per_person)
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
         raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
         raise ParameterError("`votes` must be given")
-    votes, domain = unwrap(votes), unwrap(domain)
-    workspace, numbered = Workspace(memory_limit=memory_limit), None
+    votes, domain, workspace = unwrap(votes), unwrap(domain), Workspace(memory_limit=memory_limit)
     if not observed:
-        check_domain(domain, votes, domain_column=domain_column, columns=columns)
+        check_domain(domain, votes, domain_column=domain_column, request=request)
         progress("Reading the domain")
-        numbered = _read_domain(workspace, domain, column=domain_column, columns=columns)
+        request = replace(request, domain=_read_domain(workspace, domain, column=domain_column, request=request))
     source = open_votes(workspace, votes)
     with source.explain_failures():
-        described = source.describe(columns.choose)
-    return Plan(workspace=workspace, source=source, described=described, columns=columns, domain=numbered)
+        described = source.describe(request.choose)
+    if not any_type:
+        check_types(described, request)
+        progress("Counting the votes")
+    return Plan(workspace=workspace, source=source, described=described, request=request)
 
 
-def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, columns: VoteColumns) -> Domain:
+def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, request: Request) -> Domain:
     """Read a file, list, series, frame or query of items as numbered rows."""
     domain = domain.as_table() if find_library(domain) == "ibis" else domain
-    with translate_errors(NAME):
-        found = _read_list(domain)
-    if found is None:
-        source = open_source(workspace, domain, name=NAME)
-        if source is not None:
-            with source.explain_failures():
-                found = source.read_items(source.describe(make_chooser(column, columns)))
-        elif isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
-            found = make_arrow_column(domain, what=NAME)
+    found = None
+    if not isinstance(domain, list | tuple):
+        found = read_public(workspace, domain, make_chooser(column, request))
+    if found is None and isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
+        name = column or request.item
+        found = read_public(workspace, {name: domain}, lambda header: [name])
     if found is None:
         expected = "`domain` must be a file, a list, a column, a frame or a query"
         raise ParameterError(expected, f"not {type(domain).__name__}")
-    return number_items(found)
+    with translate_errors(NAME):
+        return number_items(found.read_items(what=NAME))
 
 
-def _read_list(domain: Any) -> Any:
-    """The items of a list, an array or a series, as an Arrow array; None for anything else."""
-    pa, library = import_optional("pyarrow"), find_library(domain)
-    if isinstance(domain, pa.Array | pa.ChunkedArray):
-        return domain
-    if isinstance(domain, list | tuple):
-        return make_arrow_column(domain, what=NAME)
-    if isinstance(domain, np.ndarray):
-        return pa.array(domain) if domain.dtype.kind == "M" else make_arrow_column(domain.tolist(), what=NAME)
-    if library == "pandas" and not has_columns(domain):
-        return read_series(domain)
-    return domain.to_arrow() if library == "polars" and not has_columns(domain) else None
+def read_public(workspace: Workspace, domain: Any, choose: Choose) -> Table | None:
+    """Read the chosen columns of a domain, which is public; None if it has no columns."""
+    source = open_source(workspace, domain, name=NAME)
+    if source is None:
+        return None
+    with source.explain_failures():
+        return source.open(source.describe(choose))
 
 
 def open_votes(workspace: Workspace, votes: Any) -> Source:

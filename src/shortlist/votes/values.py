@@ -7,12 +7,14 @@ person is written as bytes. Nothing here fails on a value: a value that is of no
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from shortlist.votes.libraries import import_optional
 DIGITS = 38
 """Whole numbers and decimals have at most so many digits before the point, and after it: what Arrow and DuckDB hold."""
 _LARGEST = 10**DIGITS
-_LARGEST_FLOAT = 2**53
+LARGEST_FLOAT = 2**53
 """Larger floats stand for several whole numbers."""
 
 
@@ -51,69 +53,67 @@ class Family(StrEnum):
 
 NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.FLOAT)
 
+_ARROW_TYPES = {
+    r"(large_)?string": (Family.TEXT, None),
+    r"string_view|extension<arrow\.(uuid|json)>": (Family.TEXT, "large_string"),
+    r"u?int\d+": (Family.INTEGER, None),
+    r"float|double": (Family.FLOAT, None),
+    r"halffloat": (Family.FLOAT, "float32"),
+    r"decimal\d+\(.*": (Family.DECIMAL, None),
+    r"bool": (Family.BOOLEAN, None),
+    r"date\d+\[.*": (Family.DATE, "date32"),
+    r"time32\[.*": (Family.TIME, None),
+    r"time64\[.*": (Family.TIME, "time64[us]"),
+    r"timestamp\[\w+\]": (Family.NAIVE, None),
+    r"timestamp\[.*": (Family.AWARE, None),
+    r"(large_)?binary": (Family.BYTES, None),
+    r"binary_view|fixed_size_binary\[.*": (Family.BYTES, "large_binary"),
+    r"duration\[.*": (Family.OTHER, "int64"),
+}
+"""The families of Arrow types by their names, and the exact types where these are others."""
+
 
 def find_family(arrow_type: Any) -> Family:
-    """Tell the family of an Arrow type; a dictionary has the family of its values.
+    """Tell the family of an Arrow type; a dictionary has the family of its values, and UUIDs are text.
 
     >>> import pyarrow as pa
     >>> str(find_family(pa.int8())), str(find_family(pa.timestamp("s", "UTC"))), str(find_family(pa.list_(pa.int8())))
     ('whole numbers', 'timestamps with time zone', 'values of another type')
     """
-    types = import_optional("pyarrow").types
-    if types.is_dictionary(arrow_type):
-        return find_family(arrow_type.value_type)
-    if types.is_timestamp(arrow_type):
-        return Family.NAIVE if arrow_type.tz is None else Family.AWARE
-    if types.is_decimal(arrow_type):
-        return Family.DECIMAL if _count_digits(arrow_type) <= DIGITS else Family.OTHER
-    checks = {
-        Family.TEXT: (types.is_string, types.is_large_string, types.is_string_view),
-        Family.INTEGER: (types.is_integer,),
-        Family.FLOAT: (types.is_floating,),
-        Family.BOOLEAN: (types.is_boolean,),
-        Family.DATE: (types.is_date,),
-        Family.TIME: (types.is_time,),
-        Family.BYTES: (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary),
-    }
-    return next((family for family, tests in checks.items() if any(test(arrow_type) for test in tests)), Family.OTHER)
+    return _read_type(arrow_type)[0]
 
 
 def choose_exact_type(arrow_type: Any) -> Any:
     """The Arrow type that all engines hold without loss: dictionaries as their values, instants as times in UTC.
 
     DuckDB keeps instants, times of day and durations to the microsecond only, and other timestamps to the nanosecond.
+    UUIDs and JSON are text.
     """
-    pa = import_optional("pyarrow")
-    types = pa.types
-    if types.is_dictionary(arrow_type):
-        return choose_exact_type(arrow_type.value_type)
-    if types.is_timestamp(arrow_type):
-        return pa.timestamp(arrow_type.unit)
-    if types.is_decimal(arrow_type) and _count_digits(arrow_type) <= DIGITS:
-        return pa.decimal128(_count_digits(arrow_type), max(arrow_type.scale, 0))
-    if types.is_duration(arrow_type):
-        return pa.int64()
-    if types.is_time64(arrow_type):
-        return pa.time64("us")
-    if types.is_fixed_size_binary(arrow_type) or types.is_binary_view(arrow_type):
-        return pa.large_binary()
-    if types.is_string_view(arrow_type):
-        return pa.large_string()
-    if types.is_float16(arrow_type):
-        return pa.float32()
-    return pa.date32() if types.is_date(arrow_type) else arrow_type
+    return _read_type(arrow_type)[1]
 
 
 def is_plain(arrow_type: Any) -> bool:
     """Whether the values of an Arrow type can be persons that every engine compares alike."""
-    types, exact = import_optional("pyarrow").types, choose_exact_type(arrow_type)
-    wide = types.is_decimal(exact) and _count_digits(exact) > DIGITS
+    types, (family, exact) = import_optional("pyarrow").types, _read_type(arrow_type)
+    wide = types.is_decimal(exact) and family == Family.OTHER
     return not (types.is_nested(exact) or types.is_interval(exact) or wide)
 
 
-def _count_digits(decimal_type: Any) -> int:
-    """The digits of a decimal type. A negative scale stands for zeros at the end."""
-    return int(decimal_type.precision - min(decimal_type.scale, 0))
+@cache
+def _read_type(arrow_type: Any) -> tuple[Family, Any]:
+    """The family and the exact type of an Arrow type."""
+    pa = import_optional("pyarrow")
+    if pa.types.is_dictionary(arrow_type):
+        return _read_type(arrow_type.value_type)
+    found = (each for name, each in _ARROW_TYPES.items() if re.fullmatch(name, str(arrow_type)))
+    family, exact = next(found, (Family.OTHER, None))
+    if family == Family.AWARE:
+        return family, pa.timestamp(arrow_type.unit)
+    if family == Family.DECIMAL:
+        # A negative scale stands for zeros at the end.
+        digits, scale = arrow_type.precision - min(arrow_type.scale, 0), max(arrow_type.scale, 0)
+        return (family, pa.decimal128(digits, scale)) if digits <= DIGITS else (Family.OTHER, arrow_type)
+    return family, arrow_type if exact is None else pa.type_for_alias(exact)
 
 
 # Python values
@@ -229,11 +229,10 @@ def write_item(value: Any) -> bytes | None:
     """
     try:
         family, key = classify(value)
-        if family == Family.FLOAT and not (key == int(key) and abs(key) < _LARGEST_FLOAT):
+        if family == Family.FLOAT and not (key == int(key) and abs(key) < LARGEST_FLOAT):
             return None
-        written = _write_number(key) if family in NUMBERS else _write_other(family, key)
-        short = family not in NUMBERS or len(written) <= _WIDTH + DIGITS
-        return _MARKS[family] + written if short else None
+        written = _write(family, key)
+        return written if family not in NUMBERS or len(written) <= 1 + _WIDTH + DIGITS else None
     except Exception:  # values may have any type, and their methods may fail in any way
         return None
 
@@ -274,10 +273,7 @@ def write_person(value: Any) -> bytes | None:
             return _write_moment(value)
         if isinstance(value, time) and value.tzinfo is not None:
             return f"time with zone {value.isoformat()}".encode()
-        family, key = classify(value)
-        if family == Family.TEXT:
-            return _MARKS[family] + str(key).encode("utf-8", "surrogatepass")
-        return _MARKS[family] + (_write_number(key) if family in NUMBERS else _write_other(family, key))
+        return _write(*classify(value), errors="surrogatepass")
     except Exception:  # as above
         return None
 
@@ -311,6 +307,24 @@ def write_text(value: Any) -> str:
         return ""
 
 
+def _write(family: Family, key: Any, errors: str = "strict") -> bytes:
+    """Write a mark for the family, and then the value. By itself, text that is no Unicode has no bytes."""
+    if family in NUMBERS:
+        written = _write_number(key)
+    elif family == Family.TEXT:
+        written = str(key).encode("utf-8", errors)
+    elif family == Family.BYTES:
+        written = bytes(key)
+    elif family == Family.BOOLEAN:
+        written = int(key).to_bytes(1)
+    elif family == Family.DATE:
+        written = int(key.toordinal()).to_bytes(4)
+    else:
+        moment = datetime.combine(_FIRST, key) if isinstance(key, time) else key.replace(tzinfo=None)
+        written = ((moment - _FIRST) // _MICROSECOND).to_bytes(8)
+    return _MARKS[family] + written
+
+
 def _write_number(key: Any) -> bytes:
     """Write the whole part with a fixed width, then the digits after the point: bytes are in the order of numbers.
 
@@ -330,19 +344,6 @@ def _write_number(key: Any) -> bytes:
     if abs(whole) >= _LARGEST:
         return f"{' ' * (_WIDTH + DIGITS)}{whole}.{digits_after}".encode()
     return int(whole + _LARGEST).to_bytes(_WIDTH) + digits_after.encode()
-
-
-def _write_other(family: Family, key: Any) -> bytes:
-    if family == Family.TEXT:
-        return str(key).encode()  # text that is no Unicode has no bytes
-    if family == Family.BYTES:
-        return bytes(key)
-    if family == Family.BOOLEAN:
-        return int(key).to_bytes(1)
-    if family == Family.DATE:
-        return int(key.toordinal()).to_bytes(4)
-    moment = datetime.combine(_FIRST, key) if isinstance(key, time) else key.replace(tzinfo=None)
-    return ((moment - _FIRST) // _MICROSECOND).to_bytes(8)
 
 
 def _write_moment(value: Any) -> bytes:
@@ -371,7 +372,7 @@ def _count_nanoseconds(duration: timedelta) -> int:
 
 
 def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
-    """Make an Arrow array of values that all have one type; None is a gap, and a UUID is its text.
+    """Make an Arrow array of values that all have one type; a missing value is a gap, and a UUID is its text.
 
     >>> make_arrow_column([1, 2**70], what="domain").type
     Decimal128Type(decimal128(38, 0))
@@ -399,6 +400,8 @@ def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
 
 
 def _to_plain(value: Any) -> Any:
+    if is_missing(value):
+        return None
     if isinstance(value, np.generic):
         return value.item()
     return str(value) if type(value).__module__ == "uuid" else value
@@ -410,37 +413,21 @@ _UUID_PLACES = np.array([0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 
 """Where each byte of a UUID stands in its text."""
 
 
-def write_plain(column: Any) -> Any:
-    """Write an Arrow column of UUIDs or JSON as text. Any other column is returned as it is.
+def write_exact(column: Any, *, safe: bool = True) -> Any:
+    """Write an Arrow column in the type that all engines hold without loss.
 
     >>> import pyarrow as pa
-    >>> write_plain(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
+    >>> write_exact(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
     ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
     """
-    pa = import_optional("pyarrow")
-    kind = choose_plain_type(column.type)
-    if kind == column.type:
-        return column
+    pa, kind = import_optional("pyarrow"), choose_exact_type(column.type)
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([write_plain(chunk) for chunk in column.chunks], kind)
-    if pa.types.is_dictionary(column.type):
-        return write_plain(column.dictionary).take(column.indices)
-    return _write_uuids(column.storage) if _is_uuid(column.type) else column.storage
-
-
-def choose_plain_type(kind: Any) -> Any:
-    """The Arrow type that `write_plain` writes a type as."""
-    pa = import_optional("pyarrow")
-    if pa.types.is_dictionary(kind):
-        plain = choose_plain_type(kind.value_type)
-        return kind if plain == kind.value_type else plain
-    if _is_uuid(kind):
-        return pa.large_string()
-    return kind.storage_type if getattr(kind, "extension_name", None) == "arrow.json" else kind
-
-
-def _is_uuid(kind: Any) -> bool:
-    return getattr(kind, "extension_name", None) == "arrow.uuid"
+        return pa.chunked_array([write_exact(chunk, safe=safe) for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
+        return write_exact(column.dictionary).take(column.indices)
+    if isinstance(column.type, pa.BaseExtensionType) and kind == pa.large_string():
+        column = column.storage if column.type.extension_name == "arrow.json" else _write_uuids(column.storage)
+    return column.cast(kind, safe=safe)
 
 
 def _write_uuids(stored: Any) -> Any:

@@ -199,6 +199,23 @@ def test_asks_whether_the_domain_was_made_from_the_log():
         assert max(map(len, text.splitlines())) <= 60
 
 
+@pytest.mark.parametrize(("columns", "told"), [({"person": "usr"}, "a person"), ({"item": "trak"}, "an item")])
+def test_says_that_a_column_of_json_lines_may_be_misspelt(tmp_path, columns, told):
+    """A release cannot say it, because one person may be the only one who has that key."""
+    (tmp_path / "votes.jsonl").write_text('{"user": 1, "track": "a"}\n{"user": 2, "track": "a"}\n')
+    for more, said in ((columns, True), ({}, False)):
+        text = str(check(tmp_path / "votes.jsonl", **{"person": "user", "item": "track", "domain": ["a"], **more}))
+        assert (f"No row has {told}" in " ".join(text.split())) == said
+        assert max(map(len, text.splitlines())) <= 60
+
+
+def test_counts_lines_of_csv_that_cannot_be_read(tmp_path):
+    """They are rows without a person."""
+    (tmp_path / "votes.csv").write_text('user,track\n1,a\n2,"a\n3,a,a\n4,a\n')
+    found = check(tmp_path / "votes.csv", person="user", item="track", domain=["a"])
+    assert (found.rows, found.without_person, found.matched) == (4, 2, 2)
+
+
 TRACKS = [f"track {number}" for number in range(40)]
 COUNTS = [40 // (rank + 1) for rank in range(40)]
 

@@ -1,6 +1,7 @@
 """Attacks by odd values, types and files: one person decided what others counted, or whether a release failed."""
 
 import csv
+import gzip
 import io
 import os
 import uuid
@@ -138,9 +139,8 @@ def test_line_ends_in_quotes_at_a_boundary_of_blocks(place, tmp_path, all_items)
     prose = "eve," + '"' + "\n".join(['He said ""yes"", and left.'] * 20) + '"\n'
     (tmp_path / "votes.csv").write_text(whole[:cut] + prose + whole[cut:])
     assert counts(all_items, tmp_path / "votes.csv") == {"a": 600_000, "b": 0}
-    (tmp_path / "votes.csv").write_text(whole[:cut] + prose + whole[cut:] + 'eve,"a\n')
-    with pytest.raises(DataError, match="could not be read"):
-        tally(tmp_path / "votes.csv", person="user", item="track", domain=["a"])
+    (tmp_path / "votes.csv").write_text(whole[:cut] + 'eve,"a\n' + prose + whole[cut:])
+    assert counts(all_items, tmp_path / "votes.csv") == {"a": 600_000, "b": 0}
 
 
 @pytest.mark.parametrize("first", ['1,"a\nb"', '"a ""quoted"" person",b', f"{'z' * 200_000},b", '"x,y","a"'])
@@ -176,7 +176,8 @@ def test_folders_that_name_persons_are_not_shown(tmp_path):
     for user, form in (("alice", "a"), ("bob", "b")):
         folder = tmp_path / f"user={user}"
         folder.mkdir()
-        (folder / "votes.csv").write_text('track\n"a\n' if form == "a" else "track\na\n")
+        cut = gzip.compress(b"track\na\n")[:-9]
+        (folder / "votes.csv").write_bytes(cut if form == "a" else b"track\na\n")
         parquet.write_table(pa.table({"track": [form if form == "a" else 7]}), folder / "votes.parquet")
     for votes in (f"{tmp_path}/*/votes.csv", f"{tmp_path}/*/votes.parquet", f"{tmp_path}/*/*.csv"):
         for item in ("track", "trak"):

@@ -12,7 +12,7 @@ import pytest
 
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.votes import Query, tally
-from shortlist.votes.duckdb import scatter_counts
+from shortlist.votes.source import scatter_counts
 
 DOMAIN = [f"i{number:02}" for number in range(20)]
 ROWS = [(f"p{number:03}", item) for number in range(100) for item in (DOMAIN[:10] if number % 2 else DOMAIN[10:])]
@@ -51,7 +51,7 @@ def test_a_person_that_is_no_text(all_items):
 @pytest.mark.parametrize("rows", [[-1, 0], [0, 3], [1, 1], np.ma.masked_array([0, 1], [False, True])])
 def test_rows_that_the_domain_has_not(rows):
     with pytest.raises(ChangedError, match="counted once"):
-        scatter_counts({"row": rows, "votes": [1, 1]}, d=3)
+        scatter_counts(rows, [1, 1], d=3)
 
 
 def as_columns(rows):

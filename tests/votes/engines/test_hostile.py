@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from shortlist.votes import duckdb as counting
-from shortlist.votes.source import PersonColumn
+from shortlist.votes.source import Request
 
 pytestmark = pytest.mark.slow
 
@@ -92,18 +92,18 @@ def test_spark_columns(workspace, spark, case):
             spark.conf.set(name, value)
 
 
-def count_rows_of_persons(pairs, voters):
+def count_rows_of_persons(pairs, request):
     """A broken counter: a person counts as often as it votes."""
     return pairs.aggregate("item, count(other) AS votes", "item")
 
 
-def fold_persons(pairs, voters):
+def fold_persons(pairs, request):
     """A broken counter: persons that differ in case share one cap."""
     folded = pairs.project("item, lower(CAST(other AS VARCHAR)) AS other")
-    return COUNT_GROUPS(folded, PersonColumn(name="user", cap=1))
+    return COUNT_GROUPS(folded, Request(item="track", other="user", cap=1))
 
 
-def hash_by_place(pairs, voters):
+def hash_by_place(pairs, request):
     """A broken counter: what a cap keeps depends on the other persons."""
     turn = "row_number() OVER (PARTITION BY other ORDER BY hash(item, (SELECT count(*) FROM pairs)), item) AS turn"
     kept = pairs.distinct().query("pairs", f"SELECT item, {turn} FROM pairs").filter("turn <= 1")

@@ -186,16 +186,21 @@ def as_bad_relation(folder):
     return duckdb.connect().sql("SELECT CAST(u AS BIGINT) AS user, 'a' AS track FROM (VALUES ('1'), ('x')) AS t (u)")
 
 
-@pytest.mark.parametrize(
-    "make",
-    [as_bad_csv, as_bad_recoded, as_cut_zst, as_bad_first_record, as_bad_parquet, as_uneven_dict, as_bad_relation],
-)
+@pytest.mark.parametrize("make", [as_cut_zst, as_bad_parquet, as_uneven_dict, as_bad_relation])
 def test_a_failure_on_a_row_is_paid_for(make, tmp_path):
     """What depends on a row is never told for free."""
     ledger = Ledger.create(tmp_path / "budget.db", epsilon=9)
-    names = {"person": "1", "item": "2"} if make is as_bad_first_record else {"person": "user"}
     with pytest.raises(ShortlistError):
-        select(make(tmp_path), **{**TERMS, **names}, ledger=ledger)
+        select(make(tmp_path), **TERMS, person="user", ledger=ledger)
+    assert len(ledger.charges) == 1
+
+
+@pytest.mark.parametrize("make", [as_bad_csv, as_bad_recoded, as_bad_first_record])
+def test_a_bad_line_of_text_is_no_failure(make, tmp_path):
+    """A line that cannot be read is found after the charge, and says nothing."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=9)
+    names = {"person": "1", "item": "2"} if make is as_bad_first_record else {"person": "user"}
+    assert len(select(make(tmp_path), **{**TERMS, **names}, ledger=ledger).items) == 1
     assert len(ledger.charges) == 1
 
 

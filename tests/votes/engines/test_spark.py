@@ -1,5 +1,6 @@
 """How a catalogue comes to Spark, and that votes are counted alike however Spark joins them."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from shortlist.votes import frames as engine
 from shortlist.votes import tally
 from shortlist.votes.domain import number_items
-from shortlist.votes.source import read_columns
+from shortlist.votes.source import read_request
 
 JOINS = {"BroadcastHashJoin": engine._FEW_BYTES, "SortMergeJoin": 0}
 
@@ -40,9 +41,10 @@ def test_a_session_may_forbid_to_send_the_keys_to_every_executor(spark, workspac
 def find_join(spark, workspace):
     """Find the line of Spark's plan that joins votes and keys."""
     votes = spark.createDataFrame([(1, "a")], "user int, track string")
-    columns = read_columns(item="track", person="user", count=None, votes_per_person=None)
+    columns = read_request(item="track", person="user", count=None, votes_per_person=None)
     table = engine.SparkSource(workspace, votes, "the votes")
-    planned = table.plan_counts(table.describe(columns.choose), number_items(pa.array(["a", "b", "c"])), columns.voters)
+    request = replace(columns, domain=number_items(pa.array(["a", "b", "c"])))
+    planned = table.plan_counts(table.describe(columns.choose), request)
     plan = planned._jdf.queryExecution().sparkPlan().toString()
     (found,) = (line for line in plan.splitlines() if "Join" in line and "key" in line)
     return found

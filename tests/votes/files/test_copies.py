@@ -85,12 +85,20 @@ def test_recodes_across_chunks(write, all_items, monkeypatch):
     assert all_items(count(Files(write("votes.csv", TEXT.encode("utf-16")), encoding="utf-16"))) == COUNTED
 
 
-def test_refuses_text_of_another_encoding_than_stated(write):
-    """Bytes that the encoding does not have are refused without being quoted."""
-    path = write("votes.csv", b"user,track\n1,secret\x81\n")
-    with pytest.raises(DataError, match=r"must be text in cp1252; '.*votes.csv' is not") as caught:
-        count(Files(path, encoding="cp1252"))
+@pytest.mark.parametrize(("encoding", "bad"), [("cp1252", b"\x81"), ("shift_jis", b"\xff"), ("gbk", b"\x80")])
+def test_refuses_text_of_another_encoding_than_stated(write, all_items, encoding, bad):
+    """Bytes that the encoding does not have make a row without values, and in a domain an error that quotes nothing."""
+    path = write("votes.csv", b"user,track\n1,007\n2,secret" + bad + b"\n3" + bad + b",007\n4,007\n")
+    assert all_items(count(Files(path, encoding=encoding)))[0] == (2, "007")
+    with pytest.raises(DataError, match=rf"must be text in {encoding}; '.*votes.csv' is not") as caught:
+        tally({"u": [1], "track": ["a"]}, person="u", item="track", domain=Files(path, encoding=encoding))
     assert "secret" not in str(caught.value)
+
+
+def test_a_cut_character_is_a_row_without_values(write, all_items):
+    """Also at the end of a file, and where a character takes two bytes."""
+    path = write("votes.csv", TEXT.encode("utf-16") + b"3")
+    assert all_items(count(Files(path, encoding="utf-16"))) == COUNTED
 
 
 @pytest.mark.parametrize("encoding", ["klingon", "base64", None])
@@ -159,9 +167,9 @@ def test_reads_parquet_from_standard_input(tmp_path):
 
 def test_names_standard_input_in_errors(write):
     """An error in a copy names the original, not the copy."""
-    path = write("votes.csv.zst", PACK["zst"](b"user,track\n1,secret\n2\n"))
-    with pytest.raises(DataError, match=r"line 3 of '.*votes.csv.zst' has more or fewer fields") as caught:
-        count(path)
+    path = write("items.csv.zst", PACK["zst"](b"n,track\n1,secret\n2\n"))
+    with pytest.raises(DataError, match=r"line 3 of '.*items.csv.zst' has more or fewer fields") as caught:
+        tally({"user": [1], "track": ["a"]}, person="user", item="track", domain=path)
     assert "copy" not in str(caught.value)
 
 

@@ -1,16 +1,21 @@
 """Files are found, read without guessing, and refused with a clear word."""
 
+import csv
 import gzip
+import inspect
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from shortlist.errors import ChangedError, DataError
+from shortlist import Files
+from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.votes import duckdb as engine
 from shortlist.votes import files, tally
 from shortlist.votes.duckdb import _remove_left_folders
@@ -90,9 +95,6 @@ def test_a_line_of_a_domain_is_an_error(tmp_path):
         ("votes.parquet", "", "empty file"),
         ("votes.parquet", "PAR1 and then nothing PAR1", "could not be read"),
         ("votes.parquet", "PAR1 and then nothing PAR1", r"the file is '.*votes.parquet'"),
-        ("votes.csv", "user,track\n1,secret\n2\n", "line 3 of '.*votes.csv' has more or fewer fields"),
-        ("votes.csv", "user,track\n1,secret\n2,secret,3\n", "line 3 of '.*votes.csv' has more or fewer fields"),
-        ("votes.csv", 'user,track\n1,"secret\n', "line 2 of '.*votes.csv' opens a quote"),
         ("votes.csv", "\nuser,track\n1,secret\n", "the first line of '.*votes.csv' is blank"),
         ("votes.csv", "1,secret\n2,secret\n", "is the first line a header"),
         (
@@ -118,13 +120,74 @@ def test_refuses_bad_files(tmp_path, name, text, message):
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_refuses_text_in_another_encoding(tmp_path):
-    """Text that is not UTF-8 is refused."""
+BAD = {
+    "a quote that is not closed": b'3,"a',
+    "a quote in the first field": b'"3,a',
+    "text behind a closing quote": b'3,"a"b',
+    "a quote in quotes": b'3,"a"b"',
+    "another line end": b"3,a\r",
+    "a carriage return": b"3,a\rb",
+    "only a carriage return": b"\r",
+    "fewer fields": b"3",
+    "more fields": b"3,a,a",
+    "no UTF-8": b"3,\xff",
+    "a long line": b"3," + b"a" * 2_000_000,
+}
+
+
+@pytest.mark.parametrize("line", BAD.values(), ids=BAD)
+def test_a_bad_line_of_csv_changes_no_other_line(line, tmp_path, all_items):
+    """It is a row without values, or one vote, wherever it stands and whichever line ends and quotes there are."""
     path = tmp_path / "votes.csv"
-    path.write_bytes("user,track\n1,caf\xe9\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"line 2 of .* is not text in UTF-8") as caught:
-        count(path)
-    assert "caf" not in str(caught.value)
+    for end, rows in ((b"\n", [b"1,a", b"2,a", b"2,b"]), (b"\r\n", [b'1,"a"', b'"2","a"', b'2,"b"', b'4,"x,\n""y"""'])):
+        for place in range(len(rows) + 1):
+            path.write_bytes(end.join([b"user,track", *rows[:place], line, *rows[place:]]) + end)
+            found = {item: votes for votes, item in all_items(count(path))}
+            assert (found["a"] in (2, 3), found["b"], found["007"]) == (True, 1, 0), (end, place)
+
+
+@pytest.mark.parametrize("name", ["a quote that is not closed", "fewer fields", "more fields", "no UTF-8"])
+def test_a_bad_line_of_a_public_table_is_an_error(name, tmp_path):
+    """A domain is public, so its owner is told which line cannot be read, and nothing that stands there."""
+    path = tmp_path / "items.csv"
+    path.write_bytes(b'n,track\n1,secret\n2,"b\nsecret"\n' + BAD[name] + b"\n")
+    told = {"fewer": "has more or fewer", "more": "has more or fewer", "no": "is not text in UTF-8"}
+    message = told.get(name.partition(" ")[0], "opens a quote that is not closed")
+    with pytest.raises(DataError, match=rf"line \d of '.*items.csv' {message}") as caught:
+        tally({"user": [1], "track": ["a"]}, person="user", item="track", domain=path)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("sign", [";", "→"])
+def test_bad_lines_are_left_out_of_packed_and_other_files(pack, sign, tmp_path, all_items):
+    """Also beside a byte order mark, and in files that are read together."""
+    for number, line in enumerate([b'3;"a', b"", b'3;"a"b']):
+        text = b"\xef\xbb\xbf" + b'"user";track;"x;y"\n1;a;\n%d;b;\n' % number + line + b"\n2;a;\n"
+        (tmp_path / f"{number}.csv").write_bytes(pack(text.replace(b";", sign.encode()).replace(b"x\xe2", b"x;\xe2")))
+    assert all_items(count(Files(tmp_path, delimiter=sign)))[:2] == [(3, "b"), (2, "a")]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_right_files_are_split_into_their_records(seed):
+    """What a program writes by the rules of CSV is left as it is, whatever the fields hold."""
+    random = Random(seed)
+    for _ in range(300):
+        width, text = random.randint(2, 4), io.StringIO(newline="")
+        writer = csv.writer(text, quoting=random.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]), lineterminator="\r\n")
+        rows = [["".join(random.choices('ab",\r\n é', k=random.randint(0, 6))) for _ in range(width)] for _ in range(9)]
+        writer.writerows([[field.lstrip(" ") for field in row] for row in rows])
+        records = list(files._split_records(text.getvalue().encode(), ",", width))
+        assert len(records) == len(rows)
+        assert b"\r\n".join(records) + b"\r\n" == text.getvalue().encode()
+
+
+@pytest.mark.parametrize(("name", "meant"), [("delimter", "delimiter"), ("sep", "delimiter"), ("Format", "format")])
+def test_an_unknown_option_is_answered_with_the_one_that_was_meant(name, meant):
+    """As in every other call of the library."""
+    with pytest.raises(ParameterError, match=f"Files takes .* no parameter '{name}'.\nHint: did you mean {meant}\\?"):
+        Files("votes.csv", **{name: ";"})
+    assert list(inspect.signature(Files).parameters) == ["paths", "format", "encoding", "header", "delimiter"]
 
 
 @pytest.mark.parametrize("path", ["nothing.csv", "no/*.parquet"])

@@ -1,11 +1,13 @@
-"""An invented log of plays for the demo. It is the same on every machine.
+"""The demonstration: an invented log of plays, and what one listener changes in its release.
 
-Its shape is realistic. Few listeners and few tracks make up most of the plays. Tracks are played repeatedly. Some rows
-have no track, and some name a track that is not in the catalogue.
+The log is the same on every machine, and its shape is realistic. Few listeners and few tracks make up most of the
+plays. Tracks are played repeatedly. Some rows have no track, and some name a track that is not in the catalogue.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +17,8 @@ import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import SeededBits
+from shortlist.mechanisms import Joint
+from shortlist.selection import prepare
 
 _FIRST = """
     Amber Autumn Borrowed Broken Burning Copper Crooked Crystal Distant Dusty Electric Empty Faded Fallen
@@ -28,7 +32,6 @@ _SECOND = """
     Machine Meadow Mirror Motel Ocean Orchard Parade Piano Postcard Radio Rain River Satellite Season Shadow
     Station Summer Tide Thunder Train Valley Window Wires
 """
-
 
 _TRACKS = 2000
 _NEW = 40
@@ -104,6 +107,75 @@ class PlayLog:
 
         pq.write_table(self.to_arrow(), plays)
         catalogue.write_text("\n".join(["track", *sorted(self.names)]) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The lists with the most active listener and those without."""
+
+    person: int
+    tracks: int
+    """How many different tracks this person played."""
+    draws: int
+    agreement_with: float
+    """In how many places two lists with the person agree, on average."""
+    agreement_without: float
+    """In how many places a list with the person and one without agree, on average."""
+    chance_with: float
+    chance_without: float
+    limit: float
+    """e^ε: the largest ratio of the two probabilities that the guarantee allows."""
+
+    @property
+    def ratio(self) -> float:
+        """The larger probability of the list over the smaller one."""
+        return max(self.chance_with, self.chance_without) / min(self.chance_with, self.chance_without)
+
+
+def compare(log: PlayLog, items: Sequence[str], *, epsilon: int, draws: int = 200) -> Comparison:
+    """Compare the log with the log without its most active listener. Both logs are invented, so draws cost nothing."""
+    person = log.find_most_active()
+    without = log.remove_person(person)
+    joint = Joint(k=len(items), epsilon=epsilon)
+    ours = np.array(prepare(log.counts, mechanism=joint).draw_many(2 * draws))
+    theirs = np.array(prepare(without.counts, mechanism=joint).draw_many(draws))
+    numbers = {name: number for number, name in enumerate(log.names)}
+    chosen = np.array([numbers[item] for item in items])
+    return Comparison(
+        person=person,
+        tracks=int(np.sum(log.counts != without.counts)),
+        draws=draws,
+        agreement_with=float(np.mean(ours[:draws] == ours[draws:]) * joint.k),
+        agreement_without=float(np.mean(ours[:draws] == theirs) * joint.k),
+        chance_with=math.exp(compute_log_probability(log.counts, chosen, epsilon)),
+        chance_without=math.exp(compute_log_probability(without.counts, chosen, epsilon)),
+        limit=math.exp(epsilon),
+    )
+
+
+def compute_log_probability(counts: IntArray, chosen: IntArray, epsilon: float) -> float:
+    """Compute the logarithm of the probability that Joint chooses this list, for the add-remove relation.
+
+    Joint chooses s with probability q^L(s) / Σ q^L. The sum is (1 − q) Σ_r q^r N_r, where N_r is the number of lists
+    with a loss of at most r. Floats are exact enough here: the number is shown, and nothing is decided by it.
+
+    >>> counts = np.array([3, 1, 0])
+    >>> chances = [math.exp(compute_log_probability(counts, np.array([item]), 1.0)) for item in range(3)]
+    >>> round(sum(chances), 9)
+    1.0
+    """
+    k, d = len(chosen), len(counts)
+    rising = np.sort(counts)
+    top = rising[::-1][:k]
+    loss = int(np.max(top - counts[chosen]))
+    largest = int(top[0] - rising[0])
+    floors = top[:, None] - np.arange(largest + 1)
+    allowed = d - np.searchsorted(rising, floors) - np.arange(k)[:, None]
+    rate = epsilon / 2
+    terms = np.log(allowed).sum(axis=0) - rate * np.arange(largest + 1)
+    # From the largest loss on, N_r is the number of all lists, and the terms are a geometric series.
+    terms[:-1] += math.log(-math.expm1(-rate))
+    return float(-rate * loss - np.logaddexp.reduce(terms))
 
 
 def _draw_fractions(bits: SeededBits, count: int) -> FloatArray:

@@ -1,0 +1,172 @@
+"""`shortlist select`: from votes in files or a database to a release. `shortlist check`: how they fit the domain."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress, write_release
+from shortlist.cli.options import (
+    ACCURACY,
+    BUDGET,
+    PRINTED,
+    PRIVACY,
+    QUIET,
+    REQUEST,
+    SOURCE,
+    WHAT,
+    Format,
+    Option,
+    app,
+    command,
+    read_request,
+    read_source,
+    write_to,
+)
+from shortlist.cli.process import write_option
+from shortlist.errors import ParameterError, ShortlistError
+
+_SELECT = r"""shortlist select plays/*.parquet --person user_id --item track \
+    --domain catalogue.csv -k 10 --epsilon 1 --output top10.json"""
+_CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
+    --domain catalogue.csv --output check.txt"""
+
+
+@command(
+    app,
+    _SELECT,
+    {
+        **SOURCE,
+        **REQUEST,
+        "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
+        "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N", int),
+        "ledger": Option(
+            BUDGET, "Charge the release to the budget in this file; see `shortlist ledger`.", "FILE", Path
+        ),
+        "note": Option(BUDGET, "What the release is for. The record and the ledger say it.", "TEXT"),
+        "period": Option(BUDGET, "The time that the votes are of, say 2026-W03.", "TEXT"),
+        **write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
+        **PRINTED,
+        **QUIET,
+        "seed": Option(PRIVACY, "Make randomness repeatable, for tests; needs --insecure.", "N", int),
+        "insecure": Option(PRIVACY, "Allow repeatable randomness. The release is marked as not secure.", kind=bool),
+    },
+    summary="Release the k most-voted items.",
+)
+def select(
+    *,
+    output: list[Path] | None,
+    force: bool,
+    printed: Format,
+    quiet: bool,
+    seed: int | None,
+    insecure: bool,
+    **asked: Any,
+) -> None:
+    """Release the k most-voted items of a domain, best first.
+
+    A person counts once for an item, however often the log repeats it. Rows without a person or an item, and votes
+    for items outside the domain, are ignored. Whether votes match the domain depends on the data, so a release cannot
+    say it: run `shortlist check` first, and whenever the log or the domain changes its form. Without a domain, --delta
+    is needed, and items that only few people chose are left out: up to k items are released.
+    """
+    bits, outputs = _read_bits(seed, insecure), output or []
+    check_outputs(outputs, force=force, quiet=quiet)
+    with show_progress() as step, warnings.catch_warnings():
+        from shortlist.release import UsefulnessWarning, find_warnings
+        from shortlist.selection import select as select_from
+
+        warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
+        if asked["label"] is not None:
+            asked["label"] = [name.strip() for name in asked["label"].split(",")]
+        release = select_from(**read_source(read_request(asked)), bits=bits, progress=step)
+    for path in outputs:
+        write_release(release, path, force=force)
+        remark(f"wrote {path}")
+    if quiet:
+        return
+    for text in find_warnings(release, asked["people"]):
+        remark(f"remark: {text}")
+    print_release(release, printed)
+    # The release is made, so a ledger that cannot be read is no failure.
+    with suppress(ShortlistError):
+        from shortlist.ledger import require_ledger
+
+        ledger = require_ledger(asked["ledger"])
+        if ledger is not None:
+            left = ledger.budget.write_left(ledger.spent)
+            remark(f"charged to {asked['ledger'] or ledger.path}: {release.guarantee}; left: {left}")
+
+
+def _read_bits(seed: int | None, insecure: bool) -> Any:
+    """Make repeatable bits if both options ask for them. None means those of the operating system."""
+    if seed is None and not insecure:
+        return None
+    if seed is None or not insecure:
+        raise ParameterError(
+            "`seed` and `insecure` must go together",
+            "a release that can be repeated is not private",
+            hint="leave both out for a release to publish",
+        )
+    from shortlist.exact.bits import SeededBits
+
+    return SeededBits(seed)
+
+
+@command(
+    app,
+    _CHECK,
+    {
+        **SOURCE,
+        "show_values": Option(WHAT, "Show some items of the votes. They are private.", kind=bool),
+        **write_to("Write the check to a file that only you may read."),
+        **QUIET,
+    },
+    summary="Check how the votes fit the domain.",
+)
+def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> None:
+    """Check how the votes fit the domain. The result is NOT PRIVATE and not for publication.
+
+    It says how many rows match, which rows do not and why. Use it before a release: no release says that a column of
+    JSON lines is misspelt, or that lines of CSV could not be read. It is shown on a terminal only, or written to a file
+    that only you may read: text, or JSON if the name ends in .json.
+    """
+    check_quiet(quiet, output, "the check would be lost", "output='check.txt'")
+    _check_destination(output, force=force)
+    with show_progress() as step:
+        from shortlist.votes.check import check as check_votes
+
+        found = check_votes(**read_source(asked), progress=step)
+    if output is None:
+        print(found.write(write_option))
+        return
+    from shortlist.atomic_files import write_whole
+
+    text = json.dumps(found.to_dict(), indent=2) if output.suffix.lower() == ".json" else found.write(write_option)
+    before = os.umask(0o077)
+    try:
+        write_whole(output, lambda file: file.write(f"{text}\n".encode("utf-8", "backslashreplace")), force=force)
+    finally:
+        os.umask(before)
+    remark(f"wrote {output}; it is not private, and not for publication")
+
+
+def _check_destination(output: Path | None, *, force: bool) -> None:
+    """Refuse a pipe or a redirection, before any data is read: the result could end up where others see it."""
+    if output is not None:
+        from shortlist.atomic_files import check_target
+
+        check_target(output, force=force)
+        if output.exists() and not output.is_file():
+            raise ParameterError("`output` must be a file that can be protected", "it is a pipe or a device")
+    elif not sys.stdout.isatty():
+        raise ParameterError(
+            "a check must be shown on a terminal, because it is not private",
+            "standard output is a pipe or a file",
+            hint="write it to a file that only you may read: `output='check.txt'`",
+        )

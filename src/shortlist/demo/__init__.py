@@ -1,1 +1,0 @@
-"""The demonstration: an invented log of plays, and what one listener changes in its release."""
