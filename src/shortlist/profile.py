@@ -48,7 +48,7 @@ class Profile:
     @property
     def is_complete(self) -> bool:
         """Whether every item is on one of the levels."""
-        return int(self.ends[-1]) == self.d
+        return int(self.sizes.sum()) == self.d
 
     def above(self, k: int, depth: int) -> Profile:
         """Return the profile itself. Refuse if it stops too early.

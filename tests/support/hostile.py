@@ -315,7 +315,8 @@ def check_spark_chain(case, session, workspace):
     found = defaultdict(dict)
     for row in reduce(lambda one, two: one.union(two), plans).collect() if plans else ():
         found[row["size"]][row["item"]] = row["votes"]
-    tables = [sorted(found[size].items()) for size in sizes if plans]
+    # Items without a vote are left out.
+    tables = [sorted({**dict.fromkeys(range(domain.d), 0), **found[size]}.items()) for size in sizes if plans]
     for before, after in itertools.pairwise(tables):
         compare(before, after, case.cap)
     for size, counted in zip(sizes, tables, strict=False):

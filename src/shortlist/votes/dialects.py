@@ -7,7 +7,7 @@ and how votes are counted. Functions of DuckDB are named in full, because a macr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,33 +64,64 @@ class Dialect:
         return f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')"
 
     def write_counting(self, votes: str, request: Request, kinds: Mapping[str, str]) -> str:
-        """The query that counts persons (`other`) for each `item`, or takes counts, given the types of both.
+        """The query that counts persons (`other`) for each cell, or takes counts, given the types of all columns.
 
-        A cap is the number of items that are kept of each person: the first ones by a hash of the texts of the person
-        and the item, and then by the item. So they depend on that person's votes alone, and not on the types of the
-        columns, which other persons' values may decide.
+        A limit keeps, of each person, the first groups or cells by a hash of the texts of the person and of the group
+        or cell, and then by their values. So what it keeps depends on that person's votes alone, and not on the types
+        of the columns, which other persons' values may decide.
         """
+        cell = ", ".join(request.cell)
         if request.counted:
             several = f"WHEN count(*) > 1 THEN {SEVERAL_COUNTS}"
             votes_of = f"CASE WHEN count(other) < count(*) THEN {NO_COUNT} {several} ELSE max(other) END"
-            return f"SELECT item, {votes_of} AS votes FROM {votes} GROUP BY item"
-        if request.cap is None:
-            return f"SELECT item, count(DISTINCT other) AS votes FROM {votes} GROUP BY item"
-        person, item = (self.write_text(name, kinds[name]) for name in ("other", "item"))
-        digests = f"SELECT item, other, md5(concat({person}, ' ', {item})) AS digest FROM ({{}}) AS pairs"
-        digests = digests.format(f"SELECT DISTINCT item, other FROM {votes}")
-        # The bytes of the hash from last to first: DuckDB reads it as a number in that order.
-        order = ", ".join(f"substr(digest, {place}, 2)" for place in range(31, 0, -2))
-        turn = f"row_number() OVER (PARTITION BY other ORDER BY concat({order}){self.collation}, item) AS turn"
-        turns = f"SELECT item, {turn} FROM ({digests}) AS digests"
-        return f"SELECT item, count(*) AS votes FROM ({turns}) AS turns WHERE turn <= {request.cap} GROUP BY item"
+            return f"SELECT {cell}, {votes_of} AS votes FROM {votes} GROUP BY {cell}"
+        kept = f"SELECT DISTINCT {cell}, other FROM {votes}"
+        for number, (values, limit) in enumerate(request.limits):
+            texts = ", ' ', ".join(self.write_text(name, kinds[name]) for name in ("other", *values))
+            digests = f"SELECT {cell}, other, md5(concat({texts})) AS digest FROM ({kept}) AS pairs_{number}"
+            # The bytes of the hash from last to first: DuckDB reads it as a number in that order.
+            order = ", ".join(f"substr(digest, {place}, 2)" for place in range(31, 0, -2))
+            order = f"concat({order}){self.collation}, {', '.join(values)}"
+            turn = f"dense_rank() OVER (PARTITION BY other ORDER BY {order}) AS turn"
+            turns = f"SELECT {cell}, other, {turn} FROM ({digests}) AS digests_{number}"
+            kept = f"SELECT {cell}, other FROM ({turns}) AS turns_{number} WHERE turn <= {limit}"
+        if any(request.limits):
+            return f"SELECT {cell}, count(*) AS votes FROM ({kept}) AS kept GROUP BY {cell}"
+        return f"SELECT {cell}, count(DISTINCT other) AS votes FROM {votes} GROUP BY {cell}"
 
-    def write_finding(self, levels: Iterable[int], places: Iterable[int]) -> str:
+    def write_levels(self, cell: Sequence[str], with_domain: bool) -> str:
+        """The query on `{table}` that counts the cells of each group and number of votes."""
+        where = " WHERE votes <> 0" if with_domain else ""
+        number = _write_number(cell)
+        return f"SELECT {number}, votes, count(*) FROM {{table}}{where} GROUP BY {', '.join((*cell[:-1], 'votes'))}"
+
+    def write_finding(self, cell: Sequence[str], stride: int, places: str, levels: str) -> str:
         """The query on `{table}` that finds items by their places: among those of some levels, by falling votes."""
-        wanted, placed = (f"SELECT {self.numbers.format(','.join(map(str, each)))}" for each in (levels, places))
-        place = "row_number() OVER (ORDER BY votes DESC, item) - 1 AS place"
-        ranked = f"SELECT item, {place} FROM {{table}} WHERE votes IN ({wanted})"
+        wanted, placed = (f"SELECT {self.numbers.format(each)}" for each in (levels, places))
+        number = _write_number(cell)
+        turn = f"row_number() OVER (PARTITION BY {number} ORDER BY votes DESC, item)"
+        ranked = f"SELECT item, {number} * {stride} + {turn} - 1 AS place FROM {{table}} WHERE votes IN ({wanted})"
         return f"SELECT place, item FROM ({ranked}) AS ranked WHERE place IN ({placed})"
+
+    def write_unvoted(self, cell: Sequence[str], stride: int, places: str) -> str:
+        """The query on `{table}` that finds rows without a vote, by their places among those of their groups.
+
+        The row of a place is the place plus the number of rows with a vote that have at most so many gaps before them.
+        """
+        number = _write_number(cell)
+        gaps = f"item - row_number() OVER (PARTITION BY {number} ORDER BY item) + 1 AS gaps"
+        voted = f"SELECT {number} * {stride} AS origin, {gaps} FROM {{table}} WHERE votes <> 0"
+        before = f"origin = place - place % {stride} AND gaps <= place % {stride}"
+        placed = f"SELECT {self.numbers.format(places)} AS place"
+        return (
+            f"SELECT place, place % {stride} + count(gaps) FROM ({placed}) AS placed "
+            f"LEFT JOIN ({voted}) AS voted ON {before} GROUP BY place"
+        )
+
+
+def _write_number(cell: Sequence[str]) -> str:
+    """The SQL of the number of a cell's group: a single list has the number 0."""
+    return "0" if len(cell) == 1 else cell[0]
 
 
 def _find(patterns: Mapping[str, str], kind: str) -> str | None:

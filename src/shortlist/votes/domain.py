@@ -65,7 +65,7 @@ class Domain:
         return map(int, values) if self.family == Family.INTEGER else values
 
 
-def number_items(column: Any) -> Domain:
+def number_items(column: Any, *, noun: str = "item", of: str = "domain") -> Domain:
     """Sort the items of an Arrow column and drop duplicates and gaps.
 
     >>> import pyarrow as pa
@@ -76,11 +76,11 @@ def number_items(column: Any) -> Domain:
     family = find_family(column.type)
     if family in (Family.FLOAT, Family.OTHER) and not pa.types.is_null(column.type):
         raise DataError(
-            f"the items of the domain must be {_ALLOWED}",
+            f"the {noun}s of the {of} must be {_ALLOWED}",
             f"not {family}",
             hint=("cast them to text or to whole numbers; in pandas, a column of whole numbers with gaps is 'Int64'"),
         )
-    with translate_errors(NAME, hint="timestamps must be whole microseconds, and numbers may have 38 digits"):
+    with translate_errors(f"the {of}", hint="timestamps must be whole microseconds, and numbers may have 38 digits"):
         column = write_exact(column)
         column = column.cast(_choose_held_type(column.type, family))
         if isinstance(column, pa.ChunkedArray):
@@ -91,9 +91,21 @@ def number_items(column: Any) -> Domain:
             later = compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
             column = column.filter(pa.array(np.concatenate([[True], later])))
     if not len(column):
-        raise DataError("`domain` must hold at least one item", "none was found", hint="is it the right column?")
+        raise DataError(f"`{of}` must hold at least one {noun}", "none was found", hint="is it the right column?")
     decimal = family == Family.DECIMAL and column.type.scale <= 0
     return Domain(items=column, family=Family.INTEGER if decimal else family)
+
+
+def encode_items(column: Any, *, noun: str = "item", of: str = "domain") -> tuple[Domain, IntArray]:
+    """Number the items of an Arrow column, and tell the number of each entry: −1 for a gap.
+
+    >>> import pyarrow as pa
+    >>> encode_items(pa.array(["b", None, "a", "b"]))[1]
+    array([ 1, -1,  0,  1])
+    """
+    numbered, compute = number_items(column, noun=noun, of=of), import_optional("pyarrow.compute")
+    codes = compute.index_in(write_exact(column).cast(numbered.items.type), numbered.items)
+    return numbered, np.asarray(codes.fill_null(-1), dtype=np.int64)
 
 
 def _choose_held_type(exact: Any, family: Family) -> Any:
@@ -118,7 +130,7 @@ def _choose_held_type(exact: Any, family: Family) -> Any:
 
 def check_domain(domain: Any, votes: Any, *, domain_column: str | None, request: Request) -> None:
     """Refuse to go on without a domain, or with one that is seen to come from the votes."""
-    fault = "none was given" if domain is None else _find_fault(domain, votes, domain_column, request)
+    fault = "none was given" if domain is None else find_fault(domain, votes, domain_column, request)
     if fault is not None:
         raise _refuse(fault)
 
@@ -140,7 +152,7 @@ def make_chooser(column: str | None, request: Request) -> Choose:
     item = request.item
 
     def choose(header: Header) -> list[str]:
-        if column in (None, item) and _is_table_of_votes(header, request):
+        if column in (None, item) and is_table_of_votes(header, request):
             raise _refuse(
                 f"it has a column {request.other!r}, like the votes, so it looks like a table of votes",
                 "or, if it is such a list, its column of items alone",
@@ -163,13 +175,13 @@ def make_chooser(column: str | None, request: Request) -> Choose:
     return choose
 
 
-def _is_table_of_votes(header: Header, request: Request) -> bool:
+def is_table_of_votes(header: Header, request: Request) -> bool:
     """Whether there are columns called like those of items and of persons. Positions in place of names say nothing."""
     named = not request.counted and not request.other.isdecimal() and header.origin is not Origin.UNKNOWN
     return named and {request.item, request.other} <= {each for each in header.columns if isinstance(each, str)}
 
 
-def _find_fault(domain: Any, votes: Any, domain_column: str | None, request: Request) -> str | None:
+def find_fault(domain: Any, votes: Any, domain_column: str | None, request: Request) -> str | None:
     """Say how the domain comes from the votes; None if it does not, or if that cannot be seen."""
     item, same_column = request.item, domain_column in (None, request.item)
     if isinstance(domain, Query) and isinstance(votes, Query) and reads_from(domain, votes):

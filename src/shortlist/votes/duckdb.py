@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -30,10 +30,10 @@ from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, re
 from shortlist.votes.source import (
     Choose,
     Description,
+    FamilyTally,
     Header,
     LocalTally,
     Origin,
-    RemoteTally,
     Request,
     Rows,
     Source,
@@ -41,6 +41,8 @@ from shortlist.votes.source import (
     Tally,
     TypedRows,
     check_counts,
+    make_tally,
+    name_group_columns,
     name_roles,
     scatter_counts,
 )
@@ -114,7 +116,7 @@ class Workspace:
             self._connection.execute("SET TimeZone = 'UTC'")
         return self._connection
 
-    def count(self, table: Table, request: Request) -> Tally:
+    def count(self, table: Table, request: Request) -> Tally | FamilyTally:
         """Count the votes of a table of `item` and `other`."""
         connection = self.connection
         with closing(table.batches), register_engine(connection.interrupt):
@@ -127,16 +129,20 @@ class Workspace:
 
     def open_table(self, table: Table, request: Request | None = None) -> TypedRows:
         """Open a table as a relation. Without a request, its columns have types."""
-        pa, connection, item = import_optional("pyarrow"), self.connection, table.kinds[0]
+        pa, connection = import_optional("pyarrow"), self.connection
+        item, _, *groups = table.kinds
         columns = list(_choose_columns(table.kinds, request))
         schema = pa.schema([(name, kind) for name, kind, _, _ in columns])
         batches = (
             pa.RecordBatch.from_arrays([write(batch[place]) for _, _, write, place in columns], schema=schema)
             for batch in table.batches
         )
+        types = tuple(
+            (None, None) if kind is None else (choose_exact_type(kind), find_family(kind)) for kind in (item, *groups)
+        )
         if None not in table.kinds:
             relation = connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches))
-            return TypedRows(relation=relation, kept=choose_exact_type(item), family=find_family(item))
+            return TypedRows(relation=relation, types=types)
         # In this thread, because an engine may answer no other, and to a table, which spills.
         kept, empty = invent_name(), connection.from_arrow(schema.empty_table())
         kinds = ", ".join(f"{name} {kind}" for name, kind in zip(empty.columns, empty.types, strict=True))
@@ -144,8 +150,7 @@ class Workspace:
         for batch in batches:
             voted = connection.from_arrow(pa.Table.from_batches([batch]))
             voted.filter("item IS NOT NULL AND other IS NOT NULL").insert_into(kept)
-        typed = {} if item is None else {"kept": choose_exact_type(item), "family": find_family(item)}
-        return TypedRows(relation=connection.table(kept), **typed)
+        return TypedRows(relation=connection.table(kept), types=types)
 
 
 def _read_size(size: Any) -> str:
@@ -209,61 +214,95 @@ _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
 
 
-def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally:
+def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally | FamilyTally:
     """Count votes in the connection that has them; without a domain, the workspace keeps the groups.
 
     Relations are composed as objects, so no table is made and no name is written into a statement.
     """
-    plain, family, domain = rows.relation, rows.family, request.domain
-    others = ", ".join(name for name in plain.columns if name.startswith("other"))
-    if domain is not None and family is not None:
-        keys = connection.from_arrow(make_key_table(domain, rows.kept, family)).set_alias("k")
-        plain = plain.set_alias("v").join(keys, "v.item = k.key").project(f'"row" AS item, {others}')
-    elif family == Family.FLOAT:
+    plain, family, domain = match_rows(connection, rows, request), rows.family, request.domain
+    if domain is None and family == Family.FLOAT:
         # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
         whole = "item = system.main.trunc(item) AND item > -9007199254740992 AND item < 9007199254740992"
-        plain = plain.project(f"CASE WHEN {whole} THEN CAST(item AS BIGINT) END AS item, {others}")
+        plain = _replace(plain, f"CASE WHEN {whole} THEN CAST(item AS BIGINT) END", "item")
         family = Family.INTEGER
     counted = count_groups(plain, request)
-    if domain is not None:
+    if domain is not None and request.groups is None:
         found = counted.fetchnumpy()
         check_counts(found["votes"].tolist())
         return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
     if connection is not workspace.connection:
         counted = workspace.connection.from_arrow(_open_stream(counted))
-    return keep_groups(workspace, counted, family)
+    return keep_groups(workspace, counted, family if domain is None else Family.INTEGER, request)
+
+
+def match_rows(connection: Any, rows: TypedRows, request: Request) -> Any:
+    """Put numbers in place of the values that are public. Votes for anything else are dropped."""
+    plain, groups = rows.relation, request.groups
+    for column, public, (kept, family) in request.match(rows.types):
+        if family is not None:
+            keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
+            joined = plain.set_alias("v").join(keys, f"v.{column} = k.key")
+            plain = _replace(joined, '"row"', column, drop=("key", "row"))
+    if groups is None:
+        return plain
+    columns = name_group_columns(len(groups.columns))
+    numbers = connection.from_arrow(groups.make_table()).set_alias("g")
+    plain = plain.set_alias("v").join(numbers, " AND ".join(f"v.{name} = g.{name}" for name in columns))
+    kept = [f"v.{name}" for name in rows.relation.columns if name not in columns]
+    plain = plain.project(", ".join([*kept, "group_number"]))
+    cells = groups.make_cell_table()
+    if cells is None:
+        return plain
+    cells = connection.from_arrow(cells).set_alias("c")
+    listed = plain.set_alias("v").join(cells, "v.group_number = c.listed_group AND v.item = c.listed")
+    return _replace(listed, "place", "item", drop=("place", "listed", "listed_group"))
+
+
+def _replace(relation: Any, value: str, column: str, *, drop: Sequence[str] = ()) -> Any:
+    """Put a value in place of a column of a relation, and drop some others."""
+    kept = [name for name in relation.columns if name != column and name not in drop]
+    return relation.project(", ".join([f"{value} AS {column}", *kept]))
 
 
 def count_groups(plain: Any, request: Request) -> Any:
-    """Group a relation of `item` and `other` by item; the answer has the columns `item` and `votes`.
+    """Group a relation of cells and `other` by cell; the answer has the columns of a cell, and `votes`.
 
     It does what `Dialect.write_counting` describes. Text is told apart by its bytes, because DuckDB's windows misread
     text that is no UTF-8. Where values have no type, their texts are columns of their own.
     """
-    kinds = dict(zip(plain.columns, map(str, plain.types), strict=True))
+    kinds, cell = dict(zip(plain.columns, map(str, plain.types), strict=True)), ", ".join(request.cell)
     voted = plain.filter(f"item IS NOT NULL AND {DUCKDB.is_present('other', kinds['other'])}")
     if request.counted:
-        read, count = voted.project(f"item, {write_count_reader(kinds['other'])} AS votes"), "system.main.count"
+        read, count = voted.project(f"{cell}, {write_count_reader(kinds['other'])} AS votes"), "system.main.count"
         none = f"WHEN {count}(votes) < {count}(*) THEN {NO_COUNT}"
         several = f"WHEN {count}(*) > 1 THEN {SEVERAL_COUNTS}"
-        return read.aggregate(f"item, CASE {none} {several} ELSE system.main.max(votes) END AS votes", "item")
-    if request.cap is None:
-        return voted.aggregate("item, system.main.count(DISTINCT other) AS votes", "item")
+        return read.aggregate(f"{cell}, CASE {none} {several} ELSE system.main.max(votes) END AS votes", cell)
+    limits = list(request.limits)
+    if not limits:
+        return voted.aggregate(f"{cell}, system.main.count(DISTINCT other) AS votes", cell)
     texts = {name for name, kind in kinds.items() if kind in ("VARCHAR", "JSON") or kind.startswith("ENUM(")}
     columns = [f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if name in texts else name for name in kinds]
-    person, item = (
-        f"{name}_text"
+    written = {
+        name: f"{name}_text"
         if f"{name}_text" in kinds
         else name
         if name in texts
         else f"system.main.encode({DUCKDB.write_text(name, kinds[name])})"
-        for name in ("other", "item")
-    )
-    join = 'system.main."||"'
-    order = f"system.main.md5_number({join}({join}({person}, CAST(' ' AS BLOB)), {item})), item"
-    turn = f"system.main.row_number() OVER (PARTITION BY other ORDER BY {order}) AS turn"
-    kept = voted.project(", ".join(columns)).distinct().project(f"item, {turn}").filter(f"turn <= {request.cap}")
-    return kept.aggregate("item, system.main.count(*) AS votes", "item")
+        for name in ("other", *request.cell)
+    }
+    # Equal persons may have two texts, as a whole number and a float: a person has one row for each cell.
+    vote, join = ["other", *request.cell], 'system.main."||"'
+    least = [f"system.main.min({name}) AS {name}" for name in kinds if name not in vote]
+    kept = voted.project(", ".join(columns)).aggregate(", ".join([*vote, *least]), ", ".join(vote))
+    columns = list(kept.columns)
+    for values, limit in limits:
+        text = written["other"]
+        for name in values:
+            text = f"{join}({join}({text}, CAST(' ' AS BLOB)), {written[name]})"
+        order = f"system.main.md5_number({text}), {', '.join(values)}"
+        turn = f"system.main.dense_rank() OVER (PARTITION BY other ORDER BY {order}) AS turn"
+        kept = kept.project(", ".join([*columns, turn])).filter(f"turn <= {limit}").project(", ".join(columns))
+    return kept.aggregate(f"{cell}, system.main.count(*) AS votes", cell)
 
 
 def write_count_reader(kind: str) -> str:
@@ -278,12 +317,13 @@ def write_count_reader(kind: str) -> str:
     return f"CASE WHEN {value} >= 0 THEN {value} END"
 
 
-def keep_groups(workspace: Workspace, counted: Any, family: Family | None) -> Tally:
-    """Keep counted groups, a relation of `item` and `votes`, in a table of the workspace, which spills.
+def keep_groups(workspace: Workspace, counted: Any, family: Family | None, request: Request) -> Tally | FamilyTally:
+    """Keep counted cells, a relation of their columns and `votes`, in a table of the workspace, which spills.
 
     Items without a family are bytes that `write_item` wrote. Items that Python cannot hold are left out.
     """
-    connection, table, kind = workspace.connection, invent_name(), str(counted.types[0])
+    connection, table = workspace.connection, invent_name()
+    kind = str(counted.types[counted.columns.index("item")])
     item, condition = "item", DUCKDB.is_held("item", family)
     if family == Family.OTHER:  # a column of gaps
         item, condition = "CAST(NULL AS INTEGER)", "false"
@@ -295,22 +335,25 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None) -> Ta
     if family == Family.AWARE:  # streams hold instants as times in UTC, the zone of the workspace
         item = f"TRY_CAST({item} AS TIMESTAMPTZ)"
     with register_engine(connection.interrupt):
-        clean = counted.project(f"{item} AS item, CAST(votes AS BIGINT) AS votes").filter(condition)
-        connection.execute(f"CREATE TEMP TABLE {table} (item {clean.types[0]}, votes BIGINT)")
+        columns = [*request.cell[:-1], f"{item} AS item", "CAST(votes AS BIGINT) AS votes"]
+        clean = counted.project(", ".join(columns)).filter(condition)
+        kinds = ", ".join(f"{name} {kind}" for name, kind in zip(clean.columns, clean.types, strict=True))
+        connection.execute(f"CREATE TEMP TABLE {table} ({kinds})")
         clean.insert_into(table)
         # From here on, no macro of a database file that was read can have the name of a function.
         connection.execute("USE memory")
 
-    def ask(sql: str) -> list[tuple[Any, ...]]:
+    def ask(sql: str) -> list[Any]:
         with register_engine(connection.interrupt):
-            return list_rows(workspace.connection.sql(sql.format(table=table)).to_arrow_table())
+            return list_columns(workspace.connection.sql(sql.format(table=table)).to_arrow_table())
 
-    return RemoteTally(DUCKDB, ask, written=family is None)
+    return make_tally(DUCKDB, ask, request, written=family is None)
 
 
-def list_rows(answer: Any) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table as Python values."""
-    return list(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+def list_columns(answer: Any) -> list[Any]:
+    """The columns of an Arrow table: whole numbers as arrays, all else as Python values."""
+    is_integer = import_optional("pyarrow").types.is_integer
+    return [column.to_numpy() if is_integer(column.type) else column.to_pylist() for column in answer.columns]
 
 
 # Columns of DuckDB as they are: without a collation, and in types that Arrow has
@@ -328,12 +371,12 @@ def take_plain_columns(relation: Any) -> Any:
     """
     taken = []
     for place, (role, kind) in enumerate(zip(name_roles(relation.types), map(str, relation.types), strict=True), 1):
-        column, as_text = f"#{place}", _PERSONS_AS_TEXT if place > 1 else _TEXT_IN_ARROW
-        if place == 1 and _NEVER_ITEMS.fullmatch(kind):
+        column, as_text = f"#{place}", _PERSONS_AS_TEXT if role == "other" else _TEXT_IN_ARROW
+        if role != "other" and _NEVER_ITEMS.fullmatch(kind):
             column = "CAST(NULL AS STRUCT(nothing INTEGER))"
-        elif place == 1 and kind == "HUGEINT":
+        elif role != "other" and kind == "HUGEINT":
             # Arrow has no wider numbers, and an item of the domain has at most 38 digits.
-            column = "TRY_CAST(#1 AS DECIMAL(38, 0))"
+            column = f"TRY_CAST({column} AS DECIMAL(38, 0))"
         elif kind == "VARCHAR" or as_text.fullmatch(kind):
             column = f'CAST({column} AS VARCHAR) COLLATE "binary"'
         taken.append(f"{column} AS {role}")
@@ -341,11 +384,12 @@ def take_plain_columns(relation: Any) -> Any:
 
 
 def _describe_relation(plain: Any) -> Description:
-    """Describe a relation of `item` and `other` by its types."""
-    kept = plain.project("item").limit(0).to_arrow_table().schema.field(0).type
-    rows = TypedRows(relation=plain, kept=kept, family=find_family(kept))
-    persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:])
-    return Description(kind=kept, plain=persons, held=rows)
+    """Describe a relation of `item`, `other` and further columns by its types."""
+    names = [name for name in plain.columns if name != "other"]
+    kinds = tuple(plain.project(", ".join(names)).limit(0).to_arrow_table().schema.types)
+    rows = TypedRows(relation=plain, types=tuple((kind, find_family(kind)) for kind in kinds))
+    persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:2])
+    return Description(kinds=kinds, plain=persons, held=rows)
 
 
 # Files, queries and relations
@@ -369,7 +413,7 @@ class DuckDBSource(Source):
         """Read the columns to memory."""
         return self._run(described, lambda rows: Table.of(rows.relation.to_arrow_table()))
 
-    def count(self, described: Description, request: Request) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count where the relation is."""
         return self._run(described, lambda rows: count_rows(self._workspace, self._given, rows, request))
 
@@ -396,9 +440,9 @@ class FileSource(DuckDBSource):
         opened: OpenedFiles = self._take(choose)
         self._given = self._workspace.connection
         if opened.text:
-            return Description(kind=import_optional("pyarrow").string(), held=opened)
+            return Description(kinds=(import_optional("pyarrow").string(),) * len(opened.chosen), held=opened)
         described = opened.read(lambda relation: _describe_relation(take_plain_columns(relation)))
-        return Description(kind=described.kind, plain=described.plain, held=opened)
+        return Description(kinds=described.kinds, plain=described.plain, held=opened)
 
     def _run(self, described: Description, work: Callable[[TypedRows], _R]) -> _R:
         opened: OpenedFiles = described.held
@@ -464,9 +508,9 @@ def _open_stream(relation: Any) -> Any:
 
 def describe_types(types: Any, held: Any) -> Description:
     """Describe columns by their Arrow types. A column of gaps has no family."""
-    item, *others = types
-    gaps = import_optional("pyarrow").types.is_null(item)
-    return Description(kind=None if gaps else item, plain=all(map(is_plain, others)), held=held)
+    is_null, [item, *others] = import_optional("pyarrow").types.is_null, list(types)
+    kinds = tuple(None if is_null(kind) else kind for kind in (item, *others[1:]))
+    return Description(kinds=kinds, plain=all(map(is_plain, others[:1])), held=held)
 
 
 class ArrowSource(Source):
@@ -487,7 +531,7 @@ class ArrowSource(Source):
     def open(self, described: Description) -> Table:
         """Read the columns."""
         table, chosen = described.held
-        batches = table.scanner(columns=chosen) if hasattr(table, "scanner") else table
+        batches = table.scanner(columns=list(dict.fromkeys(chosen))) if hasattr(table, "scanner") else table
         batches = batches.to_reader() if hasattr(batches, "to_reader") else batches
         kinds = tuple(table.schema.field(name).type for name in chosen)
         return Table(kinds=kinds, batches=(tuple(map(batch.column, chosen)) for batch in batches))
@@ -543,15 +587,20 @@ def _choose_columns(kinds: tuple[Any, ...], request: Request | None) -> Iterable
     or written as bytes, and each person, value by value, so that no value can cause an error. Then a cap needs the
     texts that order votes, in columns of their own.
     """
-    pa, (item, other) = import_optional("pyarrow"), kinds
-    cap, domain = (None, None) if request is None else (request.cap, request.domain)
+    pa, (item, other, *groups) = import_optional("pyarrow"), kinds
+    limited, domain = (False, None) if request is None else (any(request.limits), request.domain)
     texts = partial(_write_each, lambda value: write_text(value).encode())
-    if item is not None:
-        yield "item", choose_exact_type(item), _write_items, 0
-    elif domain is not None:
-        yield "item", pa.int64(), Lookup(domain).number, 0
-    else:
-        yield "item", pa.large_binary(), partial(_write_each, write_item), 0
+    numbered = [] if request is None else request.match([item, *groups])
+    for name, kind, place in zip(name_roles(kinds), kinds, range(len(kinds)), strict=True):
+        public = next((public for column, public, _ in numbered if column == name), None)
+        if name == "other":
+            continue
+        if kind is not None:
+            yield name, choose_exact_type(kind), _write_items, place
+        elif public is not None:
+            yield name, pa.int64(), Lookup(public).number, place
+        else:
+            yield name, pa.large_binary(), partial(_write_each, write_item), place
     if other in (pa.time64("ns"), pa.date64()):
         # DuckDB has days and microseconds, and persons who differ by less are different persons.
         yield "other", pa.int64(), lambda column: column.cast(pa.int64()), 1
@@ -561,9 +610,9 @@ def _choose_columns(kinds: tuple[Any, ...], request: Request | None) -> Iterable
         yield "other", pa.int64(), _write_counts, 1
     else:
         yield "other", pa.large_binary(), partial(_write_each, _write_person), 1
-    if cap is not None and other is None:
+    if limited and other is None:
         yield "other_text", pa.large_binary(), texts, 1
-    if cap is not None and item is None and domain is None:
+    if limited and item is None and domain is None:
         yield "item_text", pa.large_binary(), texts, 0
 
 

@@ -229,7 +229,7 @@ class OpenedFiles(ABC):
             if empty is not None and self.needs_header and files.header:
                 raise DataError(f"{name} must not be an empty file", f"{empty.place.label!r} is")
             self._parts = self._describe([part for part in parts if not part.empty])
-            self._chosen = self._parts[0].chosen if self._parts else choose(_NO_HEADER)
+            self.chosen = self._parts[0].chosen if self._parts else choose(_NO_HEADER)
 
     def read(self, use: Callable[[Any], _R]) -> _R:
         """Use the relation of the chosen columns. Refuse to go on with files that changed meanwhile."""
@@ -268,7 +268,7 @@ class OpenedFiles(ABC):
     def _make(self) -> Any:
         """Make the relation. Files that are all empty do not say which columns they have."""
         queries = [self._write_query(group[0], group) for group in self._group(self._parts)]
-        nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in self._chosen)} WHERE false"
+        nothing = f"SELECT {', '.join(f'NULL::VARCHAR AS {quote_name(each)}' for each in self.chosen)} WHERE false"
         return self._connection.sql(" UNION ALL ".join(queries) or nothing)
 
     def _group(self, parts: Sequence[Part]) -> list[list[Part]]:

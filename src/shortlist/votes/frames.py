@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from shortlist.votes.dialects import SPARK
-from shortlist.votes.domain import Domain
-from shortlist.votes.duckdb import Workspace, describe_types, keep_groups, list_rows, open_duckdb_query
+from shortlist.votes.duckdb import Workspace, describe_types, keep_groups, list_columns, open_duckdb_query
 from shortlist.votes.failures import translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import make_key_table
@@ -23,14 +22,16 @@ from shortlist.votes.rows import ColumnsSource, SqliteSource
 from shortlist.votes.source import (
     Choose,
     Description,
+    FamilyTally,
     Header,
     LocalTally,
     Origin,
-    RemoteTally,
     Request,
     Source,
     Table,
     Tally,
+    make_tally,
+    name_group_columns,
     name_roles,
     scatter_counts,
 )
@@ -38,8 +39,8 @@ from shortlist.votes.values import DIGITS, Family, choose_exact_type
 
 
 def _needs_workspace(described: Description, request: Request) -> bool:
-    """Whether votes go to the workspace: counts, votes under a cap, and columns whose type is not known."""
-    return request.counted or request.cap is not None or described.kind is None
+    """Whether votes go to the workspace: counts, families, votes under a cap, and columns whose type is not known."""
+    return request.counted or request.groups is not None or request.cap is not None or described.kind is None
 
 
 # Polars
@@ -70,7 +71,7 @@ class PolarsSource(ColumnsSource):
             return super().open(Description(held=collected.get_columns()))
         return Table.of(collected.to_arrow())
 
-    def count(self, described: Description, request: Request) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count in Polars; without a domain, the workspace keeps the groups."""
         if _needs_workspace(described, request):
             return super().count(described, request)
@@ -91,13 +92,13 @@ class PolarsSource(ColumnsSource):
         if domain is not None:
             return LocalTally(domain, scatter_counts(counted["item"], counted["votes"], d=domain.d))
         groups = self._workspace.open_table(Table.of(counted.to_arrow()))
-        return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), described.family)
+        return keep_groups(self._workspace, groups.relation.project("item, other AS votes"), described.family, request)
 
 
 def _make_plain(column: Any, kind: Any, role: str) -> Any:
     """A column in a type that Arrow has."""
     pl = import_optional("polars")
-    if str(kind) in ("Int128", "UInt128") and role == "item":
+    if str(kind) in ("Int128", "UInt128") and role != "other":
         return column.cast(pl.Decimal(DIGITS, 0), strict=False)
     return column.cast(pl.String) if str(kind).startswith(("Categorical", "Enum", "Int128", "UInt128")) else column
 
@@ -145,7 +146,7 @@ class IbisSource(Source):
         """Read the columns."""
         return Table.of(described.held.to_pyarrow())
 
-    def count(self, described: Description, request: Request) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count in the backend."""
         plain, domain = described.held, request.domain
         if domain is None or _needs_workspace(described, request):
@@ -194,15 +195,16 @@ class SparkSource(Source):
             text = kinds[place].startswith(("string", "char", "varchar"))
             taken.append(f"`{place}` {'COLLATE UTF8_BINARY ' if text else ''}AS {role}")
         plain = numbered.selectExpr(*taken)
-        persons = not any(kind.startswith(_NEVER_PERSONS) for _, kind in plain.dtypes[1:])
+        persons = not any(kind.startswith(_NEVER_PERSONS) for _, kind in plain.dtypes[1:2])
         held = plain if len(chosen) > 1 else plain.distinct()
-        return Description(kind=_find_arrow_type(plain), plain=persons, held=held)
+        types = tuple(_find_arrow_type(field.dataType) for field in plain.schema.fields if field.name != "other")
+        return Description(kinds=types, plain=persons, held=held)
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
         return Table.of(described.held.toArrow())
 
-    def count(self, described: Description, request: Request) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count in Spark."""
         if request.counted:
             return super().count(described, request)
@@ -210,30 +212,35 @@ class SparkSource(Source):
         # A checkpoint forgets how it was computed: if a part is lost, Spark fails instead of counting again.
         tallied = self.plan_counts(described, request).localCheckpoint()
 
-        def ask(sql: str) -> list[tuple[Any, ...]]:
+        def ask(sql: str) -> list[Any]:
             with keep_quiet(session):
-                return list_rows(session.sql(sql, table=tallied).toArrow())
+                return list_columns(session.sql(sql, table=tallied).toArrow())
 
-        return RemoteTally(SPARK, ask, request.domain, hint=self.hint)
+        return make_tally(SPARK, ask, request, hint=self.hint)
 
     def plan_counts(self, described: Description, request: Request) -> Any:
-        """The data frame of rows or items and their votes, which Spark computes when it is asked for."""
-        plain, domain, session = described.held, request.domain, described.held.sparkSession
+        """The data frame of cells and their votes, which Spark computes when it is asked for."""
+        plain, groups, session = described.held, request.groups, described.held.sparkSession
         kind = dict(plain.dtypes)["other"]
         # 0 and −0 are one person.
         person = "other + 0" if kind in ("double", "float") else "other"
-        voted = plain.where(SPARK.is_present("other", kind)).selectExpr("item", f"{person} AS other")
-        if domain is None:
+        columns = [name for name in plain.columns if name != "other"]
+        voted = plain.where(SPARK.is_present("other", kind)).selectExpr(*columns, f"{person} AS other")
+        if request.domain is None:
             valid = " AND is_valid_utf8(item)" if described.family == Family.TEXT else ""
             voted = voted.where(SPARK.is_held("item", described.family) + valid)
-        else:
-            keys = _make_keys(plain, domain, described)
-            voted = voted.join(keys, voted["item"] == keys["key"]).selectExpr("row AS item", "other")
-        counted = session.sql(SPARK.write_counting("{votes}", request, dict(voted.dtypes)), votes=voted)
-        if domain is None:
-            return counted
-        rows = session.range(domain.d).withColumnRenamed("id", "item")
-        return rows.join(counted, on="item", how="left").fillna(0, "votes").select("item", "votes")
+        for column, public, arrow_type in request.match(described.kinds):
+            keys = _send(session, make_key_table(public, arrow_type), plain.schema[column].dataType)
+            voted = voted.join(keys, voted[column] == keys["key"]).withColumn(column, keys["row"]).drop("key", "row")
+        if groups is not None:
+            voted = voted.join(_send(session, groups.make_table()), on=name_group_columns(len(groups.columns)))
+            cells = groups.make_cell_table()
+            if cells is not None:
+                cells = _send(session, cells)
+                listed = (voted["group_number"] == cells["listed_group"]) & (voted["item"] == cells["listed"])
+                voted = voted.join(cells, listed).withColumn("item", cells["place"])
+            voted = voted.select(*request.cell, "other")
+        return session.sql(SPARK.write_counting("{votes}", request, dict(voted.dtypes)), votes=voted)
 
 
 @contextmanager
@@ -258,17 +265,18 @@ def keep_quiet(session: Any) -> Iterator[None]:
             session.sparkContext.setLogLevel(level.toString())
 
 
-def _make_keys(plain: Any, domain: Domain, described: Description) -> Any:
-    """The table of keys as a data frame, in the type of the votes."""
+def _send(session: Any, table: Any, key: Any = None) -> Any:
+    """A table of whole numbers as a data frame; its first column may be a key, in the type of the votes."""
     types = import_optional("pyspark.sql.types")
-    keys = make_key_table(domain, described.kind)
     # By itself, Spark would take naive times for times in the zone of the session.
-    pair = types.StructType().add("key", plain.schema["item"].dataType).add("row", types.LongType())
-    schema = types.StructType().add("pack", types.ArrayType(pair))
-    sent = plain.sparkSession.createDataFrame(_pack(keys), schema).selectExpr("inline(pack)")
-    # Spark does not know how many keys are in a pack, and would take any catalogue for a small one.
-    allowed = not plain.sparkSession.conf.get(_THRESHOLD).startswith("-")
-    return sent.hint("broadcast" if allowed and keys.nbytes <= _FEW_BYTES else "merge")
+    row = types.StructType()
+    for place, name in enumerate(table.column_names):
+        row.add(name, types.LongType() if place or key is None else key)
+    schema = types.StructType().add("pack", types.ArrayType(row))
+    sent = session.createDataFrame(_pack(table), schema).selectExpr("inline(pack)")
+    # Spark does not know how many rows are in a pack, and would take any catalogue for a small one.
+    allowed = not session.conf.get(_THRESHOLD).startswith("-")
+    return sent.hint("broadcast" if allowed and table.nbytes <= _FEW_BYTES else "merge")
 
 
 def _pack(keys: Any) -> Any:
@@ -282,11 +290,10 @@ def _pack(keys: Any) -> Any:
     return pa.table({"pack": pa.chunked_array([pa.ListArray.from_arrays([0, len(each)], each) for each in pairs])})
 
 
-def _find_arrow_type(plain: Any) -> Any:
-    """The Arrow type of the items."""
+def _find_arrow_type(spark_type: Any) -> Any:
+    """The Arrow type of a type of Spark."""
     pa, types = import_optional("pyarrow"), import_optional("pyspark.sql.types")
     to_arrow = import_optional("pyspark.sql.pandas.types").to_arrow_type
-    spark_type = plain.schema["item"].dataType
     try:
         return pa.timestamp("us", "UTC") if isinstance(spark_type, types.TimestampType) else to_arrow(spark_type)
     except Exception:  # a type that Arrow has not

@@ -23,7 +23,19 @@ from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import find_keys, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_name, refuse_sql, strip_query
-from shortlist.votes.source import Choose, Description, Header, Origin, RemoteTally, Request, Source, Table, Tally
+from shortlist.votes.source import (
+    Choose,
+    Description,
+    FamilyTally,
+    Header,
+    Origin,
+    Request,
+    Source,
+    Table,
+    Tally,
+    make_tally,
+    name_group_columns,
+)
 from shortlist.votes.values import DIGITS, NUMBERS, Family, find_family
 
 _BATCH = 1 << 14
@@ -40,7 +52,8 @@ class PostgresSource(Source):
         """Make a view of the query, describe its columns, and forget it."""
         with closing(Session(self._given)) as session:
             item, *others = chosen = session.open_view(self._given.sql, choose)
-        return Description(kind=item.arrow, plain=all(other.is_plain for other in others), held=(choose, chosen))
+        kinds = tuple(column.arrow for column in (item, *others[1:]))
+        return Description(kinds=kinds, plain=all(other.is_plain for other in others[:1]), held=(choose, chosen))
 
     def open(self, described: Description) -> Table:
         """Read the columns as Python values."""
@@ -51,36 +64,44 @@ class PostgresSource(Source):
             session.execute("SET TRANSACTION READ ONLY")
             yield from session.fetch_batches(*chosen)
 
-    def count(self, described: Description, request: Request) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count on the server."""
-        with self._open(described) as (session, (item, other)):
-            keys, counts, domain = f"pg_temp.{invent_name()}", f"pg_temp.{invent_name()}", request.domain
-            if domain is None:
-                # Equal decimals with other numbers of digits are one item.
-                group, kind = (f"trim_scale({item.value})" if item.kind == "numeric" else item.value), item.key_type
-                votes = f"{session.view} AS v WHERE {item.is_held} AND"
-            else:
-                group, kind = 'k."row"', "int8"
-                votes = f"{session.view} AS v JOIN {keys} AS k ON {item.value} = k.key WHERE"
-                session.execute(f'CREATE TABLE {keys} (key {item.key_type}, "row" bigint)')
-                session.copy(f'COPY {keys} (key, "row") FROM STDIN (FORMAT csv)', _write_keys(domain, item))
-                session.execute(f"ANALYZE {keys}")
-            session.execute(f"CREATE TABLE {counts} (item {kind}, votes bigint)")
+        with self._open(described) as (session, (item, other, *columns)):
+            counts, groups, votes = f"pg_temp.{invent_name()}", request.groups, f"{session.view} AS v"
+            # Equal decimals with other numbers of digits are one item.
+            value = f"trim_scale({item.value})" if item.kind == "numeric" else item.value
+            cell, kinds = {"item": value}, {"item": item.kind, "other": other.kind, "group_number": "int8"}
+            for role, public, column in request.match([item, *columns]):
+                keys = session.send(f'key {column.key_type}, "row" bigint', _write_keys(public, column))
+                votes += f" JOIN {keys} AS k_{role} ON {column.value} = k_{role}.key"
+            if request.domain is not None:
+                cell["item"], kinds["item"] = 'k_item."row"', "int8"
+            if groups is not None:
+                names = name_group_columns(len(groups.columns))
+                fields = "".join(f"{name} bigint, " for name in names)
+                numbers = session.send(f"{fields}group_number bigint", _write_csv(groups.make_table()))
+                votes += f" JOIN {numbers} AS g ON " + " AND ".join(f'k_{name}."row" = g.{name}' for name in names)
+                cell["group_number"] = "g.group_number"
+                cells = groups.make_cell_table()
+                if cells is not None:
+                    listed = session.send("listed_group bigint, listed bigint, place bigint", _write_csv(cells))
+                    votes += f' JOIN {listed} AS c ON g.group_number = c.listed_group AND k_item."row" = c.listed'
+                    cell["item"] = "c.place"
+            kind = item.key_type if request.domain is None else "bigint"
+            number = "group_number bigint, " if groups is not None else ""
+            session.execute(f"CREATE TABLE {counts} ({number}item {kind}, votes bigint)")
             session.execute("SET TRANSACTION READ ONLY")
-            person = other.count if request.counted else other.person
-            votes = f"(SELECT {group} AS item, {person} AS other FROM {votes} {other.is_present}) AS votes"
-            kinds = {"item": item.kind if domain is None else kind, "other": other.kind}
-            counted = POSTGRES.write_counting(votes, request, kinds)
-            if domain is not None:
-                every = f"generate_series(0::bigint, {domain.d - 1}) AS n (item)"
-                counted = f"SELECT item, coalesce(votes, 0) FROM {every} LEFT JOIN ({counted}) AS counted USING (item)"
-            session.execute(f"INSERT INTO {counts} {counted}")
+            cell["other"] = other.count if request.counted else other.person
+            taken = ", ".join(f"{each} AS {name}" for name, each in cell.items())
+            held = f"{item.is_held} AND " if request.domain is None else ""
+            votes = f"(SELECT {taken} FROM {votes} WHERE {held}{other.is_present}) AS votes"
+            session.execute(f"INSERT INTO {counts} {POSTGRES.write_counting(votes, request, kinds)}")
 
-            def ask(sql: str) -> list[tuple[Any, ...]]:
+            def ask(sql: str) -> list[Any]:
                 with session.allow_interrupts():
-                    return session.fetch(sql.format(table=counts))
+                    return list(zip(*session.fetch(sql.format(table=counts)), strict=True))
 
-            return RemoteTally(POSTGRES, ask, domain, hint=READABLE)
+            return make_tally(POSTGRES, ask, request, hint=READABLE)
 
     @contextmanager
     def _open(self, described: Description) -> Iterator[tuple[Session, list[Column]]]:
@@ -157,10 +178,14 @@ class Session:
         found: list[tuple[Any, ...]] = self._connection.execute(statement.encode()).fetchall()
         return found
 
-    def copy(self, statement: str, data: bytes) -> None:
-        """Send data to a table."""
-        with self._connection.cursor().copy(statement.encode()) as copying:
+    def send(self, columns: str, data: bytes) -> str:
+        """Send data, as CSV, to a new table, and return its name."""
+        table = f"pg_temp.{invent_name()}"
+        self.execute(f"CREATE TABLE {table} ({columns})")
+        with self._connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copying:
             copying.write(data)
+        self.execute(f"ANALYZE {table}")
+        return table
 
     def fetch_batches(self, *columns: Column) -> Iterator[tuple[Any, ...]]:
         """Fetch columns of the view in batches; of a single one, its different values."""
@@ -316,7 +341,10 @@ def _write_keys(domain: Domain, column: Column) -> bytes:
     table = pa.table({"key": keys.cast(pa.large_string()), "row": table.column("row")})
     # No text of PostgreSQL holds the character 0.
     table = table.filter(compute.invert(compute.match_substring(table.column("key"), "\0")))
-    stream = io.BytesIO()
-    csv = import_optional("pyarrow.csv")
+    return _write_csv(table)
+
+
+def _write_csv(table: Any) -> bytes:
+    stream, csv = io.BytesIO(), import_optional("pyarrow.csv")
     csv.write_csv(table, stream, csv.WriteOptions(include_header=False, quoting_style="all_valid"))
     return stream.getvalue()

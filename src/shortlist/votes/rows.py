@@ -38,7 +38,7 @@ class ColumnsSource(Source):
 
     def open(self, described: Description) -> Table:
         """Open the columns, which have one length."""
-        columns = [_open_column(column, items=not place) for place, column in enumerate(described.held)]
+        columns = [_open_column(column, items=place != 1) for place, column in enumerate(described.held)]
         if len(set(map(len, columns))) > 1:
             raise DataError("the columns of items and of persons or counts must have one length", "they differ")
         kinds = tuple(getattr(column, "type", None) for column in columns)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,7 +24,7 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import ChangedError, DataError, ParameterError
 from shortlist.privacy.numbers import quote
-from shortlist.profile import EVERY_LEVEL, Picks, Profile
+from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 from shortlist.votes.array_counts import ArrayTally
 from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
@@ -35,17 +35,17 @@ from shortlist.votes.values import Family, find_family, make_arrow_column, read_
 if TYPE_CHECKING:
     from shortlist.votes.domain import Domain
     from shortlist.votes.duckdb import Workspace
+    from shortlist.votes.groups import Groups
 
 VOTES = "the votes"
 _R = TypeVar("_R")
 _SHORTEST = 3
 """A name that is missing and has so many letters may be the beginning of the right one."""
 
-_NO_HEADER_OF_VOTES = (
+_NO_HEADER = (
     " If there is no header, pass `votes.Files.header=False`: columns are then called 1, 2 and so on. Fields must be "
     "separated by , ; | or a tab, or by the one character that you pass, as with `votes.Files.delimiter=':'`"
 )
-_NO_HEADER_OF_DOMAIN = _NO_HEADER_OF_VOTES.replace("`votes.", "`domain.")
 
 
 class Origin(StrEnum):
@@ -104,7 +104,7 @@ class Header:
             Origin.SCHEMA: near,
             Origin.FRAME: near,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?"
-            + (_NO_HEADER_OF_DOMAIN if where == "the domain" else _NO_HEADER_OF_VOTES),
+            + _NO_HEADER.replace("`votes.", f"`{where.removeprefix('the ')}."),
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
         }[self.origin]
@@ -135,27 +135,65 @@ class Request:
 
     The other column holds persons, of whom each counts once for an item, and at most `cap` items of each count. In a
     table that is `counted` already, it holds counts. With a domain, items are its rows, else what the votes say.
+
+    In a family, the columns `by` say the group of a vote. A person counts once for a cell, which is an item in a group,
+    in at most `groups_per_person` groups, and for at most `cap` cells over all groups. A single list has no groups.
     """
 
     item: str
     other: str
     counted: bool = False
     cap: int | None = None
+    by: tuple[str, ...] = ()
+    groups_per_person: int | None = None
     domain: Domain | None = None
+    groups: Groups | None = None
 
     def choose(self, header: Header) -> list[str]:
-        """The two columns, each of which must be there once."""
-        return header.take([self.item, self.other], where=VOTES)
+        """The columns, each of which must be there once."""
+        return header.take([self.item, self.other, *self.by], where=VOTES)
+
+    @property
+    def cell(self) -> tuple[str, ...]:
+        """The columns that make a cell."""
+        return ("item",) if self.groups is None else ("group_number", "item")
+
+    @property
+    def limits(self) -> Iterable[tuple[tuple[str, ...], int]]:
+        """The limits that are enforced, in their order: columns, and of how many values of them a person is kept."""
+        if self.counted:
+            return
+        if self.groups is not None and self.groups_per_person is not None and self.groups_per_person < len(self.groups):
+            yield ("group_number",), self.groups_per_person
+        if self.cap is not None:
+            yield self.cell, self.cap
+
+    def match(self, described: Iterable[Any]) -> list[tuple[str, Domain, Any]]:
+        """The columns whose values are numbered, each with its public values and with what is said of it."""
+        item, *groups = described
+        found = [] if self.domain is None else [("item", self.domain, item)]
+        columns = () if self.groups is None else self.groups.columns
+        known = [*groups, *[None] * len(columns)]
+        return found + list(zip(name_group_columns(len(columns)), columns, known, strict=False))
 
 
-def read_request(*, item: Any, person: Any, count: Any, votes_per_person: Any = None) -> Request:
+def read_request(
+    *,
+    item: Any,
+    person: Any,
+    count: Any,
+    votes_per_person: Any = None,
+    by: Sequence[str] | str = (),
+    groups_per_person: Any = None,
+) -> Request:
     """Refuse columns that contradict each other.
 
-    >>> read_request(item="track", person="user", count=None, votes_per_person=2)
-    Request(item='track', other='user', counted=False, cap=2, domain=None)
+    >>> read_request(item="track", person="user", count=None, votes_per_person=2).cap
+    2
     """
-    for name, column in (("item", item), ("person", person), ("count", count)):
-        if not isinstance(column, str) and (column is not None or name == "item"):
+    by = (by,) if isinstance(by, str) else tuple(by)
+    for name, column in (("item", item), ("person", person), ("count", count), *(("by", each) for each in by)):
+        if not isinstance(column, str) and (column is not None or name in ("item", "by")):
             raise ParameterError(f"`{name}` must be the name of a column, as text", f"not {type(column).__name__}")
     if (person is None) == (count is None):
         raise ParameterError(
@@ -165,15 +203,28 @@ def read_request(*, item: Any, person: Any, count: Any, votes_per_person: Any = 
         )
     if item in (person, count):
         raise ParameterError(f"`item` and `{('person' if count is None else 'count')}` must be different columns")
+    if len({item, person or count, *by}) < 2 + len(by):
+        raise ParameterError("`by` must name columns that differ from each other and from all others")
     cap = votes_per_person
-    if cap is not None and (isinstance(cap, bool) or not isinstance(cap, int) or not 1 <= cap <= EVERY_LEVEL):
-        raise ParameterError("`votes_per_person` must be a whole number from 1", f"not {quote(cap)}")
+    for name, limit in (("votes_per_person", cap), ("groups_per_person", groups_per_person)):
+        whole = isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= EVERY_LEVEL
+        if limit is not None and not whole:
+            raise ParameterError(f"`{name}` must be a whole number from 1", f"not {quote(limit)}")
+    if groups_per_person is not None and not by:
+        raise ParameterError("`groups_per_person` must go with `by`, the columns of the groups")
     if cap is not None and person is None:
         raise ParameterError(
             "`votes_per_person` must go with `person`",
             hint="in a table that is counted already, nobody's votes can be told apart",
         )
-    return Request(item=item, other=count if person is None else person, counted=person is None, cap=cap)
+    return Request(
+        item=item,
+        other=count if person is None else person,
+        counted=person is None,
+        cap=cap,
+        by=by,
+        groups_per_person=groups_per_person,
+    )
 
 
 # Sources
@@ -183,13 +234,19 @@ def read_request(*, item: Any, person: Any, count: Any, votes_per_person: Any = 
 class Description:
     """What a source says of the chosen columns before a row is read.
 
-    `kind` is the Arrow type of the items, None where the values say it: then no type is refused, and what cannot match
-    is ignored. `plain` says whether the values of the other columns can be persons. `held` is the source's own.
+    `kinds` are the Arrow types of the items and of the further columns. A type is None where the values say it: then it
+    is not refused, and what cannot match is ignored. `plain` says whether values of the other column can be persons.
+    `held` is the source's own.
     """
 
-    kind: Any = None
+    kinds: tuple[Any, ...] = (None,)
     plain: bool = True
     held: Any = None
+
+    @property
+    def kind(self) -> Any:
+        """The Arrow type of the items."""
+        return self.kinds[0]
 
     @property
     def family(self) -> Family | None:
@@ -210,13 +267,15 @@ class Table:
         batches = stream.to_reader() if hasattr(stream, "to_reader") else stream
         return cls(kinds=tuple(stream.schema.types), batches=(tuple(batch.columns) for batch in batches))
 
-    def read_items(self, *, what: str) -> Any:
-        """The first column as one Arrow array; values without a type must all have the same."""
+    def read_columns(self, *, what: str) -> list[Any]:
+        """Each column as one Arrow array; values without a type must all have the same."""
         with closing(self.batches):
-            items = [batch[0] for batch in self.batches]
-        if self.kinds[0] is None:
-            return make_arrow_column(chain.from_iterable(items), what=what)
-        return import_optional("pyarrow").chunked_array(items, self.kinds[0])
+            columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
+        pa = import_optional("pyarrow")
+        return [
+            make_arrow_column(chain.from_iterable(parts), what=what) if kind is None else pa.chunked_array(parts, kind)
+            for kind, parts in zip(self.kinds, columns, strict=True)
+        ]
 
     def list_values(self) -> Generator[tuple[Sequence[Any], ...], None, None]:
         """The batches as Python values."""
@@ -230,14 +289,23 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedRows:
-    """A relation of DuckDB with the columns `item` and `other`, and the Arrow type and family of its items.
+    """A relation of DuckDB with `item`, `other` and further columns: the Arrow types and families of all but `other`.
 
-    Items that were written or numbered value by value have neither.
+    Columns that were written or numbered value by value have neither.
     """
 
     relation: Any
-    kept: Any = None
-    family: Family | None = None
+    types: tuple[tuple[Any, Family | None], ...] = ((None, None),)
+
+    @property
+    def kept(self) -> Any:
+        """The Arrow type of the items."""
+        return self.types[0][0]
+
+    @property
+    def family(self) -> Family | None:
+        """The family of the items."""
+        return self.types[0][1]
 
 
 Rows = TypedRows | Iterable[tuple[Sequence[Any], ...]]
@@ -269,7 +337,7 @@ class Source(ABC):
     def open(self, described: Description) -> Table:
         """Read the described columns."""
 
-    def count(self, described: Description, request: Request) -> Tally:
+    def count(self, described: Description, request: Request) -> Tally | FamilyTally:
         """Count votes for each item. By itself, a source hands its rows to the workspace."""
         return self._workspace.count(self.open(described), request)
 
@@ -281,12 +349,17 @@ class Source(ABC):
 
 
 def name_roles(columns: Sequence[Any]) -> list[str]:
-    """What chosen columns are called in engines: that of items first, then that of persons or counts, then labels."""
-    return ["item", "other", *map("label_{}".format, range(2, len(columns)))][: len(columns)]
+    """What chosen columns are called in engines: that of items, that of persons or counts, and further ones."""
+    return ["item", "other", *name_group_columns(len(columns) - 2)][: len(columns)]
+
+
+def name_group_columns(number: int) -> list[str]:
+    """What the columns of groups are called in engines."""
+    return [f"group_{place}" for place in range(number)]
 
 
 def check_types(described: Description, request: Request) -> None:
-    """Refuse a column of which no value can ever be an item. That depends on types alone, not on votes."""
+    """Refuse a column of which no value can ever be an item or a group. That depends on types alone, not on votes."""
     family, domain = described.family, request.domain
     if domain is None and family in (Family.FLOAT, Family.OTHER):
         raise DataError(
@@ -295,13 +368,16 @@ def check_types(described: Description, request: Request) -> None:
             f"it holds {family}",
             hint="cast it to text or to whole numbers",
         )
-    if domain is not None and family is not None and not can_match(domain.family, family):
-        raise DataError(
-            f"column {request.item!r} of the votes must hold values that can be items of the domain, which "
-            f"holds {domain.family}",
-            f"it holds {family}",
-            hint="cast one of them to the type of the other",
-        )
+    names = [request.item] * (domain is not None) + list(request.by)
+    for name, (role, public, kind) in zip(names, request.match(described.kinds), strict=True):
+        found = None if kind is None else find_family(kind)
+        if found is not None and not can_match(public.family, found):
+            meant = "items of the domain, which" if role == "item" else "groups, whose list"
+            raise DataError(
+                f"column {name!r} of the votes must hold values that can be {meant} holds {public.family}",
+                f"it holds {found}",
+                hint="cast one of them to the type of the other",
+            )
     # Each engine would compare other persons in its own way.
     if not described.plain and not request.counted:
         raise DataError(
@@ -351,66 +427,179 @@ class LocalTally(ArrayTally):
         return self._domain.names(rows)
 
 
-class RemoteTally:
+class FamilyTally(Protocol):
+    """The votes of every cell of a family, counted and fixed: for each group, in the order of the list, a `Tally`'s.
+
+    Rows and names are found for all groups together, so that the engine is asked once.
+    """
+
+    def __len__(self) -> int:
+        """How many groups there are."""
+
+    def __getitem__(self, group: int) -> Levels:
+        """The levels of one group."""
+
+    def __iter__(self) -> Iterator[Levels]:
+        """The levels of each group."""
+
+    def rows(self, picks: Sequence[Picks]) -> list[IntArray]:
+        """The row of each pick, group by group: in the domain, or among the items of all picks in their order."""
+
+    def names(self, rows: Sequence[IntArray]) -> list[Sequence[Any]]:
+        """The items of some rows, group by group."""
+
+    def find(self, picks: Sequence[Picks]) -> list[Sequence[Any]]:
+        """The items of all picks, group by group."""
+
+
+Ask = Callable[[str], Sequence[Sequence[Any]]]
+"""Answer a query on `{table}`, column by column."""
+
+
+class CellTally:
     """Votes in a table of an engine, which is computed once. Only levels and chosen rows or items come back.
 
-    `ask` answers a query on `{table}`, which has the columns `item` and `votes`. With a domain, an item is the number
-    of a row, and every row is there. Items may be `written` as bytes.
+    The table has the columns of a cell, and `votes`. With a domain, an item is the number of a row, or its place among
+    the items of its group, and rows that are missing have no vote. Items may be `written` as bytes.
     """
 
     def __init__(
         self,
         dialect: Dialect,
-        ask: Callable[[str], Iterable[tuple[Any, ...]]],
-        domain: Domain | None = None,
+        ask: Ask,
+        request: Request,
         *,
         written: bool = False,
         hint: str | None = None,
     ) -> None:
-        falling = sorted(ask("SELECT votes, count(*) FROM {table} GROUP BY votes"), reverse=True)
-        check_counts(value for value, _ in falling)
-        values, sizes = (np.array([level[part] for level in falling], dtype=np.int64) for part in (0, 1))
-        self._profile = Profile(values=values, sizes=sizes, d=int(sizes.sum()))
-        if domain is not None and self._profile.d != domain.d:
-            raise ChangedError("each row of the domain must be counted once")
         self._dialect, self._ask, self._hint = dialect, ask, hint
-        self._domain, self._written = domain, written
+        self._domain, self._groups, self._cell, self._written = request.domain, request.groups, request.cell, written
         self._chosen: Sequence[Any] = ()
+        with_domain = self._domain is not None
+        levels = [np.asarray(column, dtype=np.int64) for column in ask(dialect.write_levels(request.cell, with_domain))]
+        numbers, values, sizes = np.array(levels, dtype=np.int64).reshape(3, -1)
+        check_counts(np.unique(values).tolist())
+        falling = np.lexsort((-values, numbers))
+        self._numbers, self._values, self._sizes = numbers[falling], values[falling], sizes[falling]
+        count = 1 if self._groups is None else len(self._groups)
+        self._starts = np.searchsorted(self._numbers, np.arange(count + 1))
+        voted = np.append(0, np.cumsum(self._sizes))[self._starts]
+        self._sums = np.diff(voted)
+        if self._domain is not None:
+            self._sums = np.array([self._domain.d])
+            if self._groups is not None:
+                self._sums = self._groups.count_items(self._domain)
+        self._rest = self._sums - np.diff(voted)
+        if voted[-1] - voted[0] < self._sizes.sum() or self._rest.min() < 0:
+            raise ChangedError("each row of the domain must be counted once")
 
-    @property
-    def d(self) -> int:
-        """How many items there are. Without a domain, it is not public."""
-        return self._profile.d
+    def __len__(self) -> int:
+        return len(self._rest)
 
-    def above(self, k: int, depth: int) -> Profile:
-        """Show every level."""
-        return self._profile
+    def __getitem__(self, group: int) -> Profile:
+        group = range(len(self))[group]
+        part, rest = slice(self._starts[group], self._starts[group + 1]), self._rest[group]
+        values, sizes = self._values[part], self._sizes[part]
+        if rest:
+            values, sizes = np.append(values, 0), np.append(sizes, rest)
+        return Profile(values=values, sizes=sizes, d=int(sizes.sum()))
+
+    def __iter__(self) -> Iterator[Profile]:
+        return map(self.__getitem__, range(len(self)))
 
     @strip_context
-    def rows(self, picks: Picks) -> IntArray:
+    def rows(self, picks: Sequence[Picks]) -> list[IntArray]:
         """The row of each pick. Without a domain, picks are numbered in the order of their items, which are kept."""
-        chosen = np.isin(self._profile.values, picks.levels)
-        values, sizes = self._profile.values[chosen], self._profile.sizes[chosen]
-        places = (np.cumsum(sizes) - sizes)[np.searchsorted(-values, -picks.levels)] + picks.ranks
-        answer: dict[int, Any] = {}
-        if len(places):
-            with translate_errors("the chosen items", hint=self._hint):
-                answer = dict(self._ask(self._dialect.write_finding(values.tolist(), places.tolist())))
-        found: list[Any] = [answer.get(place) for place in places.tolist()]
+        numbers = np.repeat(np.arange(len(picks)), [len(each.levels) for each in picks])
+        levels, ranks = (np.concatenate(parts) for parts in ([p.levels for p in picks], [p.ranks for p in picks]))
+        found = np.empty(len(numbers), dtype=object)
+        with translate_errors("the chosen items", hint=self._hint):
+            unvoted = (levels == 0) & (self._domain is not None)
+            found[unvoted] = self._find_unvoted(numbers[unvoted], ranks[unvoted])
+            found[~unvoted] = self._find_voted(numbers[~unvoted], levels[~unvoted], ranks[~unvoted])
         if self._domain is None and not self._written:
-            found = [write_item(item) for item in found]
-        if None in found:
+            found[:] = [write_item(item) for item in found]
+        if None in found.tolist():
             raise ChangedError("the counted items must not change between two reads")
         if self._domain is None:
             keys = sorted(set(found))
             self._chosen, rows = [read_item(key) for key in keys], {key: row for row, key in enumerate(keys)}
-            found = [rows[key] for key in found]
-        return np.array(found, dtype=np.int64)
+            found[:] = [rows[key] for key in found]
+        elif self._groups is not None:
+            found = self._groups.find_rows(numbers, found.astype(np.int64))
+        return _split(found.astype(np.int64), [each.levels for each in picks])
 
     @strip_context
-    def names(self, rows: IntArray) -> Sequence[Any]:
+    def names(self, rows: Sequence[IntArray]) -> list[Sequence[Any]]:
         """The items of some rows: as the domain wrote them, or those of the last picks."""
-        return self._domain.names(rows) if self._domain is not None else [self._chosen[row] for row in rows.tolist()]
+        together = np.concatenate(rows)
+        found = [self._chosen[row] for row in together] if self._domain is None else self._domain.names(together)
+        return _split(found, rows)
+
+    def find(self, picks: Sequence[Picks]) -> list[Sequence[Any]]:
+        """The items of all picks."""
+        return self.names(self.rows(picks))
+
+    def _find_voted(self, numbers: IntArray, levels: IntArray, ranks: IntArray) -> list[Any]:
+        """Find items by their places in their groups, among all items of the chosen levels."""
+        chosen = np.isin(self._values, levels)
+        groups, values, sizes = self._numbers[chosen], self._values[chosen], self._sizes[chosen]
+        before = np.cumsum(sizes) - sizes
+        before -= before[np.searchsorted(groups, groups)]
+        first = dict(zip(zip(groups.tolist(), values.tolist(), strict=True), before.tolist(), strict=True))
+        places = np.array([first[pick] for pick in zip(numbers.tolist(), levels.tolist(), strict=True)], dtype=np.int64)
+        return self._find_keys(self._dialect.write_finding, numbers, places + ranks, np.unique(values))
+
+    def _find_unvoted(self, numbers: IntArray, ranks: IntArray) -> list[Any]:
+        """Find rows without a vote: each is its rank plus the number of rows with a vote before it."""
+        return self._find_keys(self._dialect.write_unvoted, numbers, ranks)
+
+    def _find_keys(self, write: Callable[..., str], numbers: IntArray, places: IntArray, *more: IntArray) -> list[Any]:
+        """Ask for the items at some places of some groups: a key is a place, moved by `stride` for each group."""
+        if not len(places):
+            return []
+        stride = int(max(self._sums.max(), places.max())) + 1
+        keys = (numbers * stride + places).tolist()
+        lists = [",".join(map(str, each)) for each in (sorted(set(keys)), *(each.tolist() for each in more))]
+        answer = dict(zip(*self._ask(write(self._cell, stride, *lists)), strict=True))
+        return [answer.get(key) for key in keys]
+
+
+class RemoteTally:
+    """The only list of a family without groups."""
+
+    def __init__(self, family: CellTally) -> None:
+        self._family = family
+
+    @property
+    def d(self) -> int:
+        """How many items there are. Without a domain, it is not public."""
+        return self._family[0].d
+
+    def above(self, k: int, depth: int) -> Profile:
+        """Show every level."""
+        return self._family[0]
+
+    def rows(self, picks: Picks) -> IntArray:
+        """The row of each pick."""
+        return self._family.rows([picks])[0]
+
+    def names(self, rows: IntArray) -> Sequence[Any]:
+        """The items of some rows."""
+        return self._family.names([rows])[0]
+
+
+def make_tally(
+    dialect: Dialect, ask: Ask, request: Request, *, written: bool = False, hint: str | None = None
+) -> Tally | FamilyTally:
+    """The tally of a table of an engine: of a family, or of one list."""
+    family = CellTally(dialect, ask, request, written=written, hint=hint)
+    return RemoteTally(family) if request.groups is None else family
+
+
+def _split(together: Any, like: Sequence[IntArray]) -> list[Any]:
+    ends = np.cumsum([len(each) for each in like])
+    return [together[end - len(each) : end] for end, each in zip(ends.tolist(), like, strict=True)]
 
 
 def check_counts(votes: Iterable[int]) -> None:

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from shortlist.errors import ParameterError
-from shortlist.votes.domain import NAME, Domain, check_domain, make_chooser, number_items
+from shortlist.votes.domain import NAME, check_domain, make_chooser, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
 from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
+from shortlist.votes.groups import GROUPS, GroupReader, check_groups, make_columns, number_cells
 from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
 from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource
-from shortlist.votes.source import VOTES, Choose, Description, Request, Source, Table, Tally, check_types, read_request
+from shortlist.votes.source import (
+    VOTES,
+    Choose,
+    Description,
+    FamilyTally,
+    Header,
+    Request,
+    Source,
+    Table,
+    Tally,
+    check_types,
+    read_request,
+)
 
 _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
@@ -83,11 +96,38 @@ class Plan:
         """How many items the domain has; 0 without one."""
         return 0 if self.request.domain is None else self.request.domain.d
 
+    @property
+    def groups(self) -> tuple[tuple[Any, ...], ...] | None:
+        """The values of each group of a family."""
+        return None if self.request.groups is None else self.request.groups.names
+
+    @property
+    def groups_per_person(self) -> int:
+        """In how many lists of a family one person is at most."""
+        return self.request.groups_per_person or 1
+
+    @property
+    def sizes(self) -> tuple[int, ...] | None:
+        """How many items each group of a family has, if they are listed."""
+        groups, domain = self.request.groups, self.request.domain
+        return None if groups is None or domain is None else tuple(groups.count_items(domain).tolist())
+
+    @property
+    def people(self) -> tuple[int | None, ...] | None:
+        """How many people each group has, if the list of groups says it."""
+        return None if self.request.groups is None else self.request.groups.people
+
     @strip_context
     def count(self) -> Tally:
         """Read the votes and count them. Whatever depends on a row is found here, after the charge."""
         with self.source.explain_failures():
-            return self.source.count(self.described, self.request)
+            return cast(Tally, self.source.count(self.described, self.request))
+
+    @strip_context
+    def count_family(self) -> FamilyTally:
+        """Read the votes of a family and count them."""
+        with self.source.explain_failures():
+            return cast(FamilyTally, self.source.count(self.described, self.request))
 
 
 @strip_context
@@ -100,6 +140,9 @@ def plan_tally(
     votes_per_person: int | None = None,
     domain: Any = None,
     domain_column: str | None = None,
+    by: Sequence[str] | str = (),
+    groups: Any = None,
+    groups_per_person: int | None = None,
     observed: bool = False,
     any_type: bool = False,
     memory_limit: str | None = None,
@@ -116,18 +159,33 @@ def plan_tally(
     column; else it is called like `item`, or it is the only one (but not of a CSV file, which may lack a header).
     Duplicates and gaps in it are ignored, items without votes count 0, and votes for other items are ignored.
     With `observed`, there is no domain, and items are what the votes say. With `any_type`, no type is refused.
+
+    `by` names the columns of the groups of a family. `groups` is the public list of groups, and votes of other groups
+    are ignored. Without it, the domain must have the columns of `by`, and an item counts in the groups that it is
+    listed with. Votes of one person count in at most `groups_per_person` groups, and at most `votes_per_person` of them
+    over all groups.
     """
-    request = read_request(item=item, person=person, count=count, votes_per_person=votes_per_person)
+    request = read_request(
+        item=item,
+        person=person,
+        count=count,
+        votes_per_person=votes_per_person,
+        by=by,
+        groups_per_person=groups_per_person,
+    )
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
         raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
         raise ParameterError("`votes` must be given")
     votes, domain, workspace = unwrap(votes), unwrap(domain), Workspace(memory_limit=memory_limit)
+    listed = bool(request.by) and groups is None
     if not observed:
         check_domain(domain, votes, domain_column=domain_column, request=request)
         progress("Reading the domain")
-        request = replace(request, domain=_read_domain(workspace, domain, column=domain_column, request=request))
+        request = _read_domain(workspace, domain, column=domain_column, request=request, listed=listed)
+    if request.by:
+        request = _read_groups(workspace, unwrap(groups), votes, request, any_limit=any_type)
     source = open_votes(workspace, votes)
     with source.explain_failures():
         described = source.describe(request.choose)
@@ -137,25 +195,71 @@ def plan_tally(
     return Plan(workspace=workspace, source=source, described=described, request=request)
 
 
-def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, request: Request) -> Domain:
-    """Read a file, list, series, frame or query of items as numbered rows."""
+def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, request: Request, listed: bool) -> Request:
+    """Read a file, list, series, frame or query of items as numbered rows, and the groups that they are listed with."""
     domain = domain.as_table() if find_library(domain) == "ibis" else domain
-    found = None
+    choose_item, found = make_chooser(column, request), None
+
+    def choose(header: Header) -> list[str]:
+        return [*choose_item(header), *(header.take(request.by, where=NAME) if listed else ())]
+
     if not isinstance(domain, list | tuple):
-        found = read_public(workspace, domain, make_chooser(column, request))
-    if found is None and isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes):
+        found = read_public(workspace, domain, choose)
+    if found is None and isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes) and not listed:
         name = column or request.item
         found = read_public(workspace, {name: domain}, lambda header: [name])
+    if found is None and listed:
+        raise ParameterError(
+            "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
+            "neither was given",
+            hint="pass `groups='groups.csv'`, a file that lists them, or their values",
+        )
     if found is None:
         expected = "`domain` must be a file, a list, a column, a frame or a query"
         raise ParameterError(expected, f"not {type(domain).__name__}")
     with translate_errors(NAME):
-        return number_items(found.read_items(what=NAME))
+        items, *columns = found.read_columns(what=NAME)
+        if not listed:
+            return replace(request, domain=number_items(items))
+        numbered, groups = number_cells(items, columns)
+        return replace(request, domain=numbered, groups=groups)
 
 
-def read_public(workspace: Workspace, domain: Any, choose: Choose) -> Table | None:
-    """Read the chosen columns of a domain, which is public; None if it has no columns."""
-    source = open_source(workspace, domain, name=NAME)
+def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request, *, any_limit: bool) -> Request:
+    """Read the public list of groups, unless the domain has it, and find the number of groups of a person."""
+    listed = request.groups
+    if listed is None:
+        if groups is None:
+            raise ParameterError(
+                "`groups` must be the public list of groups",
+                "none was given",
+                hint="pass `groups='groups.csv'`, a file that lists them, or their values",
+            )
+        check_groups(groups, votes, request)
+        groups = groups.as_table() if find_library(groups) == "ibis" else groups
+        reader, found = GroupReader(request), None
+        if not isinstance(groups, list | tuple):
+            found = read_public(workspace, groups, reader.choose, name=GROUPS)
+        if found is None and (columns := make_columns(groups, request.by)) is not None:
+            found = read_public(workspace, columns, reader.choose, name=GROUPS)
+        if found is None:
+            expected = "`groups` must be a file, a list, a column, a frame or a query"
+            raise ParameterError(expected, f"not {type(groups).__name__}")
+        with translate_errors(GROUPS):
+            listed = reader.read(found)
+    limits = [each for each in (request.groups_per_person, request.cap) if each is not None]
+    if not limits and not request.counted and not any_limit:
+        raise ParameterError(
+            "`groups_per_person` or `votes_per_person` must be given with `by`",
+            "without a limit, one person could be in every list",
+            hint="pass `groups_per_person=1` if each person is in one group, or say how many count",
+        )
+    return replace(request, groups=listed, groups_per_person=min([*limits, len(listed)]))
+
+
+def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:
+    """Read the chosen columns of a domain or of groups, which are public; None if it has no columns."""
+    source = open_source(workspace, domain, name=name)
     if source is None:
         return None
     with source.explain_failures():
