@@ -198,7 +198,7 @@ class Publication(_Value):
     def caption(self) -> list[str]:
         """Say in sentences what is listed, what it promises, and how good it is. It names no item."""
         none = " The votes are too few, or too close to each other." if not any(self.lists) else ""
-        promise = f"Guarantee: {self.guarantee}. {self.guarantee.in_words}"
+        promise = f"Guarantee{' of all lists together' if self.by else ''}: {self.guarantee}. {self.guarantee.in_words}"
         return [*self._mark(), f"{self._headline()}.{none}", promise, *self.remarks(), self._origin()]
 
     def remarks(self) -> list[str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modul
     from shortlist.ledger import Ledger
     from shortlist.ledger.charging import Account
     from shortlist.release import Release, ReleaseFamily
+    from shortlist.votes.tallies import Plan
 
 Key = TypeVar("Key")
 Label = TypeVar("Label", covariant=True)
@@ -210,8 +211,7 @@ def select(
     from shortlist.votes import plan_tally
 
     account = open_account(ledger, terms, bits=read_bits(bits), note=note, period=period)
-    in_groups = {"by": by_names, "groups": groups, "groups_per_person": terms.groups_per_person} if by_names else {}
-    plan: Any = plan_tally(
+    plan = plan_tally(
         votes,
         item=item,
         person=person,
@@ -222,7 +222,9 @@ def select(
         observed=domain is None,
         memory_limit=memory_limit,
         progress=report,
-        **in_groups,
+        by=by_names,
+        groups=groups,
+        groups_per_person=terms.groups_per_person,
     )
     label_items = None
     if label_names:
@@ -230,33 +232,35 @@ def select(
 
         labels = read_labels(domain, label_names, item=item, person=person, count=count, column=domain_column)
         label_items = partial(find_labels, labels, label_names)
-    if by_names:
-        account.terms = read_terms(groups=len(plan.groups))
-        _check_sizes(account.terms.mechanism, plan)
+    if plan.groups is not None:
+        account.terms = terms = read_terms(groups=len(plan.groups))
+        _check_sizes(terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
     account.charge(plan.d)
-    counted = plan.count_family() if by_names else plan.count()
-    report("Drawing the items")
-    if by_names:
-        return _make(
-            account,
-            partial(account.terms.mechanism.draw_family, counted),
-            counted,
-            lambda picks: list(map(_publish, picks, counted.find(picks))),
-            sizes=plan.sizes or [None] * len(plan.groups),
-            label_items=label_items,
-            by=by_names,
-            plan=plan,
-        )
-    prepared = terms.mechanism.prepare(counted)
+    make = partial(_make, account, label_items=label_items)
+    if plan.groups is not None:
+        family = plan.count_family()
 
-    def name(picks: list[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
+        def name_all(picks: Sequence[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
+            report("Naming the items")
+            published = list(map(Picks.publish, picks, family.rows(picks)))
+            names = family.names([rows for rows, _ in published])
+            return [(items, noisy) for items, (_, noisy) in zip(names, published, strict=True)]
+
+        report("Drawing the items")
+        levels = cast("Sequence[Levels]", family)
+        draw, sizes = partial(terms.mechanism.draw_family, levels), plan.sizes or [None] * len(plan.groups)
+        return make(draw, levels, name_all, sizes=sizes, by=by_names, plan=plan)
+    counted = plan.count()
+
+    def name(picks: Sequence[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
         report("Naming the items")
         rows, noisy = picks[0].publish(counted.rows(picks[0]))
         return [(counted.names(rows), noisy)]
 
-    d = None if domain is None else counted.d
-    return _make(account, lambda bits: [prepared.draw(bits)], [counted], name, sizes=[d], label_items=label_items)
+    report("Drawing the items")
+    prepared, d = terms.mechanism.prepare(counted), None if domain is None else counted.d
+    return make(lambda bits: [prepared.draw(bits)], [counted], name, sizes=[d])
 
 
 @overload
@@ -429,7 +433,7 @@ class Selector(Generic[Items]):
         account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period)
         account.charge(self._tally.d)
 
-        def name(picks: list[Picks]) -> list[tuple[Any, IntArray | None]]:
+        def name(picks: Sequence[Picks]) -> list[tuple[Any, IntArray | None]]:
             return [self._name(picks[0], self._tally.items(picks[0]))]
 
         made = _make(account, lambda bits: [self._prepared.draw(bits)], [self._tally], name, sizes=[self._tally.d])
@@ -451,12 +455,12 @@ def _make(
     account: Account,
     draw: Callable[[Bits], Sequence[Picks]],
     levels: Sequence[Levels],
-    name: Callable[[list[Picks]], Sequence[tuple[Sequence[Any], IntArray | None]]],
+    name: Callable[[Sequence[Picks]], Sequence[tuple[Sequence[Any], IntArray | None]]],
     *,
     sizes: Sequence[int | None],
     label_items: Callable[[Sequence[Any]], dict[str, tuple[Any, ...]]] | None = None,
     by: tuple[str, ...] = (),
-    plan: Any = None,
+    plan: Plan | None = None,
 ) -> Release | ReleaseFamily:
     """Draw, name the items, and make the release or the family that was charged. `sizes` are those of the domains.
 
@@ -469,11 +473,11 @@ def _make(
     chosen, people = drawn[0][0].chosen, None if plan is None else plan.people
     lists: list[dict[str, Any]] = []
     for place, (items, noisy) in enumerate(name([picks for picks, _ in drawn])):
-        own = {"d": sizes[place], "spread": drawn[place][1], "people": people and people[place]}
+        own: dict[str, Any] = {"d": sizes[place], "spread": drawn[place][1], "people": people and people[place]}
         labels = {} if label_items is None else label_items(items)
         lists.append({"items": tuple(items), "labels": labels, **terms.state_list(noisy=noisy, chosen=chosen, **own)})
     common = {"secure": is_secure(bits), **terms.state_promise(chosen), **account.describe()}
-    if plan is None:
+    if plan is None or plan.groups is None:
         release: Release | ReleaseFamily = Release(**lists[0], **common)
     else:
         groups = tuple(GroupList(group=group, **each) for group, each in zip(plan.groups, lists, strict=True))
@@ -505,7 +509,7 @@ def _read_names(by: Any, label: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return by_names, read_names(label, "label", "domain", FAMILY_COLUMNS | {*by_names} if by_names else COLUMNS)
 
 
-def _check_sizes(mechanism: Mechanism, plan: Any) -> None:
+def _check_sizes(mechanism: Mechanism, plan: Plan) -> None:
     """Refuse a group with fewer than k items. What is in a catalogue is public."""
     smallest = min(plan.sizes, default=0) if plan.sizes else mechanism.k
     if mechanism.needs_domain and mechanism.k > smallest:

@@ -17,7 +17,7 @@ from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
-from shortlist.votes.matching import Lookup, can_match, make_key_table
+from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
 from shortlist.votes.source import VOTES, Rows, TypedRows
 from shortlist.votes.tallies import plan_tally
