@@ -395,7 +395,7 @@ def hold_pandas(data):
     return (
         pa.table(data).to_pandas(integer_object_nulls=True)
         if isinstance(data["user"], pa.Array)
-        else pd.DataFrame({"user": data["user"], "track": pd.Series(data["track"], dtype=object)})
+        else pd.DataFrame({name: pd.Series(data[name], dtype=object if name != "user" else None) for name in data})
     )
 
 
@@ -426,7 +426,7 @@ def hold_subclass(data):
 def hold_arrays(data):
     """A dict of columns in classes of pandas, which inherit from series or hold NumPy arrays."""
     frame = hold_subclass(data)
-    return {"user": frame["user"], "track": frame["track"].array}
+    return {name: frame[name] if name == "user" else frame[name].array for name in data}
 
 
 def hold_memtable(data):
@@ -445,8 +445,12 @@ def hold_inferred(data):
     """A frame whose columns get their types from their values: whole numbers, floats, text, objects."""
     # pandas itself rounds larger numbers when a gap or a fraction makes floats of them, and its text is Unicode.
     lost = {int: lambda item: abs(item) > 2**53, str: lambda item: item == "\ud800"}
-    small = [None if type(item) in lost and lost[type(item)](item) else item for item in data["track"]]
-    return pd.DataFrame({"user": pd.Series(data["user"]), "track": pd.Series(small)})
+    columns = {
+        name: [None if type(item) in lost and lost[type(item)](item) else item for item in values]
+        for name, values in data.items()
+        if name != "user"
+    }
+    return pd.DataFrame({"user": pd.Series(data["user"]), **{name: pd.Series(columns[name]) for name in columns}})
 
 
 def hold_dict(data):
@@ -471,8 +475,9 @@ def hold_duckdb(data, connection):
     """A table with a collation, where the column holds text."""
     table, name = pa.table(data), f"t{next(NUMBERS)}"
     kinds = [str(kind) for kind in connection.from_arrow(table).types]
-    user, track = (f"{kind} COLLATE NOCASE.NOACCENT" if kind == "VARCHAR" else kind for kind in kinds)
-    connection.execute(f"CREATE TEMP TABLE {name} (user {user}, track {track})")
+    kinds = [f"{kind} COLLATE NOCASE.NOACCENT" if kind == "VARCHAR" else kind for kind in kinds]
+    fields = ", ".join(f"{column} {kind}" for column, kind in zip(data, kinds, strict=True))
+    connection.execute(f"CREATE TEMP TABLE {name} ({fields})")
     connection.from_arrow(table).insert_into(name)
     return connection.table(name)
 
@@ -486,16 +491,25 @@ class Connection(sqlite3.Connection):
 
 def hold_sqlite(data):
     connection = sqlite3.connect(":memory:", factory=Connection, check_same_thread=False)
-    connection.execute("CREATE TABLE log (user BLOB COLLATE NOCASE, track NUMERIC COLLATE NOCASE)")
-    stored = (None, int, float, str, bytes)
-    rows = [(user, item) for user, item in zip(*data.values(), strict=True) if type(item) in stored or item is None]
-    rows = [row for row in rows if not (type(row[1]) is int and abs(row[1]) >= 1 << 63) and row[1] != "\ud800"]
-    rows = [row for row in rows if not isinstance(row[0], complex)]
+    kinds = ", ".join(f"{name} {'BLOB' if name == 'user' else 'NUMERIC'} COLLATE NOCASE" for name in data)
+    connection.execute(f"CREATE TABLE log ({kinds})")
     if isinstance(data["user"], pa.Array):
         rows = list(zip(*(column.to_pylist() for column in data.values()), strict=True))
-        rows = [(int(user) if isinstance(user, Decimal) else user, item) for user, item in rows]
-    connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
+        rows = [(int(user) if isinstance(user, Decimal) else user, *values) for user, *values in rows]
+    else:
+        rows = [
+            (user, *values)
+            for user, *values in zip(*data.values(), strict=True)
+            if not isinstance(user, complex) and all(map(can_store, values))
+        ]
+    connection.executemany(f"INSERT INTO log VALUES ({', '.join('?' * len(data))})", rows)
     return Query(connection, "SELECT * FROM log")
+
+
+def can_store(item):
+    """Whether SQLite can store a value."""
+    huge = type(item) is int and abs(item) >= 1 << 63
+    return item is None or (type(item) in (int, float, str, bytes) and not huge and item != "\ud800")
 
 
 def hold_text_file(data, folder):
@@ -506,9 +520,7 @@ def hold_text_file(data, folder):
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NOTNULL if hasattr(csv, "QUOTE_NOTNULL") else csv.QUOTE_MINIMAL)
         columns = (column.to_pylist() for column in data.values())
-        writer.writerows(
-            [("user", "track"), *((user, item) for user, item in zip(*columns, strict=True) if item != "")]
-        )
+        writer.writerows([tuple(data), *(row for row in zip(*columns, strict=True) if "" not in row[1:])])
     return path
 
 
@@ -524,30 +536,37 @@ def hold_postgres(data, address):
     name, kinds = f"hostile_{next(NUMBERS)}", {"int8": "smallint", "int16": "smallint", "int32": "integer"}
     kinds |= {"string": 'text COLLATE "case_insensitive"', "float": "real", "double": "float8", "bool": "boolean"}
     kinds |= {"date32[day]": "date", "time64[us]": "time", "timestamp[us]": "timestamp", "binary": "bytea"}
-    items = data["track"]
-    kind, user = kinds.get(str(items.type), "bigint"), kinds.get(str(data["user"].type), "bigint")
-    if pa.types.is_decimal(items.type):
-        kind = f"numeric({items.type.precision}, {items.type.scale})"
-    if pa.types.is_timestamp(items.type) and items.type.tz:
-        kind, items = "timestamptz", items.cast(pa.timestamp("us", "UTC"))
+    columns = {}
+    for column, values in data.items():
+        kind = kinds.get(str(values.type), "bigint")
+        if pa.types.is_decimal(values.type):
+            kind = f"numeric({values.type.precision}, {values.type.scale})"
+        if pa.types.is_timestamp(values.type) and values.type.tz:
+            kind, values = "timestamptz", values.cast(pa.timestamp("us", "UTC"))
+        columns[column] = kind, values.to_pylist()
     with psycopg.connect(address) as connection:
         collation = "provider = icu, locale = 'und-u-ks-level2', deterministic = false"
         connection.execute(f"CREATE COLLATION IF NOT EXISTS case_insensitive ({collation})")
-        connection.execute(f'CREATE TABLE {name} ("user" {user}, track {kind})')
-        rows = list(zip(data["user"].to_pylist(), items.to_pylist(), strict=True))
-        connection.cursor().executemany(f"INSERT INTO {name} VALUES (%s, %s)", rows)
+        fields = ", ".join(f'"{column}" {kind}' for column, (kind, _) in columns.items())
+        connection.execute(f"CREATE TABLE {name} ({fields})")
+        rows = list(zip(*(values for _, values in columns.values()), strict=True))
+        connection.cursor().executemany(f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(columns))})", rows)
     return Query(address, f"SELECT * FROM {name}")
 
 
 def hold_spark(data, session):
-    from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampNTZType
+    from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
     table, schema = pa.table(data), None
-    if table.schema.field(1).type == pa.timestamp("us"):
-        user = LongType() if table.schema.field(0).type == pa.int64() else StringType()
-        schema = StructType([StructField("user", user), StructField("track", TimestampNTZType())])
-        schema.add("number", LongType())
+    if pa.timestamp("us") in table.schema.types[1:]:
+        inferred = session.createDataFrame(table.slice(0, 0)).schema
+        schema = StructType(
+            [
+                StructField(field.name, TimestampNTZType()) if kind == pa.timestamp("us") else field
+                for field, kind in zip(inferred.fields, table.schema.types, strict=True)
+            ]
+        )
     frame = session.createDataFrame(table, schema)
     if pa.types.is_string(table.schema.field(0).type):
-        return frame.selectExpr("user COLLATE UTF8_LCASE AS user", "track", "number")
+        return frame.selectExpr("user COLLATE UTF8_LCASE AS user", *data.keys() - {"user"})
     return frame

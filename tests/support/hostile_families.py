@@ -1,0 +1,251 @@
+"""Hostile votes of families: what one more person may not change, in groups of every type.
+
+The groups are pairs of a value of a hostile column and a week, or values of the hostile column alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import reduce
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+from hostile import (
+    COMMON,
+    DOMAINS,
+    EVERYTHING,
+    EVERYWHERE,
+    FAMILIES,
+    KINDS,
+    ODDITIES,
+    PERSONS,
+    hold_spark,
+    list_matching,
+    make_array,
+    read_value,
+)
+from hypothesis import strategies as st
+
+from shortlist.errors import DataError
+from shortlist.profile import EVERY_LEVEL, Picks
+from shortlist.votes import frames
+from shortlist.votes.domain import number_items
+from shortlist.votes.groups import number_cells, number_groups
+from shortlist.votes.matching import Lookup, can_match
+from shortlist.votes.source import check_types, read_request
+from shortlist.votes.tallies import Plan, open_votes
+from shortlist.votes.values import find_family, make_arrow_column, write_item
+
+WEEKS = [1, 2, 3]
+ITEMS = ["a", "b", "7", "ä"]
+"""The items of all families; the groups are what is hostile, and items that are not listed."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The groups by the name of their domain, the type of their column (None: any), and the persons with their votes.
+
+    A vote is a value of the column of groups, a week and an item.
+    """
+
+    listed: str
+    kind: str | None
+    named: str
+    people: list
+    several: bool
+    form: str
+    """Whether items are those of a `domain`, of a `catalogue` by group, or `observed`."""
+    c: int
+    cap: int | None
+
+    def columns_of(self, people):
+        """The columns of some people, as Arrow arrays or as Python lists."""
+        rows = [(person, *vote) for person, votes in people for vote in votes]
+        users, places, weeks, items = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
+        if self.kind is None:
+            return {"user": users, "place": places, "week": weeks, "track": items}
+        return {
+            "user": make_array(users, PERSONS[self.named][0]),
+            "place": make_array(places, KINDS[self.kind][0]),
+            "week": pa.array(weeks, pa.int64()),
+            "track": pa.array(items, pa.string()),
+        }
+
+    def make_request(self):
+        """What is asked of the votes, with the public groups and items."""
+        by = ("place", "week") if self.several else ("place",)
+        request = read_request(
+            item="track", person="user", count=None, votes_per_person=self.cap, by=by, groups_per_person=self.c
+        )
+        values = DOMAINS[self.listed][:3]
+        groups = list(itertools.product(values, WEEKS[:2]))[:5] if self.several else [(each,) for each in values]
+        domain = None if self.form == "observed" else number_items(pa.array(ITEMS))
+        listed = number_groups(make_groups(groups))
+        if self.form == "catalogue":
+            # Every second item, beginning with another one in each group.
+            cells = [(item, group) for place, group in enumerate(groups) for item in ITEMS[place % 2 :: 2]]
+            domain, listed = number_cells(pa.array([item for item, _ in cells]), make_groups([g for _, g in cells]))
+        return replace(request, domain=domain, groups=listed, groups_per_person=min(self.c, len(listed)))
+
+
+def make_groups(groups):
+    """The columns of some groups, as Arrow arrays."""
+    return [make_arrow_column(column, what="the groups") for column in zip(*groups, strict=True)]
+
+
+def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE):
+    """Draw families whose column of groups has one of some kinds, or values of all kinds."""
+
+    @st.composite
+    def draw_family(draw):
+        kind = None if mixed else draw(st.sampled_from(kinds))
+        among = None if kind is None else find_family(KINDS[kind][0])
+        fitting = [name for name in sorted(DOMAINS) if among is None or can_match(FAMILIES[name], among)]
+        listed = draw(st.sampled_from(fitting * 4 + sorted(DOMAINS)))
+        values = st.sampled_from(EVERYTHING + ODDITIES) if kind is None else KINDS[kind][1]
+        matching = list_matching(listed, kind)
+        places = st.none() | values | (st.sampled_from(matching[:4]) if matching else values)
+        items = st.sampled_from([*ITEMS, *ITEMS, "A", "z", None])
+        votes = st.lists(st.tuples(places, st.sampled_from([*WEEKS, 1, None]), items), min_size=1, max_size=8)
+        chosen = draw(st.sampled_from(named))
+        pairs = st.tuples(PERSONS[chosen][1], votes)
+        drawn = draw(st.lists(pairs, min_size=fewest or people, max_size=people, unique_by=lambda pair: pair[0]))
+        return Family(
+            listed=listed,
+            kind=kind,
+            named=chosen,
+            people=drawn,
+            several=draw(st.booleans()),
+            form=draw(st.sampled_from(["domain", "catalogue", "observed"])),
+            c=draw(st.sampled_from([1, 2, 9])),
+            cap=draw(st.none() | st.integers(1, 3)),
+        )
+
+    return draw_family()
+
+
+def check_cube(case, hold, workspace, *, free=3, exact=True):
+    """Count the table with each subset of the last `free` people, and compare all neighbours; return their number."""
+    request, found, pairs = case.make_request(), {}, 0
+    always, sometimes = case.people[:-free], case.people[-free:]
+    for chosen in itertools.product([False, True], repeat=free):
+        data = case.columns_of(always + list(itertools.compress(sometimes, chosen)))
+        found[chosen] = outcome(workspace, hold(data), request)
+        check_exact(found[chosen], request, data, exact=exact)
+        for place in itertools.compress(range(free), chosen):
+            compare(found[(*chosen[:place], False, *chosen[place + 1 :])], found[chosen], request)
+            pairs += 1
+    return pairs
+
+
+def check_spark_chain(case, session, workspace):
+    """Count the table of the first people and one more after the other, in one job of Spark; return the pairs."""
+    from pyspark.sql import functions
+
+    request, plans, errors = case.make_request(), [], []
+    sizes = range(1, len(case.people) + 1)
+    data = case.columns_of(case.people)
+    data["number"] = pa.array([number for number, (_, votes) in enumerate(case.people) for _ in votes], pa.int64())
+    held = hold_spark(data, session)
+    for size in sizes:
+        try:
+            plan = plan_count(workspace, held.where(f"number < {size}"), request)
+            with patch.object(frames, "_FEW_BYTES", frames._FEW_BYTES * (size % 2)):
+                counted = plan.source.plan_counts(plan.described, plan.request)
+            plans.append(counted.withColumn("size", functions.lit(size)))
+        except DataError as error:
+            errors.append(str(error))
+    assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
+    found = defaultdict(dict)
+    for row in reduce(lambda one, two: one.union(two), plans).collect() if plans else ():
+        item = row["item"]
+        if request.domain is not None:
+            numbers, places = np.array([row["group_number"]]), np.array([item])
+            item = request.domain.names(request.groups.find_rows(numbers, places))[0]
+        found[row["size"]][row["group_number"], write_item(item)] = row["votes"]
+    for before, after in itertools.pairwise(sizes if plans else ()):
+        compare(found[before], found[after], request)
+    for size in sizes if plans else ():
+        check_exact(found[size], request, case.columns_of(case.people[:size]))
+    return len(sizes) - 1
+
+
+def plan_count(workspace, votes, request):
+    """Describe votes and check them as a release does."""
+    source = open_votes(workspace, votes)
+    with source.explain_failures():
+        described = source.describe(request.choose)
+    check_types(described, request)
+    return Plan(workspace=workspace, source=source, described=described, request=request)
+
+
+def outcome(workspace, votes, request):
+    """The votes of each cell that has some, by the number of its group and the bytes of its item; or an error."""
+    try:
+        counted = plan_count(workspace, votes, request).count_family()
+    except DataError as error:
+        return str(error)
+    assert len(counted) == len(request.groups)
+    if request.domain is not None:
+        assert [levels.d for levels in counted] == request.groups.count_items(request.domain).tolist()
+    picks = []
+    for levels in counted:
+        profile = levels.above(levels.d, EVERY_LEVEL)
+        ranks = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(size) for size in profile.sizes)])
+        picks.append(Picks(levels=np.repeat(profile.values, profile.sizes), ranks=ranks.astype(np.int64)))
+    found = {}
+    for number, (items, pick) in enumerate(zip(counted.find(picks), picks, strict=True)):
+        keys = [write_item(item) for item in items]
+        assert len(set(keys)) == len(keys), "an item is there twice"
+        found.update({(number, key): level for key, level in zip(keys, pick.levels.tolist(), strict=True) if level})
+    return found
+
+
+def compare(before, after, request):
+    """One person more: votes grow by 0 or 1, in at most c groups and at most `cap` cells."""
+    if isinstance(before, str) or isinstance(after, str):
+        assert before == after, "an error depends on one person"
+        return
+    assert before.keys() <= after.keys(), "a cell vanishes"
+    growth = {cell: votes - before.get(cell, 0) for cell, votes in after.items()}
+    assert set(growth.values()) <= {0, 1}
+    grown = [cell for cell, more in growth.items() if more]
+    assert len({group for group, _ in grown}) <= request.groups_per_person, "too many groups"
+    assert request.cap is None or len(grown) <= request.cap, "too many cells"
+
+
+def check_exact(found, request, data, *, exact=True):
+    """Compare votes with the rule of matching, value by value; with a limit, they are at most that many."""
+    if not exact or isinstance(found, str):
+        return
+    columns = {name: [read_value(each) for each in data[name]] if isinstance(data[name], pa.Array) else data[name]
+               for name in data if name != "user"}  # fmt: skip
+    users = data["user"]
+    if isinstance(users, pa.Array):
+        users = (users.cast(pa.int64()) if pa.types.is_temporal(users.type) else users).to_pylist()
+    codes = [
+        Lookup(public).rows(columns[name]).tolist()
+        for name, public in zip(request.by, request.groups.columns, strict=True)
+    ]
+    numbers = {tuple(group): number for number, group in enumerate(request.groups.codes.tolist())}
+    persons = defaultdict(set)
+    for user, item, *group in zip(users, columns["track"], *codes, strict=True):
+        number, key = numbers.get(tuple(group)), write_item(item)
+        if number is not None and key is not None and is_listed(request, number, item):
+            persons[number, key].add(user)
+    expected = {cell: len(voters) for cell, voters in persons.items()}
+    if any(request.limits):
+        assert all(votes <= expected.get(cell, 0) for cell, votes in found.items()), "votes out of nothing"
+    else:
+        assert found == expected, "the rule of matching"
+
+
+def is_listed(request, number, item):
+    """Whether an item is one of a group."""
+    if request.domain is None:
+        return True
+    places = np.arange(request.groups.count_items(request.domain)[number])
+    return item in request.domain.names(request.groups.find_rows(np.full(len(places), number), places))
