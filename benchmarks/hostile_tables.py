@@ -3,9 +3,11 @@
 Each pair is a table and the same table with one person more. d, the items and the errors must be the same, and every
 count must grow by 0 or 1. Without a cap, counts must also be those of the rule of matching, value by value. A drawn
 case has 8 people; the table is counted with each subset of the last 4, which are 16 tables and 32 pairs. On Spark, a
-case is a chain of 16 people that are added one by one: 15 pairs.
+case is a chain of 16 people that are added one by one: 15 pairs. Votes of families have groups of hostile types, and
+one person more changes at most so many groups and cells as the limits say, each cell by at most 1.
 
-PostgreSQL gets 1 % of the pairs and Spark 0.2 %, because they take the longest; the other groups get equal shares.
+A group of PostgreSQL gets 1 % of the pairs and one of Spark 0.2 %, because they take the longest; the other groups get
+equal shares.
 Each part has its own seed, and is the same whenever it is run.
 
     python benchmarks/hostile_tables.py                               # 5,000 pairs
@@ -36,6 +38,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import hostile
+import hostile_families
 from postgres_server import postgres_server
 
 from shortlist.votes.duckdb import Workspace
@@ -51,6 +54,7 @@ NAMED = ("pandas, inferred", "pandas, subclass", "dict, arrays", "ibis, memtable
 MEASURE = {"postgres": 0.01, "spark": 0.002}
 """The shares of the slow groups."""
 Hold = Callable[[Any], Any]
+Case = hostile.Case | hostile_families.Family
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ def main() -> None:
     options = read_options()
     start = time.monotonic()
     with ExitStack() as stack:
-        address = stack.enter_context(postgres_server()) if "postgres" in options.groups else None
+        needed = any(find_engine(group) == "postgres" for group in options.groups)
+        address = stack.enter_context(postgres_server()) if needed else None
         parts = list(make_parts(options, address))
         pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(options.workers, prepare_worker))
         wanted, found = sum(part.pairs for part in parts), dict.fromkeys(options.groups, 0)
@@ -91,24 +96,28 @@ def read_options() -> argparse.Namespace:
 
 def make_parts(options: argparse.Namespace, address: str | None) -> Iterator[Part]:
     """Split the pairs over the groups, one part of each group in turn. Spark gets one part, as it starts slowly."""
-    slow = sum(MEASURE.get(group, 0) for group in options.groups)
-    equal = sum(group not in MEASURE for group in options.groups)
+    slow = sum(MEASURE.get(find_engine(group), 0) for group in options.groups)
+    equal = sum(find_engine(group) not in MEASURE for group in options.groups)
     queues = []
     for group in options.groups:
-        share = MEASURE.get(group, (1 - slow) / max(equal, 1)) if equal else 1 / len(options.groups)
+        share = MEASURE.get(find_engine(group), (1 - slow) / max(equal, 1)) if equal else 1 / len(options.groups)
         pairs = round_up(math.ceil(options.pairs * share), count_pairs(group))
-        size = pairs if group == "spark" else PART
+        size = pairs if find_engine(group) == "spark" else PART
         starts = range(0, pairs, size)
         queues.append([Part(group, min(size, pairs - first), options.seed + first, address) for first in starts])
     # Spark first: its part takes the longest.
-    queues.sort(key=lambda queue: queue[0].group != "spark")
+    queues.sort(key=lambda queue: find_engine(queue[0].group) != "spark")
     for turn in itertools.zip_longest(*queues):
         yield from filter(None, turn)
 
 
 def count_pairs(group: str) -> int:
     """The pairs of one case."""
-    return SPARK_PEOPLE - 1 if group == "spark" else PAIRS
+    return SPARK_PEOPLE - 1 if find_engine(group) == "spark" else PAIRS
+
+
+def find_engine(group: str) -> str:
+    return group.partition(",")[0]
 
 
 def round_up(number: int, step: int) -> int:
@@ -132,7 +141,7 @@ def check_part(part: Part) -> tuple[Part, int]:
         @seed(part.seed)
         @settings(rules, phases=[Phase.generate])
         @given(case=cases)
-        def check(case: hostile.Case) -> None:
+        def check(case: Case) -> None:
             nonlocal checked
             checked += check_case(case, workspace, exact)
 
@@ -141,18 +150,19 @@ def check_part(part: Part) -> tuple[Part, int]:
 
 
 @contextmanager
-def open_holder(part: Part) -> Iterator[Callable[[hostile.Case, Workspace, bool], int]]:
+def open_holder(part: Part) -> Iterator[Callable[[Case, Workspace, bool], int]]:
     """Open what holds the votes of a group, and give the function that checks one case."""
-    engine = part.group.partition(",")[0]
+    engine, is_family = find_engine(part.group), part.group.endswith("families")
     with ExitStack() as stack:
         if engine == "spark":
             session = stack.enter_context(open_spark())
-            yield lambda case, workspace, exact: hostile.check_spark_chain(case, session, workspace)
+            check_chain: Any = hostile_families.check_spark_chain if is_family else hostile.check_spark_chain
+            yield lambda case, workspace, exact: check_chain(case, session, workspace)
             return
         hold: Hold
         if engine == "duckdb":
             hold = partial(hostile.hold_duckdb, connection=stack.enter_context(duckdb.connect()))
-        elif part.group == "ibis":
+        elif part.group in ("ibis", "ibis, families"):
             import ibis
 
             hold = partial(hostile.hold_ibis, backend=ibis.duckdb.connect())
@@ -164,8 +174,9 @@ def open_holder(part: Part) -> Iterator[Callable[[hostile.Case, Workspace, bool]
         else:
             name = part.group.partition(", ")[2] if part.group in NAMED else engine
             hold = getattr(hostile, f"hold_{name}")
-        texts = engine == "csv"
-        yield lambda case, workspace, exact: hostile.check_cube(case, hold, workspace, exact=exact, texts=texts)
+        check_cube: Any = partial(hostile.check_cube, texts=engine == "csv")
+        check_cube = partial(hostile_families.check_cube, free=4) if is_family else check_cube
+        yield lambda case, workspace, exact: check_cube(case, hold, workspace, exact=exact)
 
 
 @contextmanager
@@ -190,6 +201,8 @@ def make_groups() -> dict[str, tuple[Any, bool]]:
     common = hostile.cases(hostile.COMMON, people=PEOPLE, named=hostile.USUAL)
     text = hostile.cases(["text"], people=PEOPLE)
     mixed = hostile.cases([], people=PEOPLE, mixed=True)
+    families = partial(hostile_families.families, people=PEOPLE)
+    every_family, typed, mixed_families = families(sorted(hostile.KINDS)), families(), families(mixed=True)
     return {
         "arrow": (every, True),
         "dict": (every, True),
@@ -209,6 +222,14 @@ def make_groups() -> dict[str, tuple[Any, bool]]:
         "sqlite, mixed": (mixed, False),
         "postgres": (hostile.cases(hostile.POSTGRES_KINDS, people=PEOPLE), True),
         "spark": (hostile.cases(hostile.SPARK_KINDS, people=SPARK_PEOPLE), True),
+        **{f"{engine}, families": (every_family, True) for engine in ("arrow", "dict")},
+        **{f"{engine}, families": (typed, True) for engine in ("pandas", "polars", "parquet", "duckdb", "ibis")},
+        "csv, families": (families(["text"]), False),
+        "sqlite, families": (families(hostile.SQLITE_KINDS), False),
+        **{f"{engine}, mixed families": (mixed_families, True) for engine in ("pandas", "dict")},
+        "sqlite, mixed families": (mixed_families, False),
+        "postgres, families": (families(hostile.POSTGRES_KINDS), True),
+        "spark, families": (hostile_families.families(hostile.SPARK_KINDS, people=SPARK_PEOPLE), True),
     }
 
 

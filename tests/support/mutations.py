@@ -127,6 +127,10 @@ MUTATIONS = (
     Mutation("_CsvFiles._repair", "move border", "test_a_bad_line_of_csv_changes_no_other_line", at=2),
     Mutation("count_groups", "write count( for count(DISTINCT ", "test_counts_each_person_once[parquet]"),
     Mutation("count_groups", "write turn < for turn <=", "test_a_cap_keeps_so_many_votes_of_each_person[parquet]"),
+    Mutation("Request.limits", "reverse", "test_one_person_is_in_so_many_groups_and_cells", at=0),
+    Mutation(
+        "Dialect.write_unvoted", "write gaps < for gaps <=", "test_every_engine_counts_the_same_cells[pyarrow-domain]"
+    ),
     Mutation("Dialect.write_text", "swap branches", "test_every_engine_keeps_the_same_votes[pyarrow-float]"),
     Mutation("Dialect.write_counting", "write count( for count(DISTINCT ", "test_counts_each_person_once[postgres]"),
     Mutation(

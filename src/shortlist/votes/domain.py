@@ -181,14 +181,16 @@ def is_table_of_votes(header: Header, request: Request) -> bool:
     return named and {request.item, request.other} <= {each for each in header.columns if isinstance(each, str)}
 
 
-def find_fault(domain: Any, votes: Any, domain_column: str | None, request: Request) -> str | None:
+def find_fault(
+    domain: Any, votes: Any, domain_column: str | None, request: Request, *, name: str = "domain"
+) -> str | None:
     """Say how the domain comes from the votes; None if it does not, or if that cannot be seen."""
     item, same_column = request.item, domain_column in (None, request.item)
     if isinstance(domain, Query) and isinstance(votes, Query) and reads_from(domain, votes):
         return "the query reads the table of the votes"
     if isinstance(domain, Query) and is_path(votes) and _reads_files(domain, votes):
         return "the query reads a file of the votes"
-    if same_column and _is_same(domain, votes):
+    if same_column and _is_same(domain, votes, name):
         return "the votes themselves were given"
     libraries, taken = {find_library(domain), find_library(votes)}, False
     if isinstance(votes, Mapping):
@@ -207,9 +209,9 @@ def find_fault(domain: Any, votes: Any, domain_column: str | None, request: Requ
     return "a column of the votes was given" if taken else None
 
 
-def _is_same(domain: Any, votes: Any) -> bool:
+def _is_same(domain: Any, votes: Any, name: str) -> bool:
     if isinstance(domain, Files | str | os.PathLike) and is_path(votes):
-        return _are_same_files(domain, votes)
+        return _are_same_files(domain, votes, name)
     if isinstance(domain, Query) or isinstance(votes, Query):
         return type(domain) is type(votes) and bool(domain == votes)
     listed = isinstance(domain, list | tuple) and is_path(domain)
@@ -288,16 +290,16 @@ def _reads_files(domain: Query, votes: Any) -> bool:
     return bool(texts) and bool(identify_files(texts).keys() & identify_files(votes).keys())
 
 
-def _are_same_files(domain: Any, votes: Any) -> bool:
+def _are_same_files(domain: Any, votes: Any, name: str) -> bool:
     """Whether the domain is the files of the votes; refuse a domain that is only one of them, in other words."""
     ours, theirs = identify_files(domain), identify_files(votes)
     shared = [label for identity, label in ours.items() if identity in theirs]
     if STDIN in as_files(domain).paths and STDIN in as_files(votes).paths:
-        raise ParameterError("votes and domain must not both be standard input", hint="give one of them as a file")
+        raise ParameterError(f"votes and {name} must not both be standard input", hint="give one of them as a file")
     if shared and len(theirs) > len(shared):
         raise ParameterError(
-            "`domain` must not be one of the files of the votes",
+            f"`{name}` must not be one of the files of the votes",
             f"{shared[0]!r} is also read as votes",
-            hint="if it lists the public items, move it away, or name the votes by a glob such as 'plays/*.parquet'",
+            hint=f"if it is the public {name}, move it away, or name the votes by a glob such as 'plays/*.parquet'",
         )
     return bool(shared)

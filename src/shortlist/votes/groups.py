@@ -132,7 +132,7 @@ def _read_people(value: Any) -> int | None:
 
 def check_groups(groups: Any, votes: Any, request: Request) -> None:
     """Refuse a list of groups that is seen to come from the votes."""
-    fault = find_fault(groups, votes, None, replace(request, item=request.by[0]))
+    fault = find_fault(groups, votes, None, replace(request, item=request.by[0]), name="groups")
     if fault is not None:
         raise _refuse(fault)
 

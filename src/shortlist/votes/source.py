@@ -160,12 +160,14 @@ class Request:
 
     @property
     def limits(self) -> Iterable[tuple[tuple[str, ...], int]]:
-        """The limits that are enforced, in their order: columns, and of how many values of them a person is kept."""
-        if self.counted:
-            return
-        if self.groups is not None and self.groups_per_person is not None and self.groups_per_person < len(self.groups):
-            yield ("group_number",), self.groups_per_person
-        if self.cap is not None:
+        """The limits that are enforced, in their order: columns, and of how many values of them a person is kept.
+
+        A limit on cells limits groups as well: who has m cells is in at most m groups.
+        """
+        groups = 1 if self.groups is None else len(self.groups)
+        if not self.counted and (self.groups_per_person or groups) < min(groups, self.cap or groups):
+            yield ("group_number",), self.groups_per_person or groups
+        if not self.counted and self.cap is not None:
             yield self.cell, self.cap
 
     def match(self, described: Iterable[Any]) -> list[tuple[str, Domain, Any]]:

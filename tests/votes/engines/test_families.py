@@ -52,7 +52,9 @@ def count(rows, c, m, write=str):
         return int.from_bytes(hashlib.md5(text.encode()).digest(), "little"), *values
 
     for person, voted in cells.items():
-        groups = sorted({group for group, _ in voted}, key=lambda group: order(person, group))[:c]
+        # A limit on cells limits groups as well.
+        kept_groups = None if m is not None and c >= m else c
+        groups = sorted({group for group, _ in voted}, key=lambda group: order(person, group))[:kept_groups]
         voted = [(group, item) for group, item in voted if group in groups]
         kept.update(sorted(voted, key=lambda cell: order(person, *cell))[:m])
     return dict(kept)
@@ -266,6 +268,14 @@ def test_groups_from_the_votes_are_refused():
     for given in (votes, votes["country"]):
         with pytest.raises(ParameterError, match="groups must be the public list of groups"):
             plan(votes, domain=ITEMS, by="country", groups=given, groups_per_person=1)
+
+
+def test_a_file_of_the_votes_is_no_list_of_groups(tmp_path):
+    """As it is no domain."""
+    for name in ("one.csv", "two.csv"):
+        pl.DataFrame(make_columns(draw_votes())).write_csv(tmp_path / name)
+    with pytest.raises(ParameterError, match="groups must not be one of the files of the votes"):
+        plan(tmp_path, domain=ITEMS, by="country", groups=tmp_path / "one.csv", groups_per_person=1)
 
 
 def test_a_person_with_two_texts_counts_once():
