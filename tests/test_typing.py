@@ -48,6 +48,13 @@ domain = ["a", "b", "c"]
 shortlist.select(votes, item="track", person="user", domain=domain, k=2, epsilon="1/3", ordered=False, delta=1e-6)
 shortlist.select(votes, item="track", count="user", domain=domain, k=2, epsilon=1, sensitivity=3, label="title")
 joint = shortlist.mechanisms.Joint(k=2, epsilon=1)
+family = shortlist.select(
+    votes, item="track", person="user", domain=domain, by="user", groups=[1], groups_per_person=1, k=2, epsilon=1
+)
+assert_type(family, shortlist.ReleaseFamily)
+assert_type(family[1], shortlist.GroupList)
+assert_type(shortlist.select(votes, item="track", person="user", by=["user"], mechanism=joint), shortlist.ReleaseFamily)
+assert_type(shortlist.ReleaseFamily.from_json(family.to_json()), shortlist.ReleaseFamily)
 shortlist.select(votes, item="track", person="user", domain=domain, mechanism=joint)
 
 
@@ -73,6 +80,7 @@ shortlist.select([], item="a", person="b", k=1, epsilon=1, detla=1)
 shortlist.select([], item="a", person="b", k=1, epsilon={})
 shortlist.select([], item="a", k=1, epsilon=1)
 shortlist.select([], item="a", person="b", count="c", k=1, epsilon=1)
+shortlist.select([], item="a", person="b", groups_per_person=3, k=1, epsilon=1)
 shortlist.prepare([3, 2], k=1, epsilon=1, ordred=False)
 shortlist.mechanisms.Joint(k=3)
 shortlist.mechanisms.Joint(k=3, epsilon=[1])
@@ -129,4 +137,4 @@ def test_a_user_s_mypy_accepts_every_example(complaints):
 
 def test_a_user_s_mypy_finds_mistakes(complaints):
     """Types are not so wide that they say nothing."""
-    assert {line.split(":")[1] for line in complaints["wrong.py"]} == {str(line) for line in range(4, 15)}
+    assert {line.split(":")[1] for line in complaints["wrong.py"]} == {str(line) for line in range(4, 16)}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shortlist.ledger import Ledger
     from shortlist.planning.plan import Plan, plan
     from shortlist.privacy import Guarantee, compose
-    from shortlist.release import Release, UsefulnessWarning
+    from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning
     from shortlist.selection import Selector, prepare, select, top_k
     from shortlist.votes import Query
     from shortlist.votes.check import Check, check
@@ -41,6 +41,7 @@ __all__ = [
     "Check",
     "DataError",
     "Files",
+    "GroupList",
     "Guarantee",
     "Ledger",
     "LedgerError",
@@ -50,6 +51,7 @@ __all__ = [
     "Plan",
     "Query",
     "Release",
+    "ReleaseFamily",
     "Selector",
     "ShortlistError",
     "UsefulnessWarning",
@@ -71,7 +73,7 @@ _HOMES = {
     "ledger": ["Ledger"],
     "planning.plan": ["Plan", "plan"],
     "privacy": ["Guarantee", "compose"],
-    "release": ["Release", "UsefulnessWarning"],
+    "release": ["GroupList", "Release", "ReleaseFamily", "UsefulnessWarning"],
     "selection": ["Selector", "prepare", "select", "top_k"],
     "votes": ["Query"],
     "votes.check": ["Check", "check"],

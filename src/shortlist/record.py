@@ -1,8 +1,8 @@
-"""The record of a release as JSON, with exact values: written, read, and checked against itself.
+"""The record of a release or a family as JSON, with exact values: written, read, and checked against itself.
 
-The fields are described in docs/release.schema.json. Each record names its schema. Exact numbers are texts ("0.1",
-"1/3"), because a JSON number would be rounded. Items that JSON cannot hold are objects with one key, which names their
-type.
+The fields are described in docs/release.schema.json and docs/family.schema.json. Each record names its schema. Exact
+numbers are texts ("0.1", "1/3"), because a JSON number would be rounded. Items that JSON cannot hold are objects with
+one key, which names their type.
 
 A record is read by making the release that it describes, and by writing that release again. What is not written again
 as it stood is refused. The mechanism, its parameters and the noisy numbers of a record imply its other fields. A reader
@@ -18,7 +18,7 @@ import base64
 import json
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -37,11 +37,14 @@ from shortlist.terms import EXTRAS, Terms
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
-    from shortlist.release import Release
+    from shortlist.release import GroupList, Publication, Release
 
 SCHEMA = "shortlist.release/3"
+FAMILY = "shortlist.family/1"
 COLUMNS = {"rank", "item", "count", "low", "high", "secure"}
 """The columns that a release has by itself. No label is called like them."""
+FAMILY_COLUMNS = COLUMNS | {"remark"}
+"""The columns that a family has by itself. No label and no column of groups is called like them."""
 
 _SAFE_INTEGER = 2**53
 """Many readers of JSON hold numbers as floats, which are exact up to here."""
@@ -54,28 +57,39 @@ _ABOUT_CHOICE = {"chosen", "choice_epsilon", "chosen_epsilon"}
 _UNKNOWN_BOUND = "the error of the list, as its mechanism defines it, is at most {bound}"
 
 
-def write(release: Release) -> str:
-    """Write a release as JSON text. Characters that could steer a terminal are written as escapes of JSON."""
+def write(release: Publication) -> str:
+    """Write a record as JSON text. Characters that could steer a terminal are written as escapes of JSON."""
     text = json.dumps(encode(release), indent=2, ensure_ascii=False) + "\n"
     return "".join(each if each == "\n" or is_visible(each) else json.dumps(each)[1:-1] for each in text)
 
 
-def encode(release: Release) -> dict[str, Any]:
-    """Describe a release by values that JSON can hold. Optional fields without a value are left out."""
-    labels = {name: [encode_item(each) for each in column] for name, column in release.labels.items()}
+def encode(release: Publication) -> dict[str, Any]:
+    """Describe a release or a family by values that JSON can hold. Optional fields without a value are left out."""
+    names = [each.name for each in fields(release) if each.init and each.name not in _OF_LISTS]
     values = {
-        **{each.name: getattr(release, each.name) for each in fields(release)},
+        **{name: getattr(release, name) for name in names},
         "made": release.made.isoformat(),
-        "items": [encode_item(item) for item in release.items],
         "parameters": encode_parameters(release.parameters),
         # A guarantee always says whether it has a rho.
         "guarantee": {"epsilon": None, "delta": None, "rho": None, **_encode_fields(release.guarantee)},
         "ordered": None if release.ordered else False,
-        "labels": labels or None,
         "charge": None if release.charge is None else {"ledger": release.ledger, "number": release.charge},
         "ledger": None,
     }
-    return {"schema": SCHEMA, **{name: _encode_fields(value) for name, value in values.items() if value is not None}}
+    lists = [_encode_list(each) for each in release.lists]
+    common = {name: _encode_fields(value) for name, value in values.items() if value is not None}
+    return {"schema": FAMILY, **common, "lists": lists} if release.by else {"schema": SCHEMA, **lists[0], **common}
+
+
+def _encode_list(listed: Release | GroupList) -> dict[str, Any]:
+    """Describe what one list has of its own."""
+    values = {
+        **{name: _encode_fields(getattr(listed, name, None)) for name in _OF_LISTS},
+        "group": [encode_item(each) for each in getattr(listed, "group", ())] or None,
+        "items": [encode_item(item) for item in listed.items],
+        "labels": {name: [encode_item(each) for each in column] for name, column in listed.labels.items()} or None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +148,8 @@ def _decode_decimal(written: str) -> Decimal:
 
 
 _STATED = Guarantee | ReleasedCounts | ErrorBound | Assessment
+_OF_LISTS = ("group", "items", "domain_size", "counts", "error_bound", "assessment", "labels", "people", "remark")
+"""What a list has of its own. In a family, each list has these fields."""
 _SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "integer": (int, str, int),
     "decimal": (Decimal, str, _decode_decimal),
@@ -145,15 +161,15 @@ _SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 """Items that JSON cannot hold: their type, how they are written, and how they are read. A datetime is a date, too."""
 
 
-def read(written: str, make: type[Release], *, source: str) -> Release:
-    """Read a release from JSON text, and `make` it. `source` names the text in errors.
+def read(written: str, kinds: Mapping[str, type[Publication]], *, source: str) -> Any:
+    """Read JSON text, and make what it describes: one of some kinds, by their schemas. `source` names it in errors.
 
     A record that contradicts itself is refused.
     """
     try:
         stored = json.loads(written, object_pairs_hook=_read_object, parse_constant=_refuse)
-        release = make(**_decode(stored, [each.name for each in fields(make)]))
-        _check(_has_right_values(release))
+        release = _decode(stored, kinds[stored["schema"]])
+        _check(_has_right_values(release) and all(map(_has_right_list, release.lists)))
         again = encode(release)
         _check(_includes(stored, again))
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -163,8 +179,9 @@ def read(written: str, make: type[Release], *, source: str) -> Release:
             hint = "Release.from_parquet reads Parquet files"
         elif hint is None and isinstance(error, json.JSONDecodeError):
             hint = "it is no JSON: is the file complete?"
-        raise DataError(f"the record must follow the schema {SCHEMA}", f"{source} does not", hint=hint) from None
-    problem = _find_contradiction(release)
+        expected = f"the record must follow the schema {' or '.join(kinds)}"
+        raise DataError(expected, f"{source} does not", hint=hint) from None
+    problem = next(filter(None, (_find_contradiction(release, each) for each in release.lists)), None)
     if release.version == __version__ and not _includes(again, stored):
         problem = problem or "a field is not known"
     try:
@@ -197,16 +214,31 @@ def _includes(whole: Any, part: Any) -> bool:
     """Whether one value of JSON has all that another has, to the letter. It may have further fields."""
     if isinstance(whole, dict) and isinstance(part, dict):
         return all(name in whole and _includes(whole[name], value) for name, value in part.items())
+    if isinstance(whole, list) and isinstance(part, list):
+        return len(whole) == len(part) and all(map(_includes, whole, part))
     return json.dumps(whole, sort_keys=True) == json.dumps(part, sort_keys=True)
 
 
-def _decode(stored: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Read the fields of a release that have these names."""
-    _check(stored["schema"] == SCHEMA)
-    given = {name: stored[name] for name in names if name in stored and name != "ledger"}
-    given |= {name: decode(given[name]) for name, decode in _DECODERS.items() if name in given}
-    paid = {"charge": stored["charge"]["number"], "ledger": stored["charge"]["ledger"]} if "charge" in given else {}
-    return {"domain_size": None, **given, **paid}
+def _decode(stored: dict[str, Any], kind: Any) -> Publication:
+    """Read the fields that a release or a family has."""
+    given = _decode_fields(stored, kind)
+    given.pop("ledger", None)
+    if "charge" in given:
+        given |= {"charge": stored["charge"]["number"], "ledger": stored["charge"]["ledger"]}
+    if "lists" in given:
+        given["lists"] = [kind.one_list(**_decode_fields(each, kind.one_list)) for each in given["lists"]]
+    release: Publication = kind(**given)
+    return release
+
+
+def _decode_fields(stored: dict[str, Any], kind: Any) -> dict[str, Any]:
+    names = [each.name for each in fields(kind)]
+    given = {name: _DECODERS.get(name, _keep)(stored[name]) for name in names if name in stored}
+    return {"domain_size": None, **given} if "domain_size" in names else given
+
+
+def _keep(value: Any) -> Any:
+    return value
 
 
 def _decode_items(stored: Any) -> tuple[Any, ...]:
@@ -233,6 +265,8 @@ def _make(kind: Any, stored: Mapping[str, Any]) -> Any:
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
+    "by": tuple,
+    "group": _decode_items,
     "items": _decode_items,
     "labels": lambda stored: {name: _decode_items(column) for name, column in stored.items()},
     "parameters": lambda stored: {name: _decode_parameter(value) for name, value in stored.items()},
@@ -245,54 +279,65 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 """How a field is read that is not written as it is."""
 
 
-def _has_right_values(release: Release) -> bool:
+def _has_right_values(release: Publication) -> bool:
     """Whether all values are such as a release has, where writing them again does not tell."""
-    guarantee, counts, assessed = release.guarantee, release.counts, release.assessment
-    names = (release.mechanism, release.version, *release.labels)
+    guarantee, columns = release.guarantee, (*release.by, *release.lists[0].labels)
     texts = (release.note, release.period, release.population)
     flags = (release.secure, release.persons_counted, release.ordered)
-    numbers = (release.domain_size, release.up_to, release.charge)
+    numbers = (release.up_to, release.charge)
     identifiers = (release.id, "0" * 32 if release.ledger is None else release.ledger)
     return (
         guarantee.epsilon > 0
         and guarantee.delta < 1
         and (guarantee.rho is None or guarantee.rho > 0)
         and release.made.tzinfo == UTC
-        and all(item is not None for item in release.items)
-        and all(map(is_line, names))
+        and all(map(is_line, (release.mechanism, release.version, *columns)))
         and all(text is None or is_line(text) for text in texts)
-        and not COLUMNS & release.labels.keys()
+        and not (FAMILY_COLUMNS if release.by else COLUMNS) & set(columns)
+        and len(set(columns)) == len(columns)
+        and all(list(each.labels) == list(release.lists[0].labels) for each in release.lists)
+        and all(len(getattr(each, "group", ())) == len(release.by) for each in release.lists)
         and all(isinstance(flag, bool) for flag in flags)
         and all(number is None or (type(number) is int and number >= 1) for number in numbers)
         and all(_IDENTIFIER.fullmatch(each) is not None for each in identifiers)
+    )
+
+
+def _has_right_list(listed: Release | GroupList) -> bool:
+    """Whether all values are such as a list has."""
+    counts, assessed, people = listed.counts, listed.assessment, getattr(listed, "people", None)
+    return (
+        all(item is not None for item in (*listed.items, *getattr(listed, "group", ())))
+        and (listed.domain_size is None or (type(listed.domain_size) is int and listed.domain_size >= 1))
+        and (people is None or (type(people) is int and people >= 0))
         and (counts is None or all(map(operator.le, counts.low or (), counts.high or ())))
         and (assessed is None or assessed.margin is not None)
     )
 
 
-def _find_contradiction(release: Release) -> str | None:
-    """Find a contradiction that every record could have, whatever its mechanism is."""
-    parameters, number = release.parameters, len(release.items)
+def _find_contradiction(release: Publication, listed: Release | GroupList) -> str | None:
+    """Find a contradiction that every list could have, whatever its mechanism is."""
+    parameters, number, d = release.parameters, len(listed), listed.domain_size
     k, kind = parameters.get("k"), MECHANISMS.get(release.mechanism)
     # Without a public domain, a mechanism may choose fewer than k items, and so may one that needs none.
-    public = release.domain_size is not None and (kind is None or kind.needs_domain)
+    public = d is not None and (kind is None or kind.needs_domain)
     least = parameters.get("at_least", k) if public else 0
     if type(k) is int and type(least) is int and not least <= number <= k:
         return "the number of items is not k"
-    if number > (release.domain_size or number):
+    if number > (d or number):
         return "there are more items than the domain has"
-    columns = [*release.labels.values(), *([] if release.counts is None else [release.counts.values])]
+    columns = [*listed.labels.values(), *([] if listed.counts is None else [listed.counts.values])]
     if any(len(column) != number for column in columns):
         return "a column has another length than the list"
-    if len({(type(item), item) for item in release.items}) < number:
+    if len({(type(item), item) for item in listed.items}) < number:
         return "an item is named twice"
-    about_votes = (parameters.get(name, 1) for name in ("sensitivity", "votes_per_person"))
+    about_votes = (parameters.get(name, 1) for name in ("sensitivity", "votes_per_person", "groups_per_person"))
     if not all(type(value) is int and value >= 1 for value in about_votes):
         return "a number of votes is not a whole number from 1"
     return None
 
 
-def _rebuild_terms(release: Release) -> Terms | None:
+def _rebuild_terms(release: Publication) -> Terms | None:
     """Read the terms again from the parameters. Return None for a mechanism that this version does not know.
 
     Parameters that it does not know are refused: what they mean for the guarantee is not known either.
@@ -306,11 +351,12 @@ def _rebuild_terms(release: Release) -> Terms | None:
         asked.pop("epsilon", None),
         persons_counted=release.persons_counted,
         unit=release.guarantee.unit,
+        groups=len(release.lists) if release.by else None,
         **asked,
     )
 
 
-def _rebuild_sentences(release: Release, terms: Terms | None) -> Release:
+def _rebuild_sentences(release: Publication, terms: Terms | None) -> Any:
     """Say what the bounds of a record bound, from their numbers."""
 
     def complete(bound: ErrorBound) -> ErrorBound:
@@ -319,15 +365,19 @@ def _rebuild_sentences(release: Release, terms: Terms | None) -> Release:
             words = terms.state_bound(bound.votes, release.parameters.get("chosen")).statement
         return replace(bound, statement=words)
 
-    bound, assessed = release.error_bound, release.assessment
-    return replace(
-        release,
-        error_bound=bound and complete(bound),
-        assessment=assessed and replace(assessed, bound=complete(assessed.bound)),
-    )
+    def rebuild(listed: Any) -> Any:
+        bound, assessed = listed.error_bound, listed.assessment
+        return replace(
+            listed,
+            error_bound=bound and complete(bound),
+            assessment=assessed and replace(assessed, bound=complete(assessed.bound)),
+        )
+
+    lists = tuple(map(rebuild, release.lists))
+    return replace(release, lists=lists) if release.by else lists[0]  # type: ignore[call-arg]
 
 
-def _compare_numbers(release: Release) -> str | None:
+def _compare_numbers(release: Publication) -> str | None:
     """Compare the guarantee of a mechanism that this version does not know with its parameters."""
     parameters, guarantee = release.parameters, release.guarantee
     if parameters.get("neighbours", guarantee.neighbours) != guarantee.neighbours:
@@ -342,9 +392,11 @@ def _compare_numbers(release: Release) -> str | None:
     return None
 
 
-def _compare_terms(release: Release, terms: Terms) -> str | None:
+def _compare_terms(release: Publication, terms: Terms) -> str | None:
     """Compare what a record states with what its parameters and its noisy numbers imply."""
-    implied, guarantee, current = _state_again(release, terms), release.guarantee, release.version == __version__
+    chosen, guarantee, current = release.parameters.get("chosen"), release.guarantee, release.version == __version__
+    _check(chosen is not None or len(terms.mechanism.candidates) == 1)
+    implied = terms.state_promise(chosen)
     ours, parameters = implied["guarantee"], implied.pop("parameters")
     for name in ("neighbours", "epsilon"):
         if getattr(guarantee, name) != getattr(ours, name):
@@ -358,22 +410,23 @@ def _compare_terms(release: Release, terms: Terms) -> str | None:
         missing &= _ABOUT_CHOICE
     if missing or not release.parameters.items() <= parameters.items():
         return "the parameters differ from those that the mechanism states"
-    for name, value in implied.items():
-        stated = getattr(release, name)
-        if stated != value if current else type(stated) is not type(value):
-            return f"{name} differs from what the parameters imply"
+    for stated, follows in ((release, implied), *((each, _state_again(each, terms, chosen)) for each in release.lists)):
+        for name, value in follows.items():
+            found = getattr(stated, name)
+            if found != value if current else type(found) is not type(value):
+                return f"{name} differs from what the parameters imply"
     return None
 
 
-def _state_again(release: Release, terms: Terms) -> dict[str, Any]:
-    """State all fields that follow from the parameters and the noisy numbers of a record."""
-    values = [0] * len(release) if release.counts is None else release.counts.values
-    assessed, chosen = release.assessment, release.parameters.get("chosen")
-    _check(chosen is not None or len(terms.mechanism.candidates) == 1)
-    drawn: dict[str, Any] = {"d": release.domain_size, "noisy": np.array(values, dtype=np.int64), "chosen": chosen}
-    implied = terms.state(**drawn, spread=0 if assessed is None else assessed.estimate)
+def _state_again(listed: Release | GroupList, terms: Terms, chosen: str | None) -> dict[str, Any]:
+    """State all fields of a list that follow from the parameters and the noisy numbers of a record."""
+    values = [0] * len(listed) if listed.counts is None else listed.counts.values
+    assessed = listed.assessment
+    drawn: dict[str, Any] = {"d": listed.domain_size, "noisy": np.array(values, dtype=np.int64), "chosen": chosen}
+    drawn["people"] = getattr(listed, "people", None)
+    implied = terms.state_list(**drawn, spread=0 if assessed is None else assessed.estimate)
     again = implied["assessment"]
     if again is None or assessed is None or assessed.estimate:
         return implied
     # An estimate of 0 stands for any spread up to 0. The bound tells which.
-    return terms.state(**drawn, spread=min(0, assessed.bound.votes - again.bound.votes))
+    return terms.state_list(**drawn, spread=min(0, assessed.bound.votes - again.bound.votes))

@@ -1,4 +1,4 @@
-"""A release: everything that may be published, and nothing else.
+"""A release, or a family of lists that were released together: everything that may be published, and nothing else.
 
 The items, their noisy counts, the assessment and the choice of `auto` depend on the data, and the guarantee covers
 them. The rest is public before the votes are read.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import csv
 import html
 import io
+import itertools
 import os
 import stat
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -21,7 +22,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
 from shortlist.privacy import Guarantee
 from shortlist.safe_text import escape, escape_surrogates
+from shortlist.terms import MAY_BE_RANDOM, find_least_bound
 from shortlist.version import __version__
 from shortlist.votes.libraries import import_optional
 
@@ -44,7 +46,9 @@ NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
 
 _LONGEST_NAME = 255
 _SHOWN = 20
-"""How many items `repr` shows."""
+"""How many items `repr` shows, and about how many rows of a family a table shows."""
+_NUMBERS = ("rank", "count", "low", "high")
+"""The columns of whole numbers."""
 _LARGE_EPSILON = 20
 _LARGE_RISK = Fraction(1, 10)
 """A delta times the number of people above this is remarked on: delta must be far below 1/people."""
@@ -64,66 +68,30 @@ def draw_identifier() -> str:
     return SystemBits().draw(16).hex()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Release(Sequence[Any]):
-    """The chosen items, best first, and what is promised about the persons who voted.
+class _Value:
+    """A value that can be copied and pickled, although its mappings cannot be changed."""
 
-    A release is a sequence of its items. `parameters` are the public parameters of the mechanism. `domain_size` is
-    the number of items in the public domain, or None without one. `secure` is true if the randomness came from the
-    operating system. The guarantee holds only then. With `persons_counted`, this library counted different persons.
-    Otherwise the caller stated how much one person adds. `ordered` is false if the order of the items means nothing.
-    `up_to` is how many items there are at most, where the mechanism may choose fewer or none, and None where the number
-    is fixed. `labels` are further columns of the public domain.
+    __slots__ = ()
 
-    `id` is random, so no two releases have the same record. `made` is when the release was charged or asked for, in
-    UTC. `charge` is its number in the ledger with the identifier `ledger`. `note` and `period` are what the caller
-    wrote. Two releases are equal if all but `id` and `made` is equal.
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
+        plain = {name: dict(each) if isinstance(each, MappingProxyType) else each for name, each in values.items()}
+        return partial(type(self), **plain), ()
 
-    >>> from shortlist import prepare
-    >>> release = prepare({"apple": 310, "pear": 190, "plum": 12}, k=2, epsilon=1, mechanism="joint").release()
-    >>> len(release), release[0], "plum" in release
-    (2, 'apple', False)
-    >>> release
-    1  apple
-    2  pear
-    The top 2 of 3 items, by joint: 1-DP (rho 0.125) for one person, add-remove.
-    """
+
+class _Items(_Value, Sequence[Any]):
+    """A list of items, and what is known about it."""
+
+    __slots__ = ()
 
     items: tuple[Any, ...]
-    mechanism: str
-    parameters: Mapping[str, Any]
-    guarantee: Guarantee
-    domain_size: int | None
-    secure: bool
-    persons_counted: bool = False
-    version: str = __version__
-    ordered: bool = True
-    up_to: int | None = None
-    counts: ReleasedCounts | None = None
-    error_bound: ErrorBound | None = None
-    assessment: Assessment | None = None
-    labels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    note: str | None = None
-    period: str | None = None
-    population: str | None = None
-    ledger: str | None = None
-    charge: int | None = None
-    id: str = field(default_factory=draw_identifier, compare=False)
-    made: datetime = field(default_factory=read_clock, compare=False)
+    labels: Mapping[str, tuple[Any, ...]]
 
     def __post_init__(self) -> None:
         plain = tuple(item.item() if isinstance(item, np.generic) else item for item in self.items)
         labels = {name: tuple(column) for name, column in self.labels.items()}
         object.__setattr__(self, "items", plain)
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         object.__setattr__(self, "labels", MappingProxyType(labels))
-
-    def __hash__(self) -> int:
-        return hash((self.items, self.mechanism, self.guarantee, self.domain_size, self.secure, self.version))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return partial(Release, **{**values, "parameters": dict(self.parameters), "labels": dict(self.labels)}), ()
 
     def __len__(self) -> int:
         return len(self.items)
@@ -138,78 +106,145 @@ class Release(Sequence[Any]):
     def __getitem__(self, index: int | slice) -> Any:
         return self.items[index]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class GroupList(_Items):
+    """The list of one group of a family: the chosen items, best first, and what may be published about them.
+
+    A list is a sequence of its items. `group` holds the values of the group, one for each column. `people` is the
+    number of people in it, where that is public. `remark` says that the list may be random, if its bound is at least
+    that number. The guarantee is that of the family.
+    """
+
+    group: tuple[Any, ...]
+    items: tuple[Any, ...]
+    domain_size: int | None
+    counts: ReleasedCounts | None = None
+    error_bound: ErrorBound | None = None
+    assessment: Assessment | None = None
+    labels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    people: int | None = None
+    remark: str | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.group, self.items, self.domain_size))
+
     def __repr__(self) -> str:
-        more = [f"… and {len(self) - _SHOWN:,} more"] if len(self) > _SHOWN else []
-        return "\n".join([*self._write_rows(_SHOWN), *more, *self._mark(), f"{self._headline()}: {self.guarantee}."])
+        return f"<{', '.join(map(escape, self.group))}: {', '.join(map(escape, self.items))}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Publication(_Value):
+    """What is published at once under one guarantee: what a release and a family of lists have in common.
+
+    `parameters` are the public parameters of the mechanism. `secure` is true if the randomness came from the operating
+    system. The guarantee holds only then. With `persons_counted`, this library counted different persons. Otherwise the
+    caller stated how much one person adds. `ordered` is false if the order of the items means nothing. `up_to` is how
+    many items a list has at most, where the mechanism may choose fewer or none, and None where the number is fixed.
+
+    `id` is random, so no two records are the same. `made` is when the release was charged or asked for, in UTC.
+    `charge` is its number in the ledger with the identifier `ledger`. `note` and `period` are what the caller wrote.
+    """
+
+    mechanism: str
+    parameters: Mapping[str, Any]
+    guarantee: Guarantee
+    secure: bool
+    persons_counted: bool = False
+    version: str = __version__
+    ordered: bool = True
+    up_to: int | None = None
+    note: str | None = None
+    period: str | None = None
+    population: str | None = None
+    ledger: str | None = None
+    charge: int | None = None
+    id: str = field(default_factory=draw_identifier, compare=False)
+    made: datetime = field(default_factory=read_clock, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    if TYPE_CHECKING:
+
+        @property
+        def by(self) -> tuple[str, ...]:
+            """The columns of the groups: none for one list."""
+
+        @property
+        def lists(self) -> tuple[Release | GroupList, ...]:
+            """All lists."""
+
+    @property
+    def first_lists(self) -> tuple[Release | GroupList, ...]:
+        """The lists that a table for the eye shows."""
+        return self.lists
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._write_rows(_SHOWN), *self._mark(), f"{self._headline()}: {self.guarantee}."])
 
     def __str__(self) -> str:
-        return "\n".join([*self._write_rows(len(self)), "", *self.caption()])
+        return "\n".join([*self._write_rows(), "", *self.caption()])
 
     def _repr_html_(self) -> str:
-        columns = self._write_cells(len(self))
-        heads = "".join(f"<th>{name}</th>" for name in columns)
+        columns = self._write_cells()
+        heads = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
         cells = ([f"<td>{html.escape(text)}</td>" for text in row] for row in zip(*columns.values(), strict=True))
         rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         # A caption of the table would be as narrow as the table.
-        caption = "<br>".join(html.escape(line) for line in self.caption())
+        caption = "<br>".join(html.escape(line) for line in [*self.count_more(), *self.caption()])
         return f"<table><tr>{heads}</tr>{rows}</table><p>{caption}</p>"
 
     def caption(self) -> list[str]:
-        """Say in sentences what the list is, what it promises, and how good it is. It names no item."""
-        none = "" if self.items else " The votes are too few, or too close to each other."
-        promise = f"Guarantee: {self.guarantee}. {self.guarantee.in_words}"
+        """Say in sentences what is listed, what it promises, and how good it is. It names no item."""
+        none = " The votes are too few, or too close to each other." if not any(self.lists) else ""
+        promise = f"Guarantee{' of all lists together' if self.by else ''}: {self.guarantee}. {self.guarantee.in_words}"
         return [*self._mark(), f"{self._headline()}.{none}", promise, *self.remarks(), self._origin()]
 
     def remarks(self) -> list[str]:
-        """Say in sentences which votes count, and how good the list is.
+        """Say in sentences which votes count, and how good the lists are.
 
         An assessed bound is left out where the public bound is at most as large. The public bound is always stated, so
         each bound that is stated is false with its stated probability at most.
         """
-        found, public, assessed = [self._whose_votes()], self.error_bound, self.assessment
+        found, counts = [self._whose_votes()], self.lists[0].counts
         if self.mechanism not in MECHANISMS:
             found.append(f"{self.mechanism} is no mechanism of shortlist: its author states the guarantee.")
-        if self.counts is not None:
-            chance = self.counts.confidence and f"{float(self.counts.confidence):g}"
+        if counts is not None:
+            chance = counts.confidence and f"{float(counts.confidence):g}"
             interval = f": the count before noise lies from low to high with probability {chance}, for each item"
             found.append(f"Counts are noisy{interval if chance else ''}.")
+        public = max(
+            (each.error_bound for each in self.lists if each.error_bound), key=lambda each: each.votes, default=None
+        )
         if public is not None:
             nothing = f" It says nothing about places whose true item has {public.votes:,} votes or fewer: these may "
-            found.append(f"Accuracy: {public}." + (f"{nothing}hold random items." if public.votes else ""))
-        if assessed is not None:
-            shorter = public is not None and public.votes <= assessed.bound.votes
-            found.append(f"Assessment: {'no smaller bound follows from these data' if shorter else assessed}.")
-        return found
+            of_each = " of each list" if self.by else ""
+            found.append(f"Accuracy{of_each}: {public}." + (f"{nothing}hold random items." if public.votes else ""))
+        return [*found, *self._assess()]
 
     def explain(self) -> str:
-        """Write a paragraph to publish with the list, for readers who do not know differential privacy.
+        """Write a paragraph to publish with the list or the lists, for readers who do not know differential privacy.
 
         >>> from shortlist import prepare
         >>> print(prepare({"apple": 310, "pear": 190}, k=1, epsilon=1, mechanism="pnf-joint").release().explain())
         This list of 1 of 2 items, most popular first, was made with differential privacy. Chance was added on ...
         """
-        order = "most popular first" if self.ordered else "in no order"
-        listed = f"This list of {self._size()}, {order}, was made with differential privacy."
-        none = "No item had enough votes to be listed. This was found with differential privacy."
+        reveal, wrong = ("all lists together reveal", "a list") if self.by else ("the list reveals", "the list")
         sentences = [
             *self._mark(),
-            listed if self.items else none,
-            f"Chance was added on purpose, to limit what the list reveals about any one {self.guarantee.unit}.",
+            self._introduce("most popular first" if self.ordered else "in no order"),
+            f"Chance was added on purpose, to limit what {reveal} about any one {self.guarantee.unit}.",
             self.guarantee.in_words,
-            "For the same reason the list may be wrong: items with close counts may change places, and an item may be "
+            f"For the same reason {wrong} may be wrong: items with close counts may change places, and an item may be "
             "listed that does not belong there.",
             *self.remarks(),
             f"Made with shortlist {self.version} by {self.mechanism}: {self.guarantee}.",
         ]
         return " ".join(sentences)
 
-    @property
-    def d(self) -> int | None:
-        """`domain_size`, by its letter in the paper."""
-        return self.domain_size
-
     def to_dict(self) -> dict[str, Any]:
-        """Describe the release by values that JSON can hold, as docs/release.schema.json says."""
+        """Describe all by values that JSON can hold, as the schema in docs says that the record names."""
         return record.encode(self)
 
     @overload
@@ -225,100 +260,116 @@ class Release(Sequence[Any]):
         return None
 
     @classmethod
-    def from_json(cls, source: PathLike) -> Release:
+    def from_json(cls, source: PathLike) -> Self:
         """Read a record that `to_json` wrote, from a file or from text. Text that begins with `{` is the record itself.
 
-        The release is equal to the one that was written. A record that contradicts itself is refused.
+        What is read is equal to what was written. A record that contradicts itself is refused.
         """
         if not isinstance(source, str | os.PathLike):
             raise ParameterError("`source` must be a path or JSON text", f"not {type(source).__name__}")
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         name = "the text" if is_text else _name_source(source)
-        return record.read(str(source) if is_text else _read_file(Path(source)), cls, source=name)
+        kinds: dict[str, Any] = {record.SCHEMA: Release, record.FAMILY: ReleaseFamily}
+        kinds = {schema: kind for schema, kind in kinds.items() if issubclass(kind, cls)}
+        read: Self = record.read(str(source) if is_text else _read_file(Path(source)), kinds, source=name)
+        return read
 
     @classmethod
-    def from_parquet(cls, path: PathLike) -> Release:
+    def from_parquet(cls, path: PathLike) -> Self:
         """Read the record that `to_parquet` wrote into the metadata of the file, under the key `shortlist.release`."""
         return cls.from_json(_read_parquet_record(path))
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
-        """Write ranks and items as CSV. If the release is not secure, a further column is false in every row."""
+        """Write groups, ranks and items as CSV. If it is not secure, a further column is false in every row."""
         write_whole(path, lambda file: file.write(write_csv(self).encode()), force=force)
 
     def to_parquet(self, path: PathLike, *, force: bool = False) -> None:
-        """Write ranks and items as Parquet, with the whole record as JSON in the file's metadata."""
+        """Write groups, ranks and items as Parquet, with the whole record as JSON in the file's metadata."""
         table, parquet = self.to_arrow(), import_optional("pyarrow.parquet")
         write_whole(path, lambda file: parquet.write_table(table, file), force=force)
 
     def to_arrow(self) -> Any:
-        """Make a `pyarrow.Table` of ranks and items, with the whole record as JSON in its metadata."""
+        """Make a `pyarrow.Table` of groups, ranks and items, with the whole record as JSON in its metadata."""
         from shortlist.votes.values import make_arrow_column
 
         pa = import_optional("pyarrow", purpose="an Arrow table")
         columns: dict[str, Any] = make_columns(self)
         for name, column in columns.items():
-            if name == "item" or name in self.labels:
-                text = pa.array([], pa.string())
-                columns[name] = make_arrow_column(column, what=f"the column {name!r}") if self.items else text
-            else:
+            if name == "secure" or name in _NUMBERS:
                 columns[name] = pa.array(column, pa.bool_() if name == "secure" else pa.int64())
+            else:
+                text = pa.array([], pa.string())
+                columns[name] = make_arrow_column(column, what=f"the column {name!r}") if column else text
         return pa.table(columns).replace_schema_metadata({METADATA: record.write(self)})
 
     def to_pandas(self) -> Any:
-        """Make a `pandas.DataFrame` of ranks and items, with the whole record as JSON in its `attrs`."""
+        """Make a `pandas.DataFrame` of groups, ranks and items, with the whole record as JSON in its `attrs`."""
         pandas, columns = import_module("pandas"), make_columns(self)
-        if not self.items:
-            types = {"item": "str", "secure": "bool", **dict.fromkeys(self.labels, "str")}
-            columns = {name: pandas.Series([], dtype=types.get(name, "int64")) for name in columns}
+        if not any(columns.values()):
+            types = {**dict.fromkeys(_NUMBERS, "int64"), "secure": "bool"}
+            columns = {name: pandas.Series([], dtype=types.get(name, "str")) for name in columns}
         frame = pandas.DataFrame(columns)
         frame.attrs[METADATA] = record.write(self)
         return frame
 
     def to_polars(self) -> Any:
-        """Make a `polars.DataFrame` of ranks and items."""
+        """Make a `polars.DataFrame` of groups, ranks and items."""
         return import_module("polars").from_arrow(self.to_arrow())
 
-    def _write_rows(self, number: int) -> list[str]:
-        """Write the first rows as aligned text."""
-        columns = [column for name, column in self._write_cells(number).items() if name != "secure"]
-        widths = [max(map(len, column), default=0) for column in columns]
-        pads = (str.rjust if self.ordered else str.ljust, *[str.ljust] * len(widths))
-        rows = (zip(pads, row, widths, strict=False) for row in zip(*columns, strict=True))
-        return ["  ".join(pad(text, width) for pad, text, width in row).rstrip() for row in rows]
+    def count_more(self) -> list[str]:
+        """Say how many lists follow the first."""
+        more = len(self.lists) - len(self.first_lists)
+        return [f"… and {more:,} more {'list' if more == 1 else 'lists'}"] if more else []
 
-    def _write_cells(self, number: int) -> dict[str, list[str]]:
-        """Write the values of the first rows as text, column by column."""
-        columns = make_columns(self)
-        return {name: ["" if each is None else escape(each) for each in columns[name][:number]] for name in columns}
+    def _write_rows(self, number: int | None = None) -> list[str]:
+        """Write the first rows as aligned text, and how many follow."""
+        cells = {name: column for name, column in self._write_cells().items() if name != "secure"}
+        columns = {name: column[:number] for name, column in cells.items()}
+        widths = {name: max(map(len, column), default=0) for name, column in columns.items()}
+        pads = {name: str.rjust if name == "rank" else str.ljust for name in columns}
+        rows = (zip(pads.values(), row, widths.values(), strict=True) for row in zip(*columns.values(), strict=True))
+        written = ["  ".join(pad(text, width) for pad, text, width in row).rstrip() for row in rows]
+        more = len(cells["item"]) - len(written)
+        return [*written, *([f"… and {more:,} more"] if more and not self.by else self.count_more())]
+
+    def _write_cells(self) -> dict[str, list[str]]:
+        """Write the values of the first lists as text, column by column."""
+        columns = make_columns(self, self.first_lists)
+        return {name: ["" if each is None else escape(each) for each in column] for name, column in columns.items()}
 
     def _mark(self) -> list[str]:
         """Say that a release is not secure, before anything that it promises."""
         return [] if self.secure else [NOT_SECURE]
 
-    def _size(self) -> str:
-        of_all = "" if self.domain_size is None else f" of {self.domain_size:,}"
-        return f"{len(self):,}{of_all} {'item' if (self.domain_size or len(self)) == 1 else 'items'}"
-
     def _headline(self) -> str:
         """Say how many items of how many, in which order, and by which mechanism."""
-        k, chosen = self.parameters.get("k"), self.parameters.get("chosen")
-        top = f"The top {self._size()}" if self.items else "No items"
-        asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(self) < k else ""
-        order = ", in no order" if self.items and not self.ordered else ""
-        return f"{top}{asked}{order}, by {self.mechanism}" + (f", which chose {chosen}" if chosen else "")
+        chosen, order = self.parameters.get("chosen"), "" if self.ordered or not any(self.lists) else ", in no order"
+        return f"{self._size()}{order}, by {self.mechanism}" + (f", which chose {chosen}" if chosen else "")
+
+    def _size(self) -> str:
+        """Say how many items of how many are listed, in a headline."""
+        raise NotImplementedError
+
+    def _introduce(self, order: str) -> str:
+        """Say how many items of how many are listed, in a sentence."""
+        raise NotImplementedError
+
+    def _assess(self) -> list[str]:
+        """Say what the data told about the error."""
+        raise NotImplementedError
 
     def _whose_votes(self) -> str:
         """Say how much one person may have added, and who ensured it."""
-        unit, cap = self.guarantee.unit, self.parameters.get("votes_per_person")
+        unit, cap, lists = (self.guarantee.unit, *map(self.parameters.get, ("votes_per_person", "groups_per_person")))
+        limit = "" if lists is None else f", in at most {lists:,} {'group' if lists == 1 else 'groups'}"
         if not self.persons_counted:
+            most = self.parameters.get("sensitivity", 1)
             votes = "" if cap is None else f", and has at most {write_votes(cap)}"
-            return f"The caller states that one {unit} adds at most {self.parameters.get('sensitivity', 1)}{votes}."
+            return f"The caller states that one {unit} adds at most {most}{limit}{votes}."
+        about = "Counts and accuracy are about those: more people may have chosen an item."
         if cap is None:
-            return f"Each {unit} is counted once for an item."
-        return (
-            f"At most {write_votes(cap)} of each {unit} are counted. Counts and accuracy are about those: more people "
-            "may have chosen an item."
-        )
+            return f"Each {unit} is counted once for an item{limit}." + (f" {about}" if limit else "")
+        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted. {about}"
 
     def _origin(self) -> str:
         """Say which release it is, when it was made, and what it was charged to."""
@@ -329,24 +380,209 @@ class Release(Sequence[Any]):
         return f"{made}{charged}.{period}" + ("" if self.note is None else f" Note: {self.note}.")
 
 
-def make_columns(release: Release) -> dict[str, list[Any]]:
-    """Lay a release out as columns: rank, item, labels and noisy counts if there are any, and `secure` if it is false.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Release(Publication, _Items):
+    """The chosen items, best first, and what is promised about the persons who voted.
 
-    An unordered release has no ranks. Text that UTF-8 cannot hold is written with escapes. The record keeps it.
+    A release is a sequence of its items. `domain_size` is the number of items in the public domain, or None without
+    one. `labels` are further columns of the public domain. The other fields are those of `Publication`. Two releases
+    are equal if all but `id` and `made` is equal.
+
+    >>> from shortlist import prepare
+    >>> release = prepare({"apple": 310, "pear": 190, "plum": 12}, k=2, epsilon=1, mechanism="joint").release()
+    >>> len(release), release[0], "plum" in release
+    (2, 'apple', False)
+    >>> release
+    1  apple
+    2  pear
+    The top 2 of 3 items, by joint: 1-DP (rho 0.125) for one person, add-remove.
     """
-    columns: dict[str, list[Any]] = {"rank": list(range(1, len(release) + 1))} if release.ordered else {}
-    for name, values in {"item": release.items, **release.labels}.items():
-        columns[name] = [escape_surrogates(each) if isinstance(each, str) else each for each in values]
-    if release.counts is not None:
-        columns["count"] = list(release.counts.values)
-        if release.counts.low is not None and release.counts.high is not None:
-            columns["low"], columns["high"] = list(release.counts.low), list(release.counts.high)
+
+    items: tuple[Any, ...]
+    domain_size: int | None
+    counts: ReleasedCounts | None = None
+    error_bound: ErrorBound | None = None
+    assessment: Assessment | None = None
+    labels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        Publication.__post_init__(self)
+        _Items.__post_init__(self)
+
+    def __hash__(self) -> int:
+        return hash((self.items, self.mechanism, self.guarantee, self.domain_size, self.secure, self.version))
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns of groups: one list has none."""
+        return ()
+
+    @property
+    def lists(self) -> tuple[Release]:
+        """The release itself: it is one list."""
+        return (self,)
+
+    @property
+    def d(self) -> int | None:
+        """`domain_size`, by its letter in the paper."""
+        return self.domain_size
+
+    def _size(self) -> str:
+        k = self.parameters.get("k")
+        asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(self) < k else ""
+        return (f"The top {self._count_items()}" if self.items else "No items") + asked
+
+    def _introduce(self, order: str) -> str:
+        listed = f"This list of {self._count_items()}, {order}, was made with differential privacy."
+        none = "No item had enough votes to be listed. This was found with differential privacy."
+        return listed if self.items else none
+
+    def _count_items(self) -> str:
+        of_all = "" if self.domain_size is None else f" of {self.domain_size:,}"
+        return f"{len(self):,}{of_all} {'item' if (self.domain_size or len(self)) == 1 else 'items'}"
+
+    def _assess(self) -> list[str]:
+        public, assessed = self.error_bound, self.assessment
+        if assessed is None:
+            return []
+        shorter = public is not None and public.votes <= assessed.bound.votes
+        return [f"Assessment: {'no smaller bound follows from these data' if shorter else assessed}."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReleaseFamily(Publication, Mapping[Any, GroupList]):
+    """One list for each group, under one guarantee, which is that of all lists together.
+
+    A family is a mapping from groups to lists, in the order of the public list of groups. A group is a value if `by`
+    has one column, and else a tuple of values. The other fields are those of `Publication`. Two families are equal if
+    all but `id` and `made` is equal.
+
+    >>> import pyarrow, shortlist
+    >>> votes = pyarrow.table({"user": range(300), "track": ["a"] * 200 + ["b"] * 100, "city": ["Rome", "Oslo"] * 150})
+    >>> family = shortlist.select(
+    ...     votes, person="user", item="track", domain=["a", "b", "c"], by="city", groups=["Oslo", "Rome"],
+    ...     groups_per_person=1, k=1, epsilon=1, mechanism="joint")
+    >>> family["Oslo"].items, list(family)
+    (('a',), ['Oslo', 'Rome'])
+    >>> family
+    Oslo  1  a
+    Rome  1  a
+    2 lists by city: the top 1 of 3 items in each, by joint: 1-DP (rho 0.125) for one person, add-remove.
+    """
+
+    one_list = GroupList  # without an annotation it is no field
+
+    by: tuple[str, ...]
+    lists: tuple[GroupList, ...]
+    _places: Mapping[Any, GroupList] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        Publication.__post_init__(self)
+        object.__setattr__(self, "by", tuple(self.by))
+        object.__setattr__(self, "lists", tuple(self.lists))
+        keys = (each.group[0] if len(self.by) == 1 else each.group for each in self.lists)
+        object.__setattr__(self, "_places", dict(zip(keys, self.lists, strict=True)))
+        if not self.lists or len(self._places) < len(self.lists):
+            raise ParameterError("a family must have one list for each of some different groups")
+
+    def __hash__(self) -> int:
+        return hash((self.by, self.lists, self.mechanism, self.guarantee, self.secure, self.version))
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._places)
+
+    def __getitem__(self, group: Any) -> GroupList:
+        return self._places[group]
+
+    @property
+    def first_lists(self) -> tuple[GroupList, ...]:
+        """The first lists, with about as many rows as a screen has lines."""
+        ends = itertools.accumulate(len(each) or 1 for each in self.lists)
+        return self.lists[: max(1, sum(end <= _SHOWN for end in ends))]
+
+    def _size(self) -> str:
+        return f"{self._count_lists()} by {' and '.join(self.by)}: {self._count_items()} in each{self._count_empty()}"
+
+    def _introduce(self, order: str) -> str:
+        listed = f"These {self._count_lists()} by {' and '.join(self.by)}, each of {self._count_items()}, {order}"
+        return f"{listed}, were made with differential privacy."
+
+    def _count_lists(self) -> str:
+        return f"{len(self):,} {'list' if len(self) == 1 else 'lists'}"
+
+    def _count_items(self) -> str:
+        sizes = [each.domain_size for each in self.lists if each.domain_size is not None]
+        k, fixed = self.parameters.get("k"), self.up_to is None and "at_least" not in self.parameters
+        of_all = f" of {write_range(sizes)}" if sizes else ""
+        return f"{'the top' if fixed else 'up to'} {k}{of_all} {'item' if (max(sizes, default=k)) == 1 else 'items'}"
+
+    def _count_empty(self) -> str:
+        empty = sum(not each for each in self.lists)
+        return f" ({empty:,} {'is' if empty == 1 else 'are'} empty)" if empty else ""
+
+    def _assess(self) -> list[str]:
+        found, marked = [], sum(each.remark is not None for each in self.lists)
+        public = [each.error_bound.votes for each in self.lists if each.error_bound]
+        assessed = [each.assessment.bound.votes for each in self.lists if each.assessment]
+        if public and min(public) < max(public):
+            found.append(f"The lists have bounds of their own, of {write_range(public)} votes.")
+        if assessed:
+            found.append(f"Assessment: on these data, the bounds are {write_range(assessed)} votes.")
+        if public or assessed:
+            found.append("Each bound holds with its probability by itself, not all at once.")
+        if marked:
+            found.append(
+                f"{marked:,} of {self._count_lists()} {MAY_BE_RANDOM}: the bound is at least the people there."
+            )
+        return found
+
+
+def write_range(numbers: Sequence[int]) -> str:
+    """Write the smallest and the largest number, or the one that there is.
+
+    >>> write_range([2000, 3]), write_range([7, 7])
+    ('3 to 2,000', '7')
+    """
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def make_columns(release: Publication, lists: Sequence[Release | GroupList] | None = None) -> dict[str, list[Any]]:
+    """Lay lists out as columns: groups, rank, item, labels, noisy counts and remarks if there are any.
+
+    Without order there are no ranks. `secure` is a column if it is false. Text that UTF-8 cannot hold is written with
+    escapes. The record keeps it.
+    """
+    shown = release.lists if lists is None else lists
+
+    def join(find: Callable[[Any], Iterable[Any]]) -> list[Any]:
+        values = itertools.chain.from_iterable(map(find, shown))
+        return [escape_surrogates(each) if isinstance(each, str) else each for each in values]
+
+    columns: dict[str, list[Any]] = {}
+    for place, name in enumerate(release.by):
+        columns[name] = join(lambda each, place=place: [each.group[place]] * len(each))  # type: ignore[misc]
+    if release.ordered:
+        columns["rank"] = join(lambda each: range(1, len(each) + 1))
+    columns["item"] = join(lambda each: each.items)
+    for name in release.lists[0].labels:
+        columns[name] = join(lambda each, name=name: each.labels[name])  # type: ignore[misc]
+    counts = release.lists[0].counts
+    if counts is not None:
+        columns["count"] = join(lambda each: each.counts.values)
+        if counts.low is not None:
+            columns["low"], columns["high"] = (join(lambda each: each.counts.low), join(lambda each: each.counts.high))
+    if any(getattr(each, "remark", None) for each in release.lists):
+        columns["remark"] = join(lambda each: [each.remark] * len(each))
     if not release.secure:
-        columns["secure"] = [False] * len(release)
+        columns["secure"] = join(lambda each: [False] * len(each))
     return columns
 
 
-def write_csv(release: Release) -> str:
+def write_csv(release: Publication) -> str:
     """Write the columns as CSV. Text is quoted, so that the empty text differs from a missing one."""
     columns = make_columns(release)
     text = io.StringIO()
@@ -378,7 +614,7 @@ def show_warning(text: str, category: type[Warning], *, stacklevel: int) -> None
             warnings.warn(text, category, stacklevel=stacklevel)
 
 
-def find_warnings(release: Release, people: int | None) -> list[str]:
+def find_warnings(release: Publication, people: int | None) -> list[str]:
     """Say what the owner of the data should know about a release that says little, or protects little.
 
     It depends on public numbers and on what is released, so a warning tells nobody more than the release does.
@@ -396,33 +632,46 @@ def find_warnings(release: Release, people: int | None) -> list[str]:
         found.append(f"a delta of {float(delta):g} is not far below 1/{people:,}, one divided by the number of people")
     elif people is None and delta > _LARGE_DELTA:
         found.append(f"a delta of {float(delta):g} is large: it must be far below one divided by the number of people")
-    return [*found, *_judge_bound(release, people)]
+    if not isinstance(release, ReleaseFamily):
+        return [*found, *itertools.chain(*(_judge_bound(each, release.parameters, people) for each in release.lists))]
+    judged = {
+        each: find_least_bound(each.error_bound, each.assessment)
+        for each in release.lists
+        if _judge_bound(each, release.parameters, people if each.people is None else each.people)
+    }
+    if judged:
+        known = sum(each.remark is not None for each in judged)
+        of_people = f"; in {known:,} of them it is at least the people of the group" if known else ""
+        found.append(
+            f"{len(judged):,} of {len(release.lists):,} lists may hold random items: the bound on the error is "
+            f"{write_range([*judged.values()])} votes{of_people}"
+        )
+    return found
 
 
-def _judge_bound(release: Release, people: int | None) -> list[str]:
+def _judge_bound(listed: Release | GroupList, parameters: Mapping[str, Any], people: int | None) -> list[str]:
     """Compare the bound on the error with what public numbers and the noisy counts say about the votes of a place."""
-    bounds = [each for each in (release.error_bound, release.assessment and release.assessment.bound) if each]
-    least = min((bound.votes for bound in bounds), default=0)
-    if not least or not release.items:
+    least, number = find_least_bound(listed.error_bound, listed.assessment), len(listed)
+    if not least or not number:
         return []
     start, found = f"the bound on the error is {least:,} votes, and", []
     if people is not None:
-        cap, most = release.parameters.get("votes_per_person"), people * release.parameters.get("sensitivity", 1)
+        cap, most = parameters.get("votes_per_person"), people * parameters.get("sensitivity", 1)
         if least >= most:
             found.append(f"{start} there are {people:,} people: the list may be almost random")
         # The k largest counts sum to at most all votes. So the last of them is at most a k-th of all votes.
-        elif cap is not None and least >= (last := people * cap // len(release)):
+        elif cap is not None and least >= (last := people * cap // number):
             found.append(
                 f"{start} with at most {write_votes(cap)} of each of {people:,} people, the true item at place "
-                f"{len(release):,} has at most {write_votes(last)}: the last places may hold random items"
+                f"{number:,} has at most {write_votes(last)}: the last places may hold random items"
             )
-    if release.counts is not None:
-        largest = max(release.counts.high or release.counts.values)
-        below = sum(each < least for each in release.counts.values)
+    if listed.counts is not None:
+        largest = max(listed.counts.high or listed.counts.values)
+        below = sum(each < least for each in listed.counts.values)
         if least > largest:
             found.append(f"{start} no count is above {largest:,}")
         elif below:
-            found.append(f"{start} {below:,} of {len(release):,} noisy counts are below it: these may be random items")
+            found.append(f"{start} {below:,} of {number:,} noisy counts are below it: these may be random items")
     elif not found and least > _LARGE_BOUND:
         found.append(f"the bound on the error is {least:,} votes: the list says little if the counts are below that")
     return found

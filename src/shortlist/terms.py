@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # most lists are made without these, so they are imported whe
 
 EXTRAS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta"})
 """The parameters that buy something on top of a list."""
+MAY_BE_RANDOM = "may be random"
+"""The remark on a list whose bound is at least the number of people in its group."""
 _CONFIDENCE = Fraction(19, 20)
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
@@ -71,7 +73,8 @@ class Terms:
     One `unit` (a person) changes a count by at most `sensitivity`. The mechanism and the extras run with epsilons
     divided by it, and a release states the whole. `votes_per_person` is the largest number of votes of one person
     that count. With `persons_counted`, the library counts different persons, and enforces both numbers. Otherwise the
-    caller vouches for them.
+    caller vouches for them. A family has one list for each of some `groups`, and a person is in at most
+    `groups_per_person` of them.
 
     Claim  The list, the counts and the assessment together have the sum of the epsilons, deltas and rhos.
     Proof  Each is a release of its own, and may depend on the earlier ones: adaptive composition.
@@ -85,6 +88,8 @@ class Terms:
     persons_counted: bool = False
     people: int | None = None
     unit: str = "person"
+    groups: int | None = None
+    """How many lists a family has: None is one list, and 0 is a number that is not known yet."""
     guarantee: Guarantee = field(init=False, compare=False)
     """What a release promises, with all that it holds."""
     parameters: Mapping[str, Any] = field(init=False, compare=False)
@@ -138,8 +143,17 @@ class Terms:
         people: int | None = None,
         unit: str = "person",
         without_domain: bool = False,
+        groups: int | None = None,
+        groups_per_person: int | None = None,
         **parameters: Any,
     ) -> Terms:
+        limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
+        if limited is not None and isinstance(mechanism, Mechanism):
+            own = mechanism.groups_per_person
+            # Two different limits are refused below.
+            if own is None or groups_per_person in (None, own):
+                mechanism = replace(mechanism, groups_per_person=limited)
+        parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
         bought = {name: parameters.pop(name) for name in EXTRAS & parameters.keys()}
         bought = {name: value for name, value in bought.items() if value is not None}
@@ -166,13 +180,19 @@ class Terms:
         return cls(
             mechanism=built,
             assess=_buy_assessment(built, bought),
-            counts=_buy_counts(built, bought, cap),
+            counts=_buy_counts(built, bought, cap, groups),
             sensitivity=times,
             votes_per_person=cap,
             persons_counted=persons_counted,
             people=None if people is None else read_whole(people, name="people"),
             unit=unit,
+            groups=groups,
         )
+
+    @property
+    def groups_per_person(self) -> int | None:
+        """How many lists of a family one person is in at most; None for one list."""
+        return self.mechanism.groups_per_person
 
     def draw_extras(self, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, int | None]:
         """Draw noisy counts for picks, and the noisy spread of the mechanism that chose them."""
@@ -184,36 +204,50 @@ class Terms:
             return picks, None
         return picks, self.assess.draw(self.mechanism.resolve(picks.chosen), levels, bits)
 
-    def state(
+    def state(self, *, d: int | None, chosen: str | None = None, **drawn: Any) -> dict[str, Any]:
+        """State the fields of a release that follow from its terms, the draw and the noisy numbers."""
+        return {**self.state_promise(chosen), **self.state_list(d=d, chosen=chosen, **drawn)}
+
+    def state_promise(self, chosen: str | None) -> dict[str, Any]:
+        """State what all lists have in common. `chosen` is the mechanism that `auto` chose."""
+        mechanism, parameters, ran = self.mechanism, dict(self.parameters), self.mechanism.resolve(chosen)
+        if ran is not mechanism:
+            spent, whole = ran.epsilon * self.sensitivity, mechanism.epsilon * self.sensitivity
+            parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
+        return {
+            "mechanism": mechanism.name,
+            "parameters": parameters,
+            "guarantee": self.guarantee,
+            "persons_counted": self.persons_counted,
+            "ordered": not mechanism.unordered,
+            "up_to": None if mechanism.needs_domain else mechanism.k,
+        }
+
+    def state_list(
         self,
         *,
         d: int | None,
         noisy: IntArray | None = None,
         chosen: str | None = None,
         spread: int | None = None,
+        people: int | None = None,
     ) -> dict[str, Any]:
-        """State the fields of a release that follow from its terms, the draw and the noisy numbers.
+        """State what one list has of its own.
 
         `noisy` are the noisy counts of the items, `chosen` is the mechanism that `auto` chose, and `spread` is the
-        noisy spread.
+        noisy spread. `people` is how many people its group has, where that is public: a list whose bound is at least
+        what they can add to a count has a remark.
         """
-        mechanism, parameters, ran = self.mechanism, dict(self.parameters), self.mechanism.resolve(chosen)
-        if ran is not mechanism:
-            spent, whole = ran.epsilon * self.sensitivity, mechanism.epsilon * self.sensitivity
-            parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
+        ran = self.mechanism.resolve(chosen)
         votes = None if d is None else ran.error_bound(d, _CONFIDENCE)
-        return {
-            "mechanism": mechanism.name,
-            "domain_size": d,
-            "parameters": parameters,
-            "guarantee": self.guarantee,
-            "persons_counted": self.persons_counted,
-            "ordered": not mechanism.unordered,
-            "up_to": None if mechanism.needs_domain else mechanism.k,
-            "counts": None if noisy is None else self._state_counts(ran, noisy, d),
-            "error_bound": None if votes is None else self.state_bound(votes, chosen),
-            "assessment": None if spread is None else self._state_assessment(ran, spread, chosen),
-        }
+        bound = None if votes is None else self.state_bound(votes, chosen)
+        assessed = None if spread is None else self._state_assessment(ran, spread, chosen)
+        counts = None if noisy is None else self._state_counts(ran, noisy, d)
+        stated = {"domain_size": d, "counts": counts, "error_bound": bound, "assessment": assessed}
+        if self.groups is None:
+            return stated
+        small = people is not None and 0 < find_least_bound(bound, assessed) >= people * self.sensitivity
+        return {**stated, "people": people, "remark": MAY_BE_RANDOM if small else None}
 
     def state_bound(self, votes: int, chosen: str | None) -> ErrorBound:
         """State a bound on the error of the list, of so many votes."""
@@ -253,6 +287,11 @@ class Terms:
 _remember = lru_cache(maxsize=256, typed=True)(Terms._read)
 
 
+def find_least_bound(public: ErrorBound | None, assessed: Assessment | None) -> int:
+    """Find the smaller bound on the error of a list, in votes; 0 if it has none."""
+    return min((bound.votes for bound in (public, assessed and assessed.bound) if bound), default=0)
+
+
 def check_text(text: str | None, *, name: str) -> str | None:
     """Return a name or a note, or None if it is empty. Refuse several lines, and more than 200 characters."""
     if text is None or (isinstance(text, str) and not text):
@@ -262,16 +301,48 @@ def check_text(text: str | None, *, name: str) -> str | None:
     return text
 
 
+def _limit_groups(
+    mechanism: str | Mechanism, groups: int | None, groups_per_person: int | None, votes_per_person: int | None
+) -> int | None:
+    """Find how many lists of a family one person is in at most. None is one list.
+
+    It is the smallest of what is given: the limit on groups, the limit on votes, and the number of groups.
+    """
+    given = getattr(mechanism, "groups_per_person", None) if groups_per_person is None else groups_per_person
+    cap = getattr(mechanism, "votes_per_person", None) if votes_per_person is None else votes_per_person
+    if groups is None:
+        if given is not None:
+            raise ParameterError(
+                "`groups_per_person` must go with `by`, the columns of the groups",
+                hint="leave `groups_per_person` out: one list has no groups",
+            )
+        return None
+    if given is None and cap is None:
+        raise ParameterError(
+            "`groups_per_person` or `votes_per_person` must be given with `by`",
+            "neither was. One person may be in every group, and epsilon is for all votes of the person together",
+            hint="pass `groups_per_person=1` if a person is in one group, such as a country. Otherwise pass "
+            "`votes_per_person=20`: so many votes of each person are counted at most, over all groups",
+        )
+    limits = {"groups_per_person": given, "votes_per_person": cap}
+    read = [read_whole(value, name=name) for name, value in limits.items() if value is not None]
+    return min([*read, groups] if groups else read)
+
+
 def _buy_assessment(mechanism: Mechanism, bought: Mapping[str, Any]) -> Assess | None:
     if "assess" not in bought:
         return None
     from shortlist.mechanisms.assess import Assess, check_assessed
 
     check_assessed(mechanism)
-    return Assess(epsilon=bought["assess"], neighbours=mechanism.neighbours)
+    return Assess(
+        epsilon=bought["assess"], neighbours=mechanism.neighbours, groups_per_person=mechanism.groups_per_person
+    )
 
 
-def _buy_counts(mechanism: Mechanism, bought: Mapping[str, Any], cap: int | None) -> ListCounts | None:
+def _buy_counts(
+    mechanism: Mechanism, bought: Mapping[str, Any], cap: int | None, groups: int | None
+) -> ListCounts | None:
     spent = {name.removeprefix("counts_"): value for name, value in bought.items() if name != "assess"}
     if not spent:
         return None
@@ -284,7 +355,14 @@ def _buy_counts(mechanism: Mechanism, bought: Mapping[str, Any], cap: int | None
             f"{mechanism.name} releases its counts already",
             hint="leave `counts_epsilon` out",
         )
-    return ListCounts(k=mechanism.k, votes_per_person=cap, neighbours=mechanism.neighbours, **spent)
+    return ListCounts(
+        k=mechanism.k,
+        votes_per_person=cap,
+        neighbours=mechanism.neighbours,
+        groups_per_person=mechanism.groups_per_person,
+        groups=groups or None,
+        **spent,
+    )
 
 
 def _build(mechanism: str | Mechanism, *, votes_per_person: int | None, **parameters: Any) -> Mechanism:

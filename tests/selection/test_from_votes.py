@@ -39,11 +39,11 @@ def test_records_what_was_promised():
     assert made.parameters["beta"] == Fraction(1, 1000)
     assert str(made.guarantee) == "0.1-DP (rho 0.00125) for one account, replace"
     assert (made.d, made.secure) == (4, True)
-    assert [*Release.__dataclass_fields__] == [
+    assert {*Release.__dataclass_fields__} == {
         "items", "mechanism", "parameters", "guarantee", "domain_size", "secure", "persons_counted", "version",
         "ordered", "up_to", "counts", "error_bound", "assessment", "labels",
         "note", "period", "population", "ledger", "charge", "id", "made",
-    ]  # fmt: skip
+    }  # fmt: skip
 
 
 def test_a_seed_is_recorded_as_insecure():

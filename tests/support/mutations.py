@@ -67,6 +67,9 @@ MUTATIONS = (
     Mutation("MeanScore.enclose", "drop right", "test_the_choice_for_a_family_has_the_stated_chances"),
     Mutation("ListCounts.moved", "drop right", "test_counts_of_a_family_move_at_most_so_many", at=0),
     Mutation("Assess.noise", "drop left", "test_assessments_of_a_family_share_epsilon", at=1),
+    Mutation("_limit_groups", "swap", "test_the_limit_is_the_smallest_of_all"),
+    Mutation("_limit_groups", "never", "test_refuses_what_makes_no_sense", at=2),
+    Mutation("_check_sizes", "swap", "test_a_catalogue_may_name_the_groups"),
     # What a guarantee states.
     Mutation("CDPPeel.guarantee", "double", "TestCDPPeel::test_no_neighbour_is_told_apart[replace]", at=1),
     Mutation("Joint.guarantee", "double", "TestJoint::test_no_neighbour_is_told_apart[add-remove]", at=1),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from shortlist.release import Release
+    from shortlist.release import Publication
 
 _SUFFIXES = (".json", ".csv", ".parquet")
 
@@ -81,7 +81,7 @@ def to_text(value: Any) -> Text:
 def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -> Table:
     """Lay out columns. Whole numbers stand at the right, and have separators. With `numbers`, all but the first do.
 
-    What stands beside a list of items is dim.
+    What stands behind a list of items is dim.
     """
     from rich import box
     from rich.table import Table
@@ -89,7 +89,7 @@ def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -
     table, listed = Table(box=box.SIMPLE_HEAD), {name: list(values) for name, values in columns.items()}
     for place, (name, values) in enumerate(listed.items()):
         right = (numbers and place > 0) or all(isinstance(each, Integral) for each in values)
-        style = None if numbers or name in ("rank", "item") else "dim"
+        style = "dim" if not numbers and "item" in list(listed)[:place] else None
         table.add_column(to_text(name), justify="right" if right else "left", overflow="fold", style=style)
     for row in zip(*listed.values(), strict=True):
         cells = ["" if each is None else f"{each:,}" if isinstance(each, Integral) else each for each in row]
@@ -133,13 +133,13 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], *, force: bool) -
     check_target(path, force=force)
 
 
-def write_release(release: Release, path: Path, *, force: bool) -> None:
+def write_release(release: Publication, path: Path, *, force: bool) -> None:
     """Write a release in the format that the suffix names, whole or not at all."""
     write = {".json": release.to_json, ".csv": release.to_csv, ".parquet": release.to_parquet}[path.suffix.lower()]
     write(path, force=force)
 
 
-def print_release(release: Release, form: Format) -> None:
+def print_release(release: Publication, form: Format) -> None:
     """Print a release on stdout. JSON and CSV are what the files hold."""
     from shortlist.release import NOT_SECURE, make_columns, write_csv
 
@@ -153,9 +153,13 @@ def print_release(release: Release, form: Format) -> None:
         make_stdout_exact()
         sys.stdout.write(text)
         return
-    columns = {**make_columns(release), "item": map(str, release.items)}
-    columns.pop("secure", None)
-    if release.items:
-        print_lines(make_table(columns))
+    columns = make_columns(release, release.first_lists)
+    if columns["item"]:
+        shown = {name: column for name, column in columns.items() if name != "secure"}
+        # An item that is a number is a name, so it has no separators.
+        names = {name: map(str, shown[name]) for name in ("item", *release.by)}
+        print_lines(make_table({**shown, **names}))
+    for line in release.count_more():
+        print_lines(line)
     for line in release.caption():
         print_lines(line, bold=line == NOT_SECURE)

@@ -103,7 +103,8 @@ class Command(TyperCommand):
             if each.param_type_name != "option" or getattr(each, "is_flag", False):
                 continue
             if not each.multiple and order.count(each) > 1:
-                hint = f"name several columns in one: {each.opts[0]} title,artist" if each.name == "label" else None
+                several = {"label": "title,artist", "by": "country,week"}.get(each.name or "")
+                hint = several and f"name several columns in one: {each.opts[0]} {several}"
                 raise ParameterError(f"{each.opts[0]} must be given once", "it was given twice", hint=hint)
             found = values[each.name] if each.multiple else [values[each.name]]
             for value in names.intersection(found):

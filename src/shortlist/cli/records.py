@@ -20,7 +20,7 @@ from shortlist.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from shortlist.release import Release
+    from shortlist.release import Publication
 
 _MAKE = r"""shortlist select plays --person user_id --item track \
     --domain catalogue.csv -k 3 --epsilon 1 --output top3.json"""
@@ -65,7 +65,7 @@ def verify(*, record: Path, ledger: Path, quiet: bool) -> None:
     )
 
 
-def _read(path: Path) -> Release:
-    from shortlist.release import Release
+def _read(path: Path) -> Publication:
+    from shortlist.release import Publication
 
-    return Release.from_parquet(path) if path.suffix.lower() == ".parquet" else Release.from_json(path)
+    return Publication.from_parquet(path) if path.suffix.lower() == ".parquet" else Publication.from_json(path)

@@ -44,6 +44,16 @@ _CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
         **SOURCE,
         **REQUEST,
         "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
+        "by": Option(WHAT, "Release one list for each group: the columns of the groups, say country,week.", "COLUMNS"),
+        "groups": Option(
+            WHAT, "With --by: the public list of groups, with these columns. Else the domain has them.", "FILE"
+        ),
+        "groups_per_person": Option(
+            PRIVACY,
+            "With --by: count each person in at most N groups. --votes-per-person is over all groups.",
+            "N",
+            int,
+        ),
         "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N", int),
         "ledger": Option(
             BUDGET, "Charge the release to the budget in this file; see `shortlist ledger`.", "FILE", Path
@@ -74,6 +84,9 @@ def select(
     for items outside the domain, are ignored. Whether votes match the domain depends on the data, so a release cannot
     say it: run `shortlist check` first, and whenever the log or the domain changes its form. Without a domain, --delta
     is needed, and items that only few people chose are left out: up to k items are released.
+
+    With --by, one list is released for each group. The guarantee is that of all lists together, so --groups-per-person
+    or --votes-per-person is needed.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet)
@@ -82,8 +95,9 @@ def select(
         from shortlist.selection import select as select_from
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
-        if asked["label"] is not None:
-            asked["label"] = [name.strip() for name in asked["label"].split(",")]
+        for name in ("label", "by"):
+            if asked[name] is not None:
+                asked[name] = [column.strip() for column in asked[name].split(",")]
         release = select_from(**read_source(read_request(asked)), bits=bits, progress=step)
     for path in outputs:
         write_release(release, path, force=force)

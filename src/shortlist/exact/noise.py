@@ -327,6 +327,7 @@ def bound_noise(noise: Noise, count: int, failure: Fraction) -> int:
     return _search(lambda bound: 2 * count * noise.enclose_tail(bound + 1), failure)
 
 
+@lru_cache(maxsize=256)
 def bound_difference(noise: Noise, count: int, failure: Fraction) -> int:
     """Find a B such that `count` differences of two noises are all at most B, with probability 1 − failure or more.
 

@@ -35,7 +35,7 @@ from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real
 from shortlist.record import encode_parameters
-from shortlist.release import Release, draw_identifier, read_clock, show_warning
+from shortlist.release import Publication, draw_identifier, read_clock, show_warning
 from shortlist.terms import Terms, check_text
 from shortlist.version import __version__
 
@@ -201,9 +201,9 @@ class Ledger:
         self._check_covered(self.spent, stated)
         return stated
 
-    def finish(self, charge: Charge, release: Release) -> None:
+    def finish(self, charge: Charge, release: Publication) -> None:
         """Note that the release of a charge was made, with the hash of its record."""
-        if not isinstance(charge, Charge) or not isinstance(release, Release):
+        if not isinstance(charge, Charge) or not isinstance(release, Publication):
             raise ParameterError("`charge` and `release` must be a charge of this ledger and its release")
         row = {"finished": read_clock().isoformat(), "release": hash_record(release), "number": charge.number}
         with self._begin(write=True) as transaction:
@@ -219,9 +219,9 @@ class Ledger:
             row = transaction.execute(query, {"identifier": identifier}).fetchone()
         return row and int(row["id"])
 
-    def verify(self, release: Release) -> Charge:
+    def verify(self, release: Publication) -> Charge:
         """Find the charge that paid for a release. Refuse a record that is not the one that was charged."""
-        if not isinstance(release, Release):
+        if not isinstance(release, Publication):
             raise ParameterError("`release` must be a release", f"not {type(release).__name__}")
         if release.charge is None:
             raise LedgerError("the record must name a charge", "this release was charged to no ledger")
@@ -321,7 +321,7 @@ class Account:
         paid = {"population": self.ledger.population, "ledger": self.ledger.id, "charge": self._charge.number}
         return {**said, **paid, "made": self._charge.made}
 
-    def finish(self, release: Release) -> None:
+    def finish(self, release: Publication) -> None:
         """Note that the release was made. It is charged already, so a failure here is only a warning."""
         if self.ledger is None or self._charge is None:
             return
@@ -374,6 +374,6 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     return given
 
 
-def hash_record(release: Release) -> str:
+def hash_record(release: Publication) -> str:
     """Compute the SHA-256 of a release's JSON record, as `sha256sum` does of the file."""
     return hashlib.sha256(release.to_json().encode()).hexdigest()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast, overload
@@ -17,7 +18,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import refuse_uncharged
-from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism, Prepared
+from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.near_names import show_options
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
@@ -28,7 +29,8 @@ from shortlist.votes.array_counts import ArrayTally, read_counts
 if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modules are imported where they are used
     from shortlist.ledger import Ledger
     from shortlist.ledger.charging import Account
-    from shortlist.release import Release
+    from shortlist.release import Release, ReleaseFamily
+    from shortlist.votes.tallies import Plan
 
 Key = TypeVar("Key")
 Label = TypeVar("Label", covariant=True)
@@ -86,6 +88,34 @@ def select(
     **options: Unpack[VoteOptions],
 ) -> Release: ...
 @overload
+def select(
+    votes: Any,
+    *,
+    item: str,
+    by: str | Sequence[str],
+    person: str | None = ...,
+    count: str | None = ...,
+    groups: Any = ...,
+    groups_per_person: int | None = ...,
+    k: Sizes,
+    epsilon: Real,
+    mechanism: str = ...,
+    **options: Unpack[VoteOptions],
+) -> ReleaseFamily: ...
+@overload
+def select(
+    votes: Any,
+    *,
+    item: str,
+    by: str | Sequence[str],
+    person: str | None = ...,
+    count: str | None = ...,
+    groups: Any = ...,
+    groups_per_person: int | None = ...,
+    mechanism: Mechanism,
+    **options: Unpack[VoteOptions],
+) -> ReleaseFamily: ...
+@overload
 def select(votes: Any, *, item: str, person: str, mechanism: Mechanism, **options: Unpack[VoteOptions]) -> Release: ...
 @overload
 def select(votes: Any, *, item: str, count: str, mechanism: Mechanism, **options: Unpack[VoteOptions]) -> Release: ...
@@ -98,9 +128,12 @@ def select(
     domain: Any = None,
     domain_column: str | None = None,
     label: str | Sequence[str] | None = None,
+    by: str | Sequence[str] | None = None,
+    groups: Any = None,
     k: Sizes | None = None,
     epsilon: Real | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
+    groups_per_person: int | None = None,
     sensitivity: int = 1,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     note: str | None = None,
@@ -109,7 +142,7 @@ def select(
     bits: Bits | None = None,
     progress: Callable[[str], None] | None = None,
     **options: Any,
-) -> Release:
+) -> Release | ReleaseFamily:
     """Release the k items of a domain with the most votes, best first, under differential privacy.
 
     What: `votes` is a frame, files, or a `shortlist.Query` on a database; docs/tables.md lists them. Its columns `item`
@@ -117,6 +150,12 @@ def select(
     released, with its column `domain_column`; the columns `label` of it travel with the list. Without `domain`, items
     are what the votes say, and `delta` is needed: up to k items are released. With `count` in place of `person`, the
     table is counted already, and you guarantee that one person adds at most `sensitivity` to each count.
+
+    Groups: with `by`, a column or several, the result is a `ReleaseFamily`: one list for each group. `groups` is the
+    public list of groups, with these columns, and with a column `people` if their numbers of people are public. Without
+    `groups`, the columns are those of the domain. Each person counts in at most `groups_per_person` groups, and
+    `votes_per_person` is over all groups: one of them must be given. The guarantee is that of all lists together
+    (docs/families.md).
 
     Privacy: `epsilon` is read as the exact rational that was written. `delta` allows a failure probability.
     `ordered=False` leaves out the order. With `votes_per_person`, at most that many items of each person count; which
@@ -154,8 +193,20 @@ def select(
             "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
             hint="leave `sensitivity` out",
         )
-    how = {"sensitivity": sensitivity, "persons_counted": count is None, "without_domain": domain is None}
-    terms, report = Terms.read(mechanism, k, epsilon, **how, **options), progress or (lambda step: None)
+    if by is None and groups is not None:
+        raise ParameterError("`groups` must go with `by`, the columns of the groups")
+    by_names, label_names = _read_names(by, label)
+    read_terms = partial(
+        Terms.read,
+        *(mechanism, k, epsilon),
+        sensitivity=sensitivity,
+        persons_counted=count is None,
+        without_domain=domain is None,
+        groups_per_person=groups_per_person,
+        **options,
+    )
+    # How many groups there are is known later. Until then, a person may be in as many as the limits allow.
+    terms, report = read_terms(groups=0 if by_names else None), progress or (lambda step: None)
     from shortlist.ledger import open_account
     from shortlist.votes import plan_tally
 
@@ -171,26 +222,45 @@ def select(
         observed=domain is None,
         memory_limit=memory_limit,
         progress=report,
+        by=by_names,
+        groups=groups,
+        groups_per_person=terms.groups_per_person,
     )
     label_items = None
-    if label is not None:
-        from shortlist.selection.labels import find_labels, read_label_names, read_labels
+    if label_names:
+        from shortlist.selection.labels import find_labels, read_labels
 
-        names = read_label_names(label)
-        labels = read_labels(domain, names, item=item, person=person, count=count, column=domain_column)
-        label_items = partial(find_labels, labels, names)
+        labels = read_labels(domain, label_names, item=item, person=person, count=count, column=domain_column)
+        label_items = partial(find_labels, labels, label_names)
+    if plan.groups is not None:
+        account.terms = terms = read_terms(groups=len(plan.groups))
+        _check_sizes(terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
     account.charge(plan.d)
+    make = partial(_make, account, label_items=label_items)
+    if plan.groups is not None:
+        family = plan.count_family()
+
+        def name_all(picks: Sequence[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
+            report("Naming the items")
+            published = list(map(Picks.publish, picks, family.rows(picks)))
+            names = family.names([rows for rows, _ in published])
+            return [(items, noisy) for items, (_, noisy) in zip(names, published, strict=True)]
+
+        report("Drawing the items")
+        levels = cast("Sequence[Levels]", family)
+        draw, sizes = partial(terms.mechanism.draw_family, levels), plan.sizes or [None] * len(plan.groups)
+        return make(draw, levels, name_all, sizes=sizes, by=by_names, plan=plan)
     counted = plan.count()
 
-    def name(picks: Picks) -> tuple[Sequence[Any], IntArray | None]:
+    def name(picks: Sequence[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
         report("Naming the items")
-        rows, noisy = picks.publish(counted.rows(picks))
-        return counted.names(rows), noisy
+        rows, noisy = picks[0].publish(counted.rows(picks[0]))
+        return [(counted.names(rows), noisy)]
 
     report("Drawing the items")
-    d = None if domain is None else counted.d
-    return _make(account, terms.mechanism.prepare(counted), counted, name, d=d, label_items=label_items)
+    prepared, d = terms.mechanism.prepare(counted), None if domain is None else counted.d
+    return make(lambda bits: [prepared.draw(bits)], [counted], name, sizes=[d])
 
 
 @overload
@@ -363,10 +433,11 @@ class Selector(Generic[Items]):
         account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period)
         account.charge(self._tally.d)
 
-        def name(picks: Picks) -> tuple[Any, IntArray | None]:
-            return self._name(picks, self._tally.items(picks))
+        def name(picks: Sequence[Picks]) -> list[tuple[Any, IntArray | None]]:
+            return [self._name(picks[0], self._tally.items(picks[0]))]
 
-        return _make(account, self._prepared, self._tally, name, d=self._tally.d)
+        made = _make(account, lambda bits: [self._prepared.draw(bits)], [self._tally], name, sizes=[self._tally.d])
+        return cast("Release", made)
 
     def _draw(self, bits: Bits) -> Items:
         picks = self._prepared.draw(bits)
@@ -377,37 +448,76 @@ class Selector(Generic[Items]):
         indices, noisy = picks.publish(rows)
         if self._labels is None:
             return indices, noisy
-        items = [self._labels[index] for index in indices.tolist()]
-        order = _order_labels(items) if picks.unordered else range(len(items))
-        return [items[place] for place in order], None if noisy is None else noisy[list(order)]
+        return _publish(replace(picks, counts=noisy), [self._labels[index] for index in indices.tolist()])
 
 
 def _make(
     account: Account,
-    prepared: Prepared,
-    levels: Levels,
-    name: Callable[[Picks], tuple[Sequence[Any], IntArray | None]],
+    draw: Callable[[Bits], Sequence[Picks]],
+    levels: Sequence[Levels],
+    name: Callable[[Sequence[Picks]], Sequence[tuple[Sequence[Any], IntArray | None]]],
     *,
-    d: int | None,
+    sizes: Sequence[int | None],
     label_items: Callable[[Sequence[Any]], dict[str, tuple[Any, ...]]] | None = None,
-) -> Release:
-    """Draw, name the items, and make the release that was charged. Its caller's caller is warned of what it lacks."""
-    from shortlist.release import Release, UsefulnessWarning, find_warnings, show_warning
+    by: tuple[str, ...] = (),
+    plan: Plan | None = None,
+) -> Release | ReleaseFamily:
+    """Draw, name the items, and make the release or the family that was charged. `sizes` are those of the domains.
+
+    The caller of its caller is warned of what it lacks.
+    """
+    from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning, find_warnings, show_warning
 
     terms, bits = account.terms, account.bits
-    picks, spread = terms.draw_extras(prepared.draw(bits), levels, bits)
-    items, noisy = name(picks)
-    release = Release(
-        items=tuple(items),
-        labels={} if label_items is None else label_items(items),
-        secure=is_secure(bits),
-        **terms.state(d=d, noisy=noisy, chosen=picks.chosen, spread=spread),
-        **account.describe(),
-    )
+    drawn = [terms.draw_extras(each, levels[place], bits) for place, each in enumerate(draw(bits))]
+    chosen, people = drawn[0][0].chosen, None if plan is None else plan.people
+    lists: list[dict[str, Any]] = []
+    for place, (items, noisy) in enumerate(name([picks for picks, _ in drawn])):
+        own: dict[str, Any] = {"d": sizes[place], "spread": drawn[place][1], "people": people and people[place]}
+        labels = {} if label_items is None else label_items(items)
+        lists.append({"items": tuple(items), "labels": labels, **terms.state_list(noisy=noisy, chosen=chosen, **own)})
+    common = {"secure": is_secure(bits), **terms.state_promise(chosen), **account.describe()}
+    if plan is None or plan.groups is None:
+        release: Release | ReleaseFamily = Release(**lists[0], **common)
+    else:
+        groups = tuple(GroupList(group=group, **each) for group, each in zip(plan.groups, lists, strict=True))
+        release = ReleaseFamily(by=by, lists=groups, **common)
     account.finish(release)
     for text in find_warnings(release, terms.people):
         show_warning(text, UsefulnessWarning, stacklevel=4)
     return release
+
+
+def _publish(picks: Picks, items: Sequence[Any]) -> tuple[Sequence[Any], IntArray | None]:
+    """Put items and noisy counts in the order in which they are published: a set in the order of its values."""
+    if not picks.unordered:
+        return items, picks.counts
+    order = _order_labels(list(items))
+    return [items[place] for place in order], None if picks.counts is None else picks.counts[order]
+
+
+def _read_names(by: Any, label: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Read the names of the columns of groups and of labels. No two columns of a release have the same name."""
+    if by is None and label is None:
+        return (), ()
+    from shortlist.record import COLUMNS, FAMILY_COLUMNS
+    from shortlist.selection.labels import read_names
+
+    by_names = read_names(by, "by", "votes", FAMILY_COLUMNS)
+    if by is not None and not by_names:
+        raise ParameterError("`by` must be a column of the votes, or a list of different ones", "it is empty")
+    return by_names, read_names(label, "label", "domain", FAMILY_COLUMNS | {*by_names} if by_names else COLUMNS)
+
+
+def _check_sizes(mechanism: Mechanism, plan: Plan) -> None:
+    """Refuse a group with fewer than k items. What is in a catalogue is public."""
+    smallest = min(plan.sizes, default=0) if plan.sizes else mechanism.k
+    if mechanism.needs_domain and mechanism.k > smallest:
+        raise DataError(
+            "`k` must be at most the number of items of each group",
+            f"k is {mechanism.k}, and a group has {smallest}",
+            hint="ask for fewer items, or leave such groups out of `groups`",
+        )
 
 
 def _describe_right_call(wrong: tuple[Any, ...]) -> ParameterError:

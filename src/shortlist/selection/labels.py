@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
@@ -18,21 +18,23 @@ from shortlist.votes.tallies import read_public
 from shortlist.votes.values import is_missing, write_item
 
 
-def read_label_names(label: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Read the names of columns: one, or several.
+def read_names(given: str | Sequence[str] | None, name: str, where: str, taken: Set[str] = COLUMNS) -> tuple[str, ...]:
+    """Read the names of columns that a release is to have: one, or several. Some are taken.
 
-    >>> read_label_names("title"), read_label_names(["title", "artist"]), read_label_names(None)
-    (('title',), ('title', 'artist'), ())
+    >>> read_names("title", "label", "domain"), read_names(["title", "artist"], "label", "domain")
+    (('title',), ('title', 'artist'))
     """
-    if label is not None and not isinstance(label, str | list | tuple):
-        raise ParameterError("`label` must be a column of the domain, or a list of them", f"not {type(label).__name__}")
-    names = () if label is None else (label,) if isinstance(label, str) else tuple(label)
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise ParameterError("`label` must be a column of the domain, or a list of different ones")
-    if COLUMNS & set(names):
+    if given is not None and not isinstance(given, str | list | tuple):
         raise ParameterError(
-            "`label` must not be called like a column of a release",
-            hint=f"a release has the columns {', '.join(sorted(COLUMNS))}",
+            f"`{name}` must be a column of the {where}, or a list of them", f"not {type(given).__name__}"
+        )
+    names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(each, str) and each for each in names) or len(set(names)) < len(names):
+        raise ParameterError(f"`{name}` must be a column of the {where}, or a list of different ones")
+    if taken & set(names):
+        raise ParameterError(
+            f"`{name}` must not be called like a column of a release",
+            hint=f"a release has the columns {', '.join(sorted(taken))}",
         )
     return names
 

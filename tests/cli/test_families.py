@@ -1,0 +1,90 @@
+"""`shortlist select --by`: one list for each group, in files, on the terminal, and read again."""
+
+import csv
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ASKED = ("select", "plays.parquet", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv", "-k", "3")
+
+
+@pytest.fixture
+def charts(folder):
+    """Plays with a country and a week, and the public list of groups."""
+    weeks, countries = ["2026-W02", "2026-W03"], [f"C{number}" for number in range(5)]
+    rows = [
+        (f"{country}{week}{person}", f"track {item:02d}", country, week)
+        for country in countries
+        for week in weeks
+        for item in range(10)
+        for person in range(40 - 4 * item)
+    ]
+    columns = zip(*rows, strict=True)
+    names = ("user_id", "track", "country", "week")
+    pq.write_table(pa.table(dict(zip(names, map(list, columns), strict=True))), folder / "plays.parquet")
+    lines = ["country,week,people", *(f"{country},{week},900" for country in countries for week in weeks)]
+    (folder / "groups.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture
+def select(call, charts):
+    def select(*more):
+        groups = ("--by", "country,week", "--groups", "groups.csv", "--epsilon", "5")
+        return call(*ASKED, *groups, *more)
+
+    return select
+
+
+def test_releases_one_list_for_each_group(select, charts):
+    """The record and the CSV hold all lists, the table shows the first ones."""
+    done = select("--groups-per-person", "8", "--votes-per-person", "20", "--output", "charts.json", "-o", "charts.csv")
+    assert done.exit_code == 0, done.output
+    stored = json.loads((charts / "charts.json").read_text())
+    assert (stored["schema"], stored["by"]) == ("shortlist.family/1", ["country", "week"])
+    assert [each["group"] for each in stored["lists"]][:2] == [["C0", "2026-W02"], ["C0", "2026-W03"]]
+    rows = list(csv.DictReader((charts / "charts.csv").read_text().splitlines()))
+    assert len(rows) == 30
+    assert list(rows[0])[:4] == ["country", "week", "rank", "item"]
+    assert "… and 4 more lists" in done.stdout
+    assert "10 lists by country and week: the top 3 of 21 items in each" in " ".join(done.stdout.split())
+
+
+def test_a_record_is_shown_explained_and_verified(select, call, charts):
+    """Every command for records reads that of a family. It is one charge."""
+    assert call("ledger", "create", "budget.db", "--epsilon", "10").exit_code == 0
+    done = select("--votes-per-person", "5", "--ledger", "budget.db", "--output", "charts.json")
+    assert done.exit_code == 0, done.output
+    assert "charged to budget.db: 5-DP" in done.stderr
+    shown = call("show", "charts.json")
+    assert shown.stdout == done.stdout
+    assert call("show", "charts.json", "--format", "json").stdout == (charts / "charts.json").read_text()
+    assert "These 10 lists by country and week" in " ".join(call("explain", "charts.json").stdout.split())
+    assert "is the release of charge 1" in " ".join(
+        call("verify", "charts.json", "--ledger", "budget.db").stdout.split()
+    )
+
+
+def test_a_parquet_file_holds_the_record(select, call, charts):
+    """It is read as the JSON is."""
+    assert select("--groups-per-person", "1", "--output", "charts.parquet").exit_code == 0
+    assert "10 lists" in call("show", "charts.parquet").stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "--groups-per-person or --votes-per-person must be given with --by"),
+        (("--groups-per-person", "0"), "--groups-per-person"),
+        (("--groups-per-person", "1", "--by", "week"), "name several columns in one: --by country,week"),
+        (("--groups-per-person", "1", "--mechanism", "noisy-counts"), "--votes-per-person"),
+    ],
+    ids=repr,
+)
+def test_refuses_with_the_ways_out(select, more, words):
+    """Errors name options, and say what to do."""
+    done = select(*more)
+    assert done.exit_code == 2
+    assert words in " ".join(done.stderr.split())
