@@ -32,7 +32,7 @@ def count_subsets(falling: IntArray, k: int, tau: int) -> tuple[int, int, int, i
     pruning, those with a loss of τ or more are one. The largest count stands for n: no more is known.
 
     >>> count_subsets(np.array([9, 7, 2]), k=2, tau=3)
-    (6, 5, 20, 8)
+    (6, 6, 20, 8)
     """
     above = np.searchsorted(-falling, -(falling[:k] - tau), side="left")
     merged = int(np.minimum(above + 1, len(falling)).sum())

@@ -480,6 +480,8 @@ class ReleaseFamily(Publication, Mapping[Any, GroupList]):
         Publication.__post_init__(self)
         object.__setattr__(self, "by", tuple(self.by))
         object.__setattr__(self, "lists", tuple(self.lists))
+        if any(len(each.group) != len(self.by) for each in self.lists):
+            raise ParameterError("each group of a family must have one value for each column of `by`")
         keys = (each.group[0] if len(self.by) == 1 else each.group for each in self.lists)
         object.__setattr__(self, "_places", dict(zip(keys, self.lists, strict=True)))
         if not self.lists or len(self._places) < len(self.lists):

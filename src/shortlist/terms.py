@@ -317,6 +317,11 @@ def _limit_groups(
                 hint="leave `groups_per_person` out: one list has no groups",
             )
         return None
+    if isinstance(mechanism, Mechanism) and type(mechanism) not in MECHANISMS.values():
+        raise ParameterError(
+            "`by` must go with a mechanism of this library",
+            f"{type(mechanism).__name__} may not know how many lists one person is in",
+        )
     if given is None and cap is None:
         raise ParameterError(
             "`groups_per_person` or `votes_per_person` must be given with `by`",

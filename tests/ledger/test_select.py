@@ -1,6 +1,5 @@
 """Selections are charged after all checks, before votes are read and before anything is drawn."""
 
-import gzip
 import hashlib
 import sqlite3
 import warnings
@@ -12,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from shortlist import Query, Release, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
@@ -135,10 +135,14 @@ def test_what_can_be_checked_first_is_never_charged(engines, ledger, wrong):
 
 def test_a_failure_after_the_charge_has_spent_it(ledger, tmp_path):
     """The votes turn out to be unreadable: the charge stays, without a release."""
-    whole = gzip.compress(b"user,track\n" + b"".join(b"%d,a\n" % user for user in range(10**5)))
-    (tmp_path / "votes.csv.gz").write_bytes(whole[: len(whole) // 2])
+    path = tmp_path / "votes.parquet"
+    users = list(range(10**5))
+    parquet.write_table(pa.table({"user": users, "track": ["abc"[user % 3] for user in users]}), path)
+    stored = bytearray(path.read_bytes())
+    stored[4 : len(stored) // 2] = bytes(len(stored) // 2 - 4)  # the schema at the end stays whole
+    path.write_bytes(stored)
     with pytest.raises(DataError):
-        select(tmp_path / "votes.csv.gz", **ASKED, ledger=ledger)
+        select(path, **ASKED, ledger=ledger)
     assert [charge.release for charge in ledger.charges] == [None]
 
 

@@ -392,3 +392,22 @@ def test_a_record_is_read_as_what_it_is(schema):
         schema.validate(release.to_dict())
     with pytest.raises(jsonschema.ValidationError):
         schema.validate({**family.to_dict(), "lists": [{"items": ["a"]}]})
+
+
+@pytest.mark.parametrize("group", [[], {}, "", ["DE", "FR"]])
+def test_refuses_a_record_whose_group_has_no_single_value(group):
+    """A group of one column has one value."""
+    stored = make(mechanism="joint").to_dict()
+    stored["lists"][0]["group"] = group
+    with pytest.raises(DataError):
+        ReleaseFamily.from_json(json.dumps(stored))
+
+
+def test_refuses_a_mechanism_that_may_not_know_families():
+    """A mechanism from outside states what one list promises: the losses of several lists would add up."""
+
+    class Mine(Joint):
+        __slots__ = ()
+
+    with pytest.raises(ParameterError, match="by must go with a mechanism of this library"):
+        make(k=None, epsilon=None, mechanism=Mine(k=3, epsilon=1))
