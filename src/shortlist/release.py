@@ -13,6 +13,7 @@ import itertools
 import os
 import stat
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -134,7 +135,7 @@ class GroupList(_Items):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Publication(_Value):
+class Publication(_Value, ABC):
     """What is published at once under one guarantee: what a release and a family of lists have in common.
 
     `parameters` are the public parameters of the mechanism. `secure` is true if the randomness came from the operating
@@ -346,17 +347,17 @@ class Publication(_Value):
         chosen, order = self.parameters.get("chosen"), "" if self.ordered or not any(self.lists) else ", in no order"
         return f"{self._size()}{order}, by {self.mechanism}" + (f", which chose {chosen}" if chosen else "")
 
+    @abstractmethod
     def _size(self) -> str:
         """Say how many items of how many are listed, in a headline."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _introduce(self, order: str) -> str:
         """Say how many items of how many are listed, in a sentence."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _assess(self) -> list[str]:
         """Say what the data told about the error."""
-        raise NotImplementedError
 
     def _whose_votes(self) -> str:
         """Say how much one person may have added, and who ensured it."""
