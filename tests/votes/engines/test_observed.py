@@ -3,7 +3,9 @@
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from shortlist.errors import DataError
 from shortlist.votes import observe
@@ -145,3 +147,15 @@ def test_values_that_python_cannot_hold_are_ignored():
     votes = pa.table({"user": [1, 2, 3], "track": broken})
     for cap in (None, 1):
         assert read_all(observe(votes, person="user", item="track", votes_per_person=cap)) == [("a", 1)]
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+@pytest.mark.parametrize("file", [False, True])
+def test_instants_that_python_cannot_hold_are_left_out(unit, file, tmp_path):
+    """Neither an extreme instant nor one between two microseconds is an error."""
+    ticks = pa.array([0, 0, 1, 2**63 - 2, -(2**63) + 2], pa.int64())
+    votes = pa.table({"user": [1, 2, 3, 4, 5], "track": ticks.cast(pa.timestamp(unit, "UTC"), safe=False)})
+    parquet.write_table(votes, tmp_path / "votes.parquet")
+    found = observe(tmp_path / "votes.parquet" if file else votes, person="user", item="track")
+    first = datetime(1970, 1, 1, tzinfo=UTC)
+    assert dict(read_all(found)) == {first: 2, **({first.replace(microsecond=1): 1} if unit == "us" else {})}
