@@ -104,7 +104,7 @@ class Header:
             Origin.SCHEMA: near,
             Origin.FRAME: near,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?"
-            + _NO_HEADER.replace("`votes.", f"`{where.removeprefix('the ')}."),
+            + ("" if where == "the groups" else _NO_HEADER.replace("`votes.", f"`{where.removeprefix('the ')}.")),
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
         }[self.origin]
