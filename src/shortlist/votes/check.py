@@ -229,7 +229,7 @@ def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, coun
     if isinstance(votes, TypedRows):
         plain = votes.relation
         fits = votes.family is not None and can_match(domain.family, votes.family)
-        keys = connection.from_arrow(make_key_table(domain, votes.kept, votes.family)).set_alias("k")
+        keys = connection.from_arrow(make_key_table(domain, votes.item_type, votes.family)).set_alias("k")
         has_item, has_person = (DUCKDB.is_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
         plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left").project(
             f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, '

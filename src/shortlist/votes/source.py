@@ -300,7 +300,7 @@ class TypedRows:
     types: tuple[tuple[Any, Family | None], ...] = ((None, None),)
 
     @property
-    def kept(self) -> Any:
+    def item_type(self) -> Any:
         """The Arrow type of the items."""
         return self.types[0][0]
 
