@@ -48,7 +48,8 @@ def test_the_front_page_says_what_the_report_says():
     front = " ".join((DOCS.parents[1] / "README.md").read_text(encoding="utf-8").split())
     report = (DOCS / "README.md").read_text(encoding="utf-8")
     holds, part, no = (int(re.search(rf"^\| {name} \| (\d+) ", report, re.MULTILINE)[1]) for name in VERDICTS)
-    claims = f"{holds} hold for the released programs, {part} hold in part and {no} do not"
+    claims = f"{holds} hold for the released programs and {part} hold in part"
+    assert not no
     assert f"Of its {len(CLAIMS)} claims, {claims}" in front
     theirs, ours = (re.findall(rf"^\| {name} \|(.*)\|$", report, re.MULTILINE)[-1].split("|") for name in PROGRAMS)
     factors = [float(one.replace(",", "")) / float(other) for one, other in zip(theirs, ours, strict=True)]
