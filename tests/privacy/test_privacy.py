@@ -13,10 +13,12 @@ from scipy.stats import binom, norm
 from shortlist import Guarantee, compose, prepare
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, use_precision
-from shortlist.mechanisms import CDPPeel, Joint
+from shortlist.mechanisms import CDPPeel, Joint, LimitedDomain
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 
 PURE = Guarantee(epsilon=Fraction(1, 10), rho=Fraction(1, 800))
+LEAKS = {"epsilon": 1, "rho_delta": "1e-6"}
+"""A delta of rho without a rho."""
 APPROXIMATE = Guarantee(epsilon=Fraction(1), delta=Fraction(1, 10**6))
 
 
@@ -29,7 +31,9 @@ def test_pure_guarantees_add_up():
 def test_one_guarantee_is_itself():
     """Composing one changes nothing."""
     assert compose([PURE]) == PURE
-    assert compose([APPROXIMATE]) == APPROXIMATE
+    again = compose([APPROXIMATE])
+    assert (again.epsilon, again.delta) == (APPROXIMATE.epsilon, APPROXIMATE.delta)
+    assert (again.rho, again.rho_delta) == (find_rho_of_pure(Fraction(1)), APPROXIMATE.delta)
 
 
 @pytest.mark.parametrize(("times", "pure"), [(1, True), (3, True), (200, False)])
@@ -51,7 +55,8 @@ def test_a_pure_guarantee_without_rho_has_one():
 def test_deltas_add_up_where_rho_is_unknown():
     """An (ε, δ) guarantee without rho can be summed, but not below its delta."""
     together = compose([APPROXIMATE, PURE], delta="1e-5")
-    assert (together.epsilon, together.delta, together.rho) == (Fraction(11, 10), Fraction(1, 10**6), None)
+    assert (together.epsilon, together.delta) == (Fraction(11, 10), Fraction(1, 10**6))
+    assert (together.rho, together.rho_delta) == (find_rho_of_pure(Fraction(1)) + PURE.rho, Fraction(1, 10**6))
     with pytest.raises(ParameterError, match="delta must be above 2e-6"):
         compose([APPROXIMATE] * 2, delta="1e-6")
 
@@ -60,10 +65,32 @@ def test_a_guarantee_without_rho_does_not_spoil_the_others():
     """A guarantee without rho keeps its epsilon and its delta; the others are converted at the delta that is left."""
     together = compose([APPROXIMATE, *[PURE] * 200], delta="1e-5")
     left = find_epsilon(200 * PURE.rho, Fraction(9, 10**6))
-    assert (together.epsilon, together.delta, together.rho) == (1 + left, Fraction(1, 10**5), None)
+    assert (together.epsilon, together.delta) == (1 + left, Fraction(1, 10**5))
     assert together.epsilon < 21
     with pytest.raises(ParameterError, match="above 1e-6"):
         compose([APPROXIMATE, CDPPeel(k=9, epsilon=1, delta="1e-6").guarantee], delta="1e-6")
+
+
+@pytest.mark.parametrize("leak", ["0", "1e-4"])
+def test_a_rho_that_needs_a_delta_is_composed(leak):
+    """Randomised responses that leak attain their guarantees: the stated pair covers their exact δ, and is not far."""
+    leak, times, small = Fraction(leak), 50, Fraction(1, 10)
+    part = Guarantee(epsilon=small, delta=leak, rho=find_rho_of_pure(small), rho_delta=leak)
+    assert part.rho_delta == compose([part]).rho_delta
+    together = compose([part] * times, delta="1e-2")
+    assert together.rho_delta == times * leak
+    assert together.epsilon == find_epsilon(times * part.rho, Fraction(1, 100) - times * leak)
+    case = {"small": 0.1, "times": times, "large": 0.0, "leak": 1 - float(1 - leak) ** times}
+    assert exact_delta(float(together.epsilon), **case) <= 0.01
+    assert exact_delta(float(together.epsilon) / 2, **case) > 0.01
+
+
+def test_weekly_lists_without_a_catalogue_share_a_budget():
+    """52 lists at epsilon 1 cost less than 10 together, at a delta of 1e-6 beside what hides items of one person."""
+    one = LimitedDomain(k=10, epsilon=1, delta="1e-6")
+    together = compose([one] * 52, delta=Fraction(1, 10**6) + 52 * one.hidden_delta)
+    assert together.epsilon < 10
+    assert compose([one] * 52).epsilon == 52
 
 
 def test_large_and_small_guarantees_are_split():
@@ -196,7 +223,7 @@ def test_guarantees_are_checked_when_they_are_built():
     """Numbers become exact rationals, and what promises nothing sensible is refused."""
     assert print_of([Guarantee(epsilon=0.1)] * 3) == "0.3-DP (rho 0.0149875125) for one person, add-remove"
     assert compose([Guarantee(epsilon=1, delta="0.6")] * 2).delta == 1
-    for wrong in ({"epsilon": -1}, {"epsilon": 1, "delta": 2}, {"epsilon": 1, "rho": -1}, {"epsilon": "x"}):
+    for wrong in ({"epsilon": -1}, {"epsilon": 1, "delta": 2}, {"epsilon": 1, "rho": -1}, {"epsilon": "x"}, LEAKS):
         with pytest.raises(ParameterError):
             Guarantee(**wrong)
 

@@ -34,16 +34,17 @@ def compose(
     What is released, and from which items, may depend on earlier results. How many releases there are, and the
     epsilon, delta and rho of each, may not. If results decide this, take a `Ledger`: its budget is fixed.
 
-    Pass guarantees, releases, mechanisms or selectors, one or many. Without `delta`, epsilons, deltas and rhos are
-    summed. With `delta`, the guarantees are split into two parts. Those of the first part count by their rho, those of
-    the second by their epsilon and delta. The split with the smallest epsilon is stated, rounded up.
+    Pass guarantees, releases, mechanisms or selectors, one or many. Without `delta`, epsilons, deltas, rhos and
+    rho_deltas are summed. With `delta`, the guarantees are split into two parts. Those of the first part count by their
+    rho and rho_delta, those of the second by their epsilon and delta. The split with the smallest epsilon is stated,
+    rounded up.
 
-    Claim  Let R be the sum of the rhos of the first part, E and D the sums of the epsilons and deltas of the second,
-           and δ > D. All releases together are (E + ε(R, δ − D), δ)-DP, where ε(ρ, δ) is `find_epsilon`.
-    Proof  composition.proof.md. In short: a δ is a coin that shows heads with probability δ, for all data. If no coin
-           shows heads, the Rényi divergence of order α of all releases is at most E + Rα, which the conversion of
-           `zcdp.py` turns into (E + ε(R, δ − D), δ − D)-DP. The coins add D. If the first part is empty, this is basic
-           composition, with δ = D.
+    Claim  Let R be the sum of the rhos of the first part, E the sum of the epsilons of the second, and D the sum of the
+           rho_deltas of the first and the deltas of the second. If δ > D, all releases together are
+           (E + ε(R, δ − D), δ)-DP, where ε(ρ, δ) is `find_epsilon`.
+    Proof  composition.proof.md. In short: take a part of probability D away from the laws of both neighbours. The
+           Rényi divergence of order α of what is left is at most E + Rα, which the conversion of `zcdp.py` turns into
+           (E + ε(R, δ − D), δ − D)-DP. If the first part is empty, this is basic composition, with δ = D.
 
     >>> yearly = [Guarantee(epsilon="0.25", rho="1/128")] * 52
     >>> print(compose(yearly))
@@ -59,15 +60,15 @@ def compose(
     stated = [basic] if basic.delta <= allowed else []
     total = Fraction(sum(part.delta for part in parts))
     for first in _propose_parts(parts):
-        remaining = allowed - (total - first.delta)
+        remaining = allowed - (total - first.delta) - first.rho_delta
         if remaining > 0:
             epsilon = find_epsilon(first.rho, remaining) + (basic.epsilon - first.epsilon)
             stated.append(replace(basic, epsilon=epsilon, delta=allowed))
     if not stated:
-        least = sum(part.delta for part in parts if find_strongest_rho(part) is None)
+        least = sum(min(part.delta, find_strongest_rho(part)[1]) for part in parts)
         raise ParameterError(
-            f"`delta` must be above {write_rounded_up(Fraction(least))}, the sum of the deltas of the "
-            "guarantees without a rho",
+            f"`delta` must be above {write_rounded_up(Fraction(least))}, the sum of the deltas that the guarantees "
+            "cannot do without",
             f"not {quote(delta)}",
         )
     return min(stated, key=lambda each: (each.epsilon, each.delta))
@@ -95,12 +96,13 @@ def _read_one(given: object) -> Guarantee:
 
 def _sum(parts: list[Guarantee]) -> Guarantee:
     """Basic composition."""
-    rhos = [rho for part in parts if (rho := find_strongest_rho(part)) is not None]
+    rhos, failures = zip(*map(find_strongest_rho, parts), strict=True)
     return replace(
         parts[0],
         epsilon=sum((part.epsilon for part in parts), Fraction(0)),
         delta=min(Fraction(1), sum((part.delta for part in parts), Fraction(0))),
-        rho=sum(rhos, Fraction(0)) if len(rhos) == len(parts) else None,
+        rho=sum(rhos, Fraction(0)),
+        rho_delta=min(Fraction(1), sum(failures, Fraction(0))),
     )
 
 
@@ -110,22 +112,22 @@ class _Sums(NamedTuple):
     rho: Fraction
     epsilon: Fraction
     delta: Fraction
+    rho_delta: Fraction
 
 
 def _propose_parts(parts: list[Guarantee]) -> Iterator[_Sums]:
     """Propose first parts of a split: the guarantees that gain most by their rho.
 
-    find_epsilon is concave in rho, so equal guarantees stay together. Where delta is scarce, guarantees with a delta go
-    to the first part before those without.
+    find_epsilon is concave in rho, so equal guarantees stay together. Where delta is scarce, guarantees whose rho needs
+    less delta go to the first part before the others.
     """
-    able = [
-        _Sums(times * rho, times * part.epsilon, times * part.delta)
-        for part, times in Counter(parts).items()
-        if (rho := find_strongest_rho(part)) is not None
-    ]
-    sizes = {round(step * len(able) / _MOST_SPLITS) for step in range(1, _MOST_SPLITS + 1)}
-    for order in (_rho_per_epsilon, lambda each: (each.delta == 0, _rho_per_epsilon(each))):
-        running = accumulate(sorted(able, key=order), lambda left, right: _Sums(*map(operator.add, left, right)))
+    different = []
+    for part, times in Counter(parts).items():
+        rho, failure = find_strongest_rho(part)
+        different.append(_Sums(times * rho, times * part.epsilon, times * part.delta, times * failure))
+    sizes = {round(step * len(different) / _MOST_SPLITS) for step in range(1, _MOST_SPLITS + 1)}
+    for order in (_rho_per_epsilon, lambda each: (each.rho_delta >= each.delta, _rho_per_epsilon(each))):
+        running = accumulate(sorted(different, key=order), lambda left, right: _Sums(*map(operator.add, left, right)))
         yield from (sums for size, sums in enumerate(running, start=1) if size in sizes)
 
 
@@ -133,13 +135,20 @@ def _rho_per_epsilon(each: _Sums) -> Fraction:
     return each.rho / each.epsilon if each.epsilon else Fraction(0)
 
 
-def find_strongest_rho(guarantee: Guarantee) -> Fraction | None:
-    """Find the smallest rho that is known: the stated one, or the one that a pure guarantee implies.
+def find_strongest_rho(guarantee: Guarantee) -> tuple[Fraction, Fraction]:
+    """Find the strongest ρ that is known, and its δ₁: the stated one, or the one that ε and δ imply.
 
-    >>> find_strongest_rho(Guarantee(epsilon=2, rho="1/2")), find_strongest_rho(Guarantee(epsilon=1, delta="1e-6"))
-    (Fraction(1, 2), None)
+    Claim  Every (ε, δ)-DP release has ρ = ε tanh(ε/2) with δ₁ = δ.
+    Proof  approximate_zcdp.proof.md, Theorem 3.
+
+    >>> find_strongest_rho(Guarantee(epsilon=2, rho="1/2"))
+    (Fraction(1, 2), Fraction(0, 1))
+    >>> [float(each) for each in find_strongest_rho(Guarantee(epsilon=1, delta="1e-6"))]
+    [0.462117158, 1e-06]
     """
-    if guarantee.delta:
-        return guarantee.rho
-    implied = find_rho_of_pure(guarantee.epsilon)
-    return implied if guarantee.rho is None else min(guarantee.rho, implied)
+    implied = find_rho_of_pure(guarantee.epsilon), guarantee.delta
+    if guarantee.rho is None:
+        return implied
+    stated = guarantee.rho, guarantee.rho_delta
+    # The one with the smaller δ₁: it may add up over very many releases.
+    return min(implied, stated, key=lambda each: (each[1], each[0]))

@@ -34,10 +34,12 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
         import dp_accounting
     except ImportError:
         raise MissingExtraError("accounting", purpose="an event of dp-accounting") from None
-    rho = find_strongest_rho(guarantee)
-    if rho is None:
+    rho, failure = find_strongest_rho(guarantee)
+    if failure:
         raise ParameterError(
-            "`guarantee` must have a rho, or no delta", "dp-accounting has no event for an epsilon with a delta alone"
+            "`guarantee` must have a rho without a delta, or no delta",
+            "dp-accounting has no event for a rho that needs a delta",
+            hint="pass a guarantee with `rho_delta=0`, and add the sum of all `rho_delta` to the delta that it states",
         )
     if (
         guarantee.neighbours is Neighbours.REPLACE

@@ -1,8 +1,9 @@
 """What a release promises: which data sets are neighbours, and a guarantee about all pairs of neighbours.
 
-The meaning of three numbers never changes. `epsilon` and `delta` are the (ε, δ) of differential privacy for the
+The meaning of four numbers never changes. `epsilon` and `delta` are the (ε, δ) of differential privacy for the
 neighbour relation named beside them. `rho` is the ρ of zero-concentrated differential privacy (zCDP) for the same
-relation. Both statements hold, independently of each other.
+relation. If `rho_delta` is above 0, it is the δ₁ of approximate zCDP (approximate_zcdp.proof.md): ρ holds for all but
+a part of the probability that is at most δ₁. Both statements hold, independently of each other.
 """
 
 from __future__ import annotations
@@ -49,34 +50,47 @@ class Guarantee:
 
     >>> print(Guarantee(epsilon=1, rho="1/8"))
     1-DP (rho 0.125) for one person, add-remove
+    >>> print(Guarantee(epsilon=1, delta="1e-6", rho="0.03", rho_delta="5e-7"))
+    (1, 1e-6)-DP (rho 0.03 with delta 5e-7) for one person, add-remove
     """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+    rho_delta: Fraction = Fraction(0)
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: str = "person"
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, epsilon: Real, delta: Real = ..., rho: Real | None = ..., neighbours: str = ..., unit: str = ...
+            self,
+            *,
+            epsilon: Real,
+            delta: Real = ...,
+            rho: Real | None = ...,
+            rho_delta: Real = ...,
+            neighbours: str = ...,
+            unit: str = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "delta", "rho"):
+        for name in ("epsilon", "delta", "rho", "rho_delta"):
             value = getattr(self, name)
             if not isinstance(value, Fraction) and (name != "rho" or value is not None):
                 object.__setattr__(self, name, read_rational(value, name=name))
         object.__setattr__(self, "neighbours", Neighbours.read(self.neighbours))
         if self.epsilon < 0 or not 0 <= self.delta <= 1 or (self.rho is not None and self.rho < 0):
             raise ParameterError("a guarantee must have `epsilon` and `rho` from 0, and `delta` from 0 to 1")
+        if not 0 <= self.rho_delta <= 1 or (self.rho_delta and self.rho is None):
+            raise ParameterError("`rho_delta` must be from 0 to 1, and go with `rho`")
         check_unit(self.unit)
 
     def __str__(self) -> str:
         epsilon, delta = write_rounded_up(self.epsilon), write_rounded_up(self.delta)
         pair = f"({epsilon}, {delta})" if self.delta else epsilon
-        rho = "" if self.rho is None else f" (rho {write_rounded_up(self.rho)})"
+        failure = f" with delta {write_rounded_up(self.rho_delta)}" if self.rho_delta else ""
+        rho = "" if self.rho is None else f" (rho {write_rounded_up(self.rho)}{failure})"
         return f"{pair}-DP{rho} for one {self.unit}, {self.neighbours}"
 
     @property
