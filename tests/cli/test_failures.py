@@ -21,6 +21,7 @@ from shortlist.errors import BudgetError, DataError, OutputError, ParameterError
 from shortlist.exact.bits import SystemBits
 from shortlist.ledger import Ledger, open_account
 from shortlist.release import Release
+from shortlist.selection import prepare
 from shortlist.selection import select as select_from
 from shortlist.terms import Terms
 
@@ -283,12 +284,13 @@ def test_an_interrupt_says_whether_a_charge_is_spent(capsys: pytest.CaptureFixtu
     with pytest.raises(typer.Exit), process.report_errors():
         select_from(votes, **common, progress=lambda step: interrupt(step, "Drawing"))
     assert "charge 1 is spent" in capsys.readouterr().err
-    open_account(ledger, Terms.read("joint", 1, 1), bits=SystemBits())
     with pytest.raises(typer.Exit), process.report_errors():
+        open_account(ledger, Terms.read("joint", 1, 1), bits=SystemBits())
         raise KeyboardInterrupt
     assert capsys.readouterr().err == "error: interrupted. Nothing was charged.\n"
-    ledger.path.unlink()
     with pytest.raises(typer.Exit), process.report_errors():
+        open_account(ledger, Terms.read("joint", 1, 1), bits=SystemBits())
+        ledger.path.unlink()
         raise KeyboardInterrupt
     assert "It is not known whether the release was charged" in capsys.readouterr().err
 
@@ -444,3 +446,11 @@ def test_tables_fit_60_columns(run: Run, folder: Path, encoding: str) -> None:
 def test_unknown_command_is_2() -> None:
     """A command that is not there is wrong usage."""
     assert CliRunner().invoke(app, ["selcet"]).exit_code == 2
+
+
+def test_a_charge_of_an_earlier_run_changes_no_exit_code(tmp_path: Path) -> None:
+    """A command that fails says nothing about what the same process charged before."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=10)
+    prepare({"apple": 310, "pear": 190}, k=1, epsilon=1).release(ledger=ledger)
+    result = CliRunner().invoke(app, ["show", str(tmp_path / "absent.json")])
+    assert (result.exit_code, "is spent" in result.stderr) == (1, False)

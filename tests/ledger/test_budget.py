@@ -1,6 +1,7 @@
 """The accounting of a ledger covers adaptive choices: enumerated over whole trees of releases."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -12,8 +13,8 @@ from shortlist import Guarantee, ShortlistError
 from shortlist.errors import ParameterError
 from shortlist.ledger import Amount, Budget
 from shortlist.ledger.budget import add_up
-from shortlist.mechanisms import CDPPeel, Joint
-from shortlist.privacy.zcdp import find_epsilon
+from shortlist.mechanisms import CDPPeel, Joint, LimitedDomain
+from shortlist.privacy.zcdp import find_epsilon, find_rho_of_pure
 
 SLACK = 1e-12
 
@@ -116,7 +117,13 @@ def test_the_worst_releases_use_delta_up(factor, holds):
 def test_rhos_of_adaptive_releases_add_up(order, factor, holds):
     """The Rényi divergence of all transcripts is at most the order times the budget's ρ, and not with 30 % more."""
     limit = Fraction(5, 100) ** 2 * 4 / 2
-    budget = Budget(guarantee=Budget.plan(epsilon=1).guarantee, accounting="zcdp", basic_delta=None, rho=limit * factor)
+    budget = Budget(
+        guarantee=Budget.plan(epsilon=1).guarantee,
+        accounting="zcdp",
+        basic_delta=None,
+        rho=limit * factor,
+        rho_delta=Fraction(0),
+    )
     pairs = list(transcripts(budget, ladder("5/100", "3/100", make=Response)))
     assert (renyi(pairs, order) <= order * float(limit) + SLACK) == holds
 
@@ -148,19 +155,40 @@ def test_both_covers_what_one_of_them_covers():
 def test_the_rho_of_a_budget_implies_its_epsilon():
     """The sum of rhos up to the limit converts to at most ε at δ."""
     budget = Budget.plan(epsilon=10, delta="1e-6", accounting="zcdp")
-    assert find_epsilon(budget.rho, Fraction(1, 10**6)) <= 10 + Fraction(1, 10**7)
+    assert find_epsilon(budget.rho, Fraction(1, 10**6) - budget.rho_delta) <= 10 + Fraction(1, 10**7)
+    assert budget.rho_delta == Fraction(1, 10**7)
     assert budget.rho > 1
 
 
-def test_a_release_without_rho_ends_zcdp_accounting():
-    """It counts by its epsilon and delta only, and zCDP accounting refuses it."""
+@pytest.mark.parametrize(("factor", "holds"), [(1, True), (Fraction(13, 10), False)])
+def test_leaks_are_counted_beside_rhos(factor, holds):
+    """With leaks, zCDP accounting keeps to the budget's delta. With 30 % more of it for leaks, it would not."""
+    budget = Budget.plan(epsilon=1, delta="1/10", accounting="zcdp", rho_delta_share="9/10")
+    wider = replace(budget, rho_delta=budget.rho_delta * factor)
+    pairs = transcripts(wider, ladder("1/40", "1/50", make=lambda leak: Response("1/100", leak), longest=7))
+    assert (hockey_stick(pairs, 1) <= 0.1 + SLACK) == holds
+
+
+def test_lists_without_a_catalogue_are_added_up_by_rho():
+    """Their rho needs a delta, for which a part of the budget's is kept."""
+    one = LimitedDomain(k=10, epsilon="0.5", delta="1e-9").guarantee
+    zcdp, basic = (Budget.plan(epsilon=10, delta="1e-6", accounting=each) for each in ("zcdp", "basic"))
+    assert basic.afford(Amount(), one) == 20
+    assert 100 < zcdp.afford(Amount(), one) <= zcdp.rho_delta / one.rho_delta
+    spent = add_up([(one, 10)])
+    assert spent.rho_delta == 10 * one.rho_delta == zcdp.rho_delta - zcdp.subtract(spent).rho_delta
+    leaky = LimitedDomain(k=10, epsilon="0.5", delta="1e-6").guarantee
+    assert zcdp.afford(Amount(), leaky) == 0
+    assert "rho_delta_share" in str(zcdp.refuse(Amount(), leaky))
+
+
+def test_a_release_without_rho_has_the_one_that_its_epsilon_implies():
+    """It needs the whole delta of the release."""
     leaky = Guarantee(epsilon=Fraction(1, 10), delta=Fraction(1, 10**8))
-    both = Budget.plan(epsilon=1, delta="1e-6")
+    both, zcdp = (Budget.plan(epsilon=1, delta="1e-6", accounting=each) for each in ("both", "zcdp"))
     assert both.afford(Amount(), leaky) == 10
-    assert add_up([(leaky, 1)]).rho is None
-    assert both.subtract(add_up([(leaky, 1)])).rho == 0
-    with pytest.raises(ParameterError, match="must have a rho"):
-        Budget.plan(epsilon=1, delta="1e-6", accounting="zcdp").afford(Amount(), leaky)
+    assert add_up([(leaky, 1)]).rho_delta == leaky.delta
+    assert zcdp.afford(Amount(), leaky) == zcdp.rho // find_rho_of_pure(leaky.epsilon) > 1
 
 
 def test_a_release_with_delta_and_rho_is_counted_by_rho():
@@ -182,6 +210,8 @@ def test_a_release_with_delta_and_rho_is_counted_by_rho():
         {"epsilon": 1, "delta": "1e-6", "accounting": "best"},
         {"epsilon": 1, "delta": "1e-6", "accounting": "both", "basic_share": 1},
         {"epsilon": 1, "delta": "1e-6", "accounting": "zcdp", "basic_share": "1/2"},
+        {"epsilon": 1, "rho_delta_share": "1/2"},
+        {"epsilon": 1, "delta": "1e-6", "rho_delta_share": 1},
         {"epsilon": 1, "neighbours": "others"},
         {"epsilon": 1, "unit": ""},
     ],

@@ -1,9 +1,11 @@
-"""The ledger: what it charges, what it refuses, and what its file holds."""
+"""The ledger: what it charges, what it refuses, and what its store holds, in a file and on a server."""
 
 import contextlib
 import hashlib
 import json
 import os
+import pwd
+import socket
 import sqlite3
 import threading
 from contextlib import closing
@@ -17,10 +19,15 @@ from shortlist.errors import BudgetError, LedgerError, OutputError, ParameterErr
 from shortlist.ledger import Ledger, require_ledger
 from shortlist.ledger.file import File
 from shortlist.ledger.statement import Statement
-from shortlist.mechanisms import Joint
+from shortlist.mechanisms import Joint, LimitedDomain
 from shortlist.testing import SeededBits
 
 TENTH = Joint(k=10, epsilon="0.1")
+
+
+@pytest.fixture
+def ledger(place):
+    return Ledger.create(place.address, epsilon=1, population="customers EU")
 
 
 @pytest.fixture
@@ -29,7 +36,7 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def ledger(path):
+def file_ledger(path):
     return Ledger.create(path, epsilon=1, population="customers EU")
 
 
@@ -75,6 +82,19 @@ def test_a_charge_holds_what_may_be_known(ledger):
     assert stored.release is not None
 
 
+def test_a_charge_says_who_made_it(ledger, place):
+    """The user and the machine, as the machine says; on a server also the role, which the client cannot choose."""
+    made = ledger.charge(TENTH)
+    assert (made.user, made.host) == (pwd.getpwuid(os.getuid()).pw_name, socket.gethostname())
+    place.execute(
+        "INSERT INTO charge (id, identifier, made, version, user_name, host, role, mechanism, parameters, epsilon, "
+        "delta) VALUES (2, 'x', '2026-01-01T00:00:00+00:00', '0', 'eve', 'far', 'admin', 'joint', '{}', '0.1', '0')"
+    )
+    roles = [charge.role for charge in ledger.charges]
+    assert roles == ([None, "admin"] if ledger.path else ["tester", "tester"])
+    assert [each["user"] for each in Statement.read(ledger).to_dict()["charges"]] == [made.user, "eve"]
+
+
 def test_the_hash_is_that_of_the_json_file(ledger, tmp_path):
     """Whoever has the record can find its charge."""
     made = release()
@@ -91,7 +111,7 @@ def test_a_charge_is_finished_once(ledger):
         ledger.finish(made, release())
 
 
-def test_the_file_holds_no_item_and_no_path(ledger, path):
+def test_the_file_holds_no_item_and_no_path(file_ledger, path):
     """Items of a release never enter the ledger, only its hash does."""
     named = Release(
         items=("Unmistakable Item",),
@@ -101,18 +121,19 @@ def test_the_file_holds_no_item_and_no_path(ledger, path):
         domain_size=1,
         secure=True,
     )
-    ledger.finish(ledger.charge(TENTH), named)
+    file_ledger.finish(file_ledger.charge(TENTH), named)
     content = path.read_bytes()
     assert b"Unmistakable" not in content
     assert os.fsencode(path.parent) not in content
 
 
-def test_opening_gives_the_same_budget(ledger, path):
-    """Everything about the budget is in the file."""
-    again = Ledger.open(path)
+def test_opening_gives_the_same_budget(ledger, place):
+    """Everything about the budget is in the store."""
+    again = Ledger.open(place.address)
     assert (again.budget, again.population) == (ledger.budget, "customers EU")
-    exact = Ledger.create(path.with_name("b.db"), epsilon="1/3", delta="1/1000003", basic_share="1/7")
-    assert Ledger.open(path.with_name("b.db")).budget == exact.budget
+    other = place.beside().address
+    exact = Ledger.create(other, epsilon="1/3", delta="1/1000003", basic_share="1/7")
+    assert Ledger.open(other).budget == exact.budget
     assert exact.budget.basic_delta == Fraction(1, 7 * 1000003)
 
 
@@ -140,44 +161,49 @@ def test_refuses_other_relations_and_units(ledger):
     assert not ledger.charges
 
 
-def test_nothing_in_the_file_can_be_removed_or_changed(ledger, path):
-    """SQLite itself refuses, whoever asks."""
+def test_nothing_in_the_store_can_be_removed_or_changed(ledger, place):
+    """The database itself refuses, whoever asks."""
     ledger.finish(ledger.charge(TENTH), release())
     ledger.charge(TENTH)
-    with closing(sqlite3.connect(path)) as direct, direct:
-        for statement in (
-            "DELETE FROM charge",
-            "DELETE FROM budget",
-            "UPDATE budget SET epsilon = '100'",
-            "UPDATE charge SET epsilon = '0' WHERE id = 2",
-            "UPDATE charge SET release = 'other' WHERE id = 1",
-            "UPDATE charge SET note = 'other' WHERE id = 2",
-        ):
-            with pytest.raises(sqlite3.IntegrityError, match=r"never|once"):
-                direct.execute(statement)
-    direct.close()
+    for statement in (
+        "DELETE FROM charge",
+        "DELETE FROM budget",
+        "UPDATE budget SET epsilon = '100'",
+        "UPDATE charge SET epsilon = '0' WHERE id = 2",
+        "UPDATE charge SET release = 'other' WHERE id = 1",
+        "UPDATE charge SET rho_delta = '1' WHERE id = 2",
+        "UPDATE charge SET note = 'other' WHERE id = 2",
+        "UPDATE charge SET user_name = 'other' WHERE id = 2",
+        "UPDATE charge SET role = 'other' WHERE id = 2",
+        *(() if ledger.path else ("TRUNCATE charge CASCADE", "TRUNCATE budget")),
+    ):
+        with pytest.raises(place.errors, match=r"never|once"):
+            place.execute(statement)
     assert ledger.spent.epsilon == Fraction(2, 10)
 
 
-def test_a_clock_set_back_changes_nothing(ledger, path):
+def add_charge(place, made, epsilon):
+    """Add a charge past the library."""
+    place.execute(
+        "INSERT INTO charge (id, identifier, made, version, user_name, host, mechanism, parameters, epsilon, delta) "
+        f"VALUES (1, 'x', '{made}', '0', 'u', 'h', 'joint', '{{}}', '{epsilon}', '0')"
+    )
+
+
+def test_a_clock_set_back_changes_nothing(ledger, place):
     """Charges that seem to lie in the future count like others, and the order is that of their numbers."""
-    with closing(sqlite3.connect(path)) as direct, direct:
-        direct.execute(
-            "INSERT INTO charge (identifier, made, version, mechanism, parameters, epsilon, delta) "
-            "VALUES ('x', '2999-01-01T00:00:00+00:00', '0', 'joint', '{}', '0.25', '0')"
-        )
-    direct.close()
+    add_charge(place, "2999-01-01T00:00:00+00:00", "0.25")
     ledger.finish(ledger.charge(TENTH), release())
     assert [charge.number for charge in ledger.charges] == [1, 2]
     assert ledger.charges[0].made > ledger.charges[1].made
     assert ledger.spent.epsilon == Fraction(35, 100)
 
 
-def test_a_file_that_exists_is_not_overwritten(ledger, path):
+def test_a_ledger_that_exists_is_not_overwritten(ledger, place):
     """A budget is never started again in the same place."""
     ledger.charge(TENTH)
-    with pytest.raises(OutputError, match="exists"):
-        Ledger.create(path, epsilon=100)
+    with pytest.raises(OutputError, match=r"exists|holds tables of a ledger already"):
+        Ledger.create(place.address, epsilon=100)
     assert ledger.spent.epsilon == Fraction(1, 10)
 
 
@@ -205,12 +231,12 @@ def test_foreign_files_are_refused(tmp_path):
                 call(wrong)
 
 
-def test_wrong_arguments_are_refused(ledger, path):
+def test_wrong_arguments_are_refused(ledger, place):
     """With errors of this library, and without a charge."""
     made = ledger.charge(TENTH)
     for call in (
-        lambda: Ledger.open(path, timeout="long"),
-        lambda: Ledger.open(path, timeout=float("nan")),
+        lambda: Ledger.open(place.address, timeout="long"),
+        lambda: Ledger.open(place.address, timeout=float("nan")),
         lambda: ledger.charge("joint"),
         lambda: ledger.charge(TENTH, "1"),
         lambda: ledger.afford("joint"),
@@ -222,28 +248,26 @@ def test_wrong_arguments_are_refused(ledger, path):
     assert len(ledger.charges) == 1
 
 
-@pytest.mark.parametrize("version", [1, 3])
-def test_other_schemas_are_refused(ledger, path, version):
+def test_other_schemas_are_refused(ledger, place):
     """A version of the library does not write to a ledger of another one."""
-    with closing(sqlite3.connect(path)) as direct, direct:
-        direct.execute(f"PRAGMA user_version = {version}")
-    direct.close()
-    for call in (lambda: Ledger.open(path), lambda: ledger.charge(TENTH), lambda: ledger.spent):
-        with pytest.raises(LedgerError, match=f"must be of schema 2; .* is of schema {version}"):
-            call()
+    for version in (2, 4):
+        place.set_version(version)
+        for call in (lambda: Ledger.open(place.address), lambda: ledger.charge(TENTH), lambda: ledger.spent):
+            with pytest.raises(LedgerError, match=f"must be of schema 3; .* is of schema {version}"):
+                call()
 
 
-def test_damage_is_reported(ledger, path):
-    """A row that was written by something else, or bytes that are no page."""
-    with closing(sqlite3.connect(path)) as direct, direct:
-        direct.execute(
-            "INSERT INTO charge (identifier, made, version, mechanism, parameters, epsilon, delta) "
-            "VALUES ('x', 'today', '0', 'joint', '{}', '-5', '0')"
-        )
-    direct.close()
+def test_a_foreign_row_is_reported(ledger, place):
+    """A row that was written by something else is not added up."""
+    add_charge(place, "today", "-5")
     for call in (lambda: ledger.spent, lambda: ledger.charges, lambda: ledger.charge(TENTH)):
         with pytest.raises(LedgerError, match="changed by something else"):
             call()
+
+
+@pytest.mark.usefixtures("file_ledger")
+def test_damage_is_reported(path):
+    """Bytes that are no page."""
     content = bytearray(path.read_bytes())
     content[4096:] = os.urandom(len(content) - 4096)
     path.write_bytes(content)
@@ -251,18 +275,18 @@ def test_damage_is_reported(ledger, path):
         Ledger.open(path)
 
 
-def test_write_ahead_logs_are_turned_off(ledger, path):
+def test_write_ahead_logs_are_turned_off(file_ledger, path):
     """A ledger that was switched to a write-ahead log is switched back, so that the file alone is complete."""
     with closing(sqlite3.connect(path)) as direct, direct:
         direct.execute("PRAGMA journal_mode = WAL")
     direct.close()
-    ledger.charge(TENTH)
+    file_ledger.charge(TENTH)
     assert sorted(each.name for each in path.parent.iterdir()) == ["budget.db"]
 
 
-def test_a_commit_reaches_the_disk(ledger):
+def test_a_commit_reaches_the_disk(file_ledger):
     """Charges are written with a rollback journal, and also its removal is synchronised."""
-    with File.locate(ledger.path, 1).open(write=True) as connection:
+    with File.locate(file_ledger.path, 1).open(write=True) as connection:
         assert connection.execute("PRAGMA synchronous").fetchone()[0] == 3
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
         assert connection.in_transaction
@@ -285,14 +309,24 @@ def test_threads_share_a_ledger(ledger):
     assert sorted(charge.number for charge in done) == list(range(1, 11))
 
 
-def test_numbers_stay_exact(path):
+def test_numbers_stay_exact(ledger):
     """Fractions without a decimal form are kept, and those with thousands of digits are refused."""
-    ledger = Ledger.create(path, epsilon=1)
     for odd in (3, 7, 11, 13):
         ledger.charge(Joint(k=1, epsilon=Fraction(1, odd)))
     assert ledger.spent.epsilon == sum(Fraction(1, odd) for odd in (3, 7, 11, 13))
     with pytest.raises(ParameterError, match="fewer digits"):
         ledger.charge(Joint(k=1, epsilon=Fraction(10**4000, 10**4001 + 1)))
+
+
+def test_the_delta_of_a_rho_is_stored(place):
+    """A charge keeps it, also that of a family, and the limit for the sum is part of the budget."""
+    ledger = Ledger.create(place.address, epsilon=10, delta="1e-6", accounting="zcdp")
+    for groups in (None, 8):
+        unlisted = LimitedDomain(k=10, epsilon=1, delta="1e-8", groups_per_person=groups)
+        assert ledger.charge(unlisted).guarantee.rho_delta == unlisted.hidden_delta > 0
+    again = Ledger.open(place.address)
+    assert [each.guarantee for each in again.charges] == [each.guarantee for each in ledger.charges]
+    assert again.left.rho_delta == Fraction(1, 10**7) - again.spent.rho_delta == ledger.left.rho_delta
 
 
 def test_the_statement_names_what_was_not_finished(ledger):
@@ -303,20 +337,20 @@ def test_the_statement_names_what_was_not_finished(ledger):
     assert statement.unfinished == (2,)
     assert any("without a finished release" in line and line.endswith(": 2") for line in statement.summary())
     stored = json.loads(json.dumps(statement.to_dict()))
-    assert stored["spent"] == {"epsilon": "0.2", "delta": "0", "rho": "0.0025"}
+    assert stored["spent"] == {"epsilon": "0.2", "delta": "0", "rho": "0.0025", "rho_delta": "0"}
     assert stored["left"]["epsilon"] == "0.8"
     assert [each["note"] for each in stored["charges"]] == ["first", "died"]
 
 
-def test_the_environment_makes_a_ledger_mandatory(ledger, path, monkeypatch, tmp_path):
+def test_the_environment_makes_a_ledger_mandatory(ledger, place, monkeypatch, tmp_path):
     """With SHORTLIST_LEDGER, that ledger is used; another one, and an empty name, are refused."""
     monkeypatch.delenv("SHORTLIST_LEDGER", raising=False)
     assert require_ledger(None) is None
-    assert require_ledger(str(path)).path == path
-    monkeypatch.setenv("SHORTLIST_LEDGER", str(path))
-    assert require_ledger(None).path == path
+    assert require_ledger(place.address).id == ledger.id
+    monkeypatch.setenv("SHORTLIST_LEDGER", place.address)
+    assert require_ledger(None).id == ledger.id
     assert require_ledger(ledger) is ledger
-    other = Ledger.create(tmp_path / "other.db", epsilon=1000)
+    other = Ledger.create(place.beside().address, epsilon=1000)
     with pytest.raises(LedgerError, match="SHORTLIST_LEDGER names"):
         require_ledger(other)
     monkeypatch.setenv("SHORTLIST_LEDGER", "")
@@ -338,14 +372,14 @@ def test_any_file_name_will_do(tmp_path, name):
     assert len(Ledger.open(tmp_path / name).charges) == 1
 
 
-def test_a_link_is_the_ledger_that_it_points_to(ledger, path, monkeypatch):
+def test_a_link_is_the_ledger_that_it_points_to(file_ledger, path, monkeypatch):
     """Charges through a symbolic link are charges to the file, and the environment may name either."""
     link = path.with_name("link.db")
     link.symlink_to(path)
     Ledger.open(link).charge(TENTH)
-    assert len(ledger.charges) == 1
+    assert len(file_ledger.charges) == 1
     monkeypatch.setenv("SHORTLIST_LEDGER", str(path))
-    assert require_ledger(str(link)).spent == ledger.spent
+    assert require_ledger(str(link)).spent == file_ledger.spent
     with pytest.raises(OutputError, match="exists"):
         Ledger.create(link, epsilon=9)
 
@@ -365,73 +399,80 @@ def test_a_ledger_without_an_epsilon_is_refused(path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_a_ledger_that_was_replaced_is_refused(ledger, place):
+    """The budget that was read when the ledger was opened does not decide about another one in its place."""
+    made = ledger.charge(TENTH)
+    for other in (
         {"epsilon": "0.1"},
         {"epsilon": 1, "neighbours": "replace"},
         {"epsilon": 1, "population": "US"},
         {"epsilon": 1, "population": "customers EU"},
-    ],
-    ids=str,
-)
-def test_a_ledger_that_was_replaced_is_refused(ledger, path, other):
-    """The budget that was read when the file was opened does not decide about another ledger in its place."""
-    made = ledger.charge(TENTH)
-    path.unlink()
-    new = Ledger.create(path, **other)
-    for call in (
-        lambda: ledger.charge(Joint(k=1, epsilon=1)),
-        lambda: ledger.check(TENTH),
-        lambda: ledger.finish(made, release()),
-        lambda: ledger.afford(TENTH),
-        lambda: ledger.charges,
     ):
-        with pytest.raises(LedgerError, match="must be the one that was opened"):
-            call()
-    assert not new.charges
+        place.remove()
+        new = Ledger.create(place.address, **other)
+        for call in (
+            lambda: ledger.charge(Joint(k=1, epsilon=1)),
+            lambda: ledger.check(TENTH),
+            lambda: ledger.finish(made, release()),
+            lambda: ledger.afford(TENTH),
+            lambda: ledger.charges,
+        ):
+            with pytest.raises(LedgerError, match="must be the one that was opened"):
+                call()
+        assert not new.charges, other
 
 
-def test_an_earlier_copy_is_refused(ledger, path):
-    """A file that was put back as it was before a charge would pay for another release."""
+def test_an_earlier_copy_is_refused(ledger, place):
+    """A store that was put back as it was before a charge would pay for another release."""
     ledger.charge(TENTH)
-    before = path.read_bytes()
-    ledger.charge(TENTH)
-    path.write_bytes(before)
+    place.roll_back(lambda: ledger.charge(TENTH))
     for call in (lambda: ledger.charge(TENTH), lambda: ledger.spent):
         with pytest.raises(LedgerError, match=r"must be the one that was opened; .* an earlier copy"):
             call()
 
 
-def test_every_ledger_has_its_own_identifier(ledger, path, tmp_path):
-    """It is random, and stays in the file."""
-    again = Ledger.create(tmp_path / "again.db", epsilon=1, population="customers EU")
-    assert Ledger.open(path).id == ledger.id != again.id
+def test_every_ledger_has_its_own_identifier(ledger, place):
+    """It is random, and stays in the store."""
+    again = Ledger.create(place.beside().address, epsilon=1, population="customers EU")
+    assert Ledger.open(place.address).id == ledger.id != again.id
     assert len(ledger.id) == 32
     assert Statement.read(ledger).to_dict()["ledger"] == ledger.id
 
 
-def test_a_record_is_verified(ledger, tmp_path):
+def test_a_record_is_verified(ledger, place):
     """The charge that paid for a record is found, and any other record is refused."""
     selector = prepare([9, 5, 1], k=2, epsilon="0.1")
     made = selector.release(ledger=ledger, note="weekly")
     assert ledger.verify(Release.from_json(made.to_json())) == ledger.charges[0]
-    other = Ledger.create(tmp_path / "other.db", epsilon=1, population="customers EU")
+    other = Ledger.create(place.beside().address, epsilon=1, population="customers EU")
     second = selector.release(ledger=ledger)
     for record, words in (
         (selector.release(), "charged to no ledger"),
         (selector.release(ledger=other), "it names another one"),
         (replace(made, charge=9), "there is none of its number"),
         (replace(made, note="monthly"), "it was changed, or is another one"),
-        (replace(second, charge=1), "it was changed, or is another one"),
+        (replace(second, charge=1), "its charge paid for another release"),
     ):
         with pytest.raises(LedgerError, match=words):
             ledger.verify(record)
     number = ledger.charge(TENTH).number
     with pytest.raises(LedgerError, match="must have a finished release"):
-        ledger.verify(replace(made, charge=number))
+        ledger.verify(replace(made, charge=number, id=ledger.charges[-1].id))
     with pytest.raises(ParameterError, match="release must be a release, not str"):
         ledger.verify(made.to_json())
+
+
+def test_a_copy_is_noticed_by_its_records(place):
+    """Two ledgers with one identifier that were charged for different releases: one of them is a copy."""
+    ledger, selector = Ledger.create(place.address, epsilon=1), prepare([9, 5, 1], k=2, epsilon="0.1")
+    made = []
+    place.roll_back(lambda: made.append(selector.release(ledger=ledger)))
+    copy = Ledger.open(place.address)
+    with pytest.raises(LedgerError, match="this ledger is an earlier copy, or the record was charged to a copy"):
+        copy.verify(made[0])
+    selector.release(ledger=copy)
+    with pytest.raises(LedgerError, match="it was charged to a copy of this ledger, or this ledger is a copy"):
+        copy.verify(made[0])
 
 
 def test_no_ledger_is_made_beside_a_stray_journal(tmp_path):

@@ -278,7 +278,7 @@ def test_counts_have_a_unit(tmp_path):
 
 
 def test_a_delta_that_is_kept_for_zcdp_is_explained(tmp_path):
-    """A ledger of δ = 10⁻⁶ refuses a release of δ = 10⁻⁶ without a rho, and says that half of δ is for zCDP."""
+    """A ledger of δ = 10⁻⁶ refuses a release whose rho needs δ = 10⁻⁶, and says that half of δ is for zCDP."""
     asked = {**ASKED, "domain": None, "delta": "1e-6"}
     shared = Ledger.create(tmp_path / "both.db", epsilon=1, delta="1e-6")
     with pytest.raises(BudgetError, match=r"may spend 5e-7 .* ask for a smaller delta, or .*accounting='basic'"):

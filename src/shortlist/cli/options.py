@@ -229,8 +229,26 @@ REQUEST: Options = {
     "counts_epsilon": Option(ACCURACY, "Spend this epsilon on top, for noisy counts of the items.", "NUMBER"),
     "counts_rho": Option(ACCURACY, "In its place: a rho (zCDP), with --counts-delta.", "NUMBER"),
     "counts_delta": Option(ACCURACY, "With --counts-rho: failure probability δ.", "NUMBER"),
+    "others": Option(ACCURACY, "Count the votes for all items that are not listed, too, with noise.", kind=bool),
 }
 """What a release is to hold and to promise."""
+
+FAMILY: Options = {
+    "by": Option(WHAT, "Release one list for each group: the columns of the groups, say country,week.", "COLUMNS"),
+    "groups": Option(
+        WHAT, "With --by: the public list of groups, with these columns. Else the domain has them.", "FILE"
+    ),
+    "groups_per_person": Option(
+        PRIVACY,
+        "With --by: count each person in at most N groups. --votes-per-person is over all groups.",
+        "N",
+        int,
+    ),
+}
+"""Lists by group."""
+
+GROUP_COUNT: Options = {"group_count": Option(WHAT, "Lists by group: how many groups there are.", "N", int)}
+"""Lists by group, where no group is read."""
 
 WITHOUT_DOMAIN: Options = {
     "without_domain": Option(
@@ -318,6 +336,15 @@ def read_sizes(k: str) -> int | tuple[int, int]:
         raise ParameterError("`k` must be a whole number, or a range such as 5-10", f"not {k[:60]!r}")
     first, last = numbers.groups()
     return int(first) if last is None else (int(first), int(last))
+
+
+def read_columns(names: str | None) -> list[str] | None:
+    """Read the names of columns.
+
+    >>> read_columns("country, week")
+    ['country', 'week']
+    """
+    return None if names is None else [column.strip() for column in names.split(",")]
 
 
 def read_source(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,8 @@
 2        wrong usage: an option or a parameter, before any data is seen
 3        `audit` only: no check fails, and some are not decided
 4        the budget of a ledger does not cover the release
+5        `select --once` only: the key was released before, and that release is written again
+6        failed after the charge: the budget is spent, and there is no new release
 128 + n  interrupted by signal n: 130 is Ctrl-C, 143 is SIGTERM
 
 Signals that end the process (Ctrl-C, SIGTERM, SIGHUP) are passed on to busy engines. The process does not end at once.
@@ -27,12 +29,17 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import FrameType
+from typing import Any
 
 from shortlist.errors import BudgetError, ParameterError, ShortlistError
 from shortlist.near_names import find_meant
 
 BUDGET_EXHAUSTED = 4
 """The exit code if a budget does not cover a release."""
+RELEASED_BEFORE = 5
+"""The exit code if a key was released before."""
+FAILED_AFTER_CHARGE = 6
+"""The exit code of a failure that has spent a charge."""
 
 _WORDS = {
     "Files.format": "--input-format or --domain-format",
@@ -62,9 +69,10 @@ _SECONDS_FOR_REMOVAL = 5.0
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Turn errors into a message and an exit code."""
+    """Turn errors into a message and an exit code. A charge that this process made earlier belongs to another run."""
     import typer
 
+    _forget_account()
     with handle_signals() as interrupts:
         try:
             yield
@@ -73,7 +81,7 @@ def report_errors() -> Iterator[None]:
         except (Exception, KeyboardInterrupt) as error:
             # Engines that are interrupted raise errors of their own.
             if interrupts or isinstance(error, KeyboardInterrupt):
-                text, code = f"interrupted.{_describe_charge()}", 128 + (interrupts or [signal.SIGINT])[0]
+                text, code = f"interrupted.{_ask_for_charge()}", 128 + (interrupts or [signal.SIGINT])[0]
             else:
                 # Usage errors of Typer carry their exit code. Their class has no public name in every version of Typer.
                 _suggest_options(error)
@@ -86,29 +94,50 @@ def report_errors() -> Iterator[None]:
 
 def _describe(error: Exception) -> tuple[str, int]:
     """Write an error in the words of the command line, and choose the exit code."""
-    if isinstance(error, ShortlistError):
-        code = 2 if isinstance(error, ParameterError) else BUDGET_EXHAUSTED if isinstance(error, BudgetError) else 1
-        return error.render(write_option), code
     # The text of a foreign error may quote data, so only its type is named.
-    return (
+    text, code = (
         f"something unexpected went wrong ({type(error).__name__}).\n"
-        f"Hint: run again with {_TRACEBACK}=1 for the traceback; it may quote data, so read it before you share it"
-    ), 1
+        f"Hint: run again with {_TRACEBACK}=1 for the traceback; it may quote data, so read it before you share it",
+        1,
+    )
+    if isinstance(error, ShortlistError):
+        text = error.render(write_option)
+        code = 2 if isinstance(error, ParameterError) else BUDGET_EXHAUSTED if isinstance(error, BudgetError) else 1
+    account = find_account()
+    if account is None or account.number is None:
+        return text, code
+    return f"{text}\n{_describe_charge(account, account.number)}", FAILED_AFTER_CHARGE
 
 
-def _describe_charge() -> str:
-    """Say whether the release that was interrupted is paid for."""
+def find_account() -> Any:
+    """Find the account of the release that this process made last; None if there is no ledger."""
     charging = sys.modules.get("shortlist.ledger.charging")
-    account = None if charging is None else charging.latest
+    return None if charging is None else charging.latest
+
+
+def _forget_account() -> None:
+    charging: Any = sys.modules.get("shortlist.ledger.charging")
+    if charging is not None:
+        charging.latest = None
+
+
+def _describe_charge(account: Any, number: int) -> str:
+    """Say what a run that failed after its charge has spent."""
+    if account.is_stored:
+        return f"Charge {number:,} is spent, and the ledger has its release: another run with the same key is free."
+    return f"The release was charged before: charge {number:,} is spent, and another run is charged again."
+
+
+def _ask_for_charge() -> str:
+    """Say whether the release that was interrupted is paid for."""
+    account = find_account()
     if account is None:
         return ""
     try:
         number = account.find_charge()
     except ShortlistError:
         return " It is not known whether the release was charged: see `shortlist ledger show`."
-    if number is None:
-        return " Nothing was charged."
-    return f" The release was charged before: charge {number:,} is spent, and another run is charged again."
+    return " Nothing was charged." if number is None else f" {_describe_charge(account, number)}"
 
 
 def _suggest_options(error: BaseException) -> None:

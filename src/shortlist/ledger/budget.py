@@ -26,36 +26,38 @@ class Accounting(StrEnum):
     BASIC = "basic"
     """Epsilons and deltas are added up."""
     ZCDP = "zcdp"
-    """Rhos are added up, and the budget's rho implies its epsilon and delta."""
+    """Rhos and rho_deltas are added up. The limits for both imply the budget's epsilon and delta."""
     BOTH = "both"
     """Both, each with a share of delta. A release is covered if one of them covers all releases so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """The sums that are spent or left. Rho is None if a charge had no rho."""
+    """The sums that are spent or left. What is left of rho and rho_delta is None if the accounting has no rho."""
 
     epsilon: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     rho: Fraction | None = Fraction(0)
+    rho_delta: Fraction | None = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The (ε, δ) that all releases of a ledger may have together, and how they are added up.
 
-    `basic_delta` is the share of delta for the sum of epsilons and deltas, and `rho` the limit for the sum of rhos.
-    Each is None if the accounting does not use it.
+    `basic_delta` is the share of delta for the sum of epsilons and deltas. `rho` and `rho_delta` are the limits for the
+    sums of rhos and rho_deltas. Each is None if the accounting does not use it.
 
     >>> budget = Budget.plan(epsilon=10, delta="1e-6", accounting="zcdp")
     >>> budget.afford(Amount(), Guarantee(epsilon=Fraction(1, 2), rho=Fraction(1, 32)))
-    49
+    48
     """
 
     guarantee: Guarantee
     accounting: Accounting
     basic_delta: Fraction | None
     rho: Fraction | None
+    rho_delta: Fraction | None
 
     @classmethod
     def plan(
@@ -65,10 +67,15 @@ class Budget:
         delta: Real = 0,
         accounting: str | None = None,
         basic_share: Real | None = None,
+        rho_delta_share: Real | None = None,
         neighbours: str = "add-remove",
         unit: str = "person",
     ) -> Budget:
-        """Build a budget. The default accounting is `both`, or `basic` if delta is 0."""
+        """Build a budget. The default accounting is `both`, or `basic` if delta is 0.
+
+        Of the delta that basic accounting leaves, `rho_delta_share` is for the sum of rho_deltas, by default a tenth.
+        The rest is for the conversion of the sum of rhos.
+        """
         limit, allowed = read_positive(epsilon, name="epsilon"), read_rational(delta, name="delta")
         if not 0 <= allowed < 1:
             raise ParameterError(
@@ -76,11 +83,13 @@ class Budget:
             )
         chosen = _read_accounting(accounting, allowed)
         share = _read_share(basic_share, chosen)
+        failures = allowed * (1 - share) * _read_failure_share(rho_delta_share, chosen)
         return cls(
             guarantee=Guarantee(epsilon=limit, delta=allowed, neighbours=Neighbours.read(neighbours), unit=unit),
             accounting=chosen,
             basic_delta=None if chosen is Accounting.ZCDP else allowed * share,
-            rho=None if chosen is Accounting.BASIC else find_rho(limit, allowed * (1 - share)),
+            rho=None if chosen is Accounting.BASIC else find_rho(limit, allowed * (1 - share) - failures),
+            rho_delta=None if chosen is Accounting.BASIC else failures,
         )
 
     def list_left(self, spent: Amount) -> dict[str, dict[str, Fraction]]:
@@ -92,8 +101,11 @@ class Budget:
         left = {}
         if self.basic_delta is not None:
             left["basic"] = {"epsilon": self.guarantee.epsilon - spent.epsilon, "delta": self.basic_delta - spent.delta}
-        if self.rho is not None:
-            left["zCDP"] = {"rho": Fraction(-1) if spent.rho is None else self.rho - spent.rho}
+        if self.rho is not None and self.rho_delta is not None:
+            left["zCDP"] = {
+                "rho": self.rho - (spent.rho or 0),
+                "rho_delta": self.rho_delta - (spent.rho_delta or 0),
+            }
         return left
 
     def check(self, guarantee: Guarantee) -> None:
@@ -110,12 +122,6 @@ class Budget:
                 )
         if not guarantee.epsilon or guarantee.rho == 0:
             raise ParameterError("`epsilon` must be above 0 to be charged")
-        if self.accounting is Accounting.ZCDP and find_strongest_rho(guarantee) is None:
-            raise ParameterError(
-                "`mechanism` must have a rho for a ledger with zcdp accounting",
-                "this one has a delta and no rho",
-                hint="use another mechanism, or a ledger with `accounting='both'`",
-            )
 
     def afford(self, spent: Amount, guarantee: Guarantee) -> int:
         """Count how many more releases with this guarantee are covered."""
@@ -133,7 +139,7 @@ class Budget:
 
     def subtract(self, spent: Amount) -> Amount:
         """Subtract what is spent. An accounting that is used up has 0 left."""
-        left: dict[str, Any] = {"rho": None}
+        left: dict[str, Any] = {"rho": None, "rho_delta": None}
         for each in self.list_left(spent).values():
             left |= each if min(each.values()) >= 0 else dict.fromkeys(each, Fraction(0))
         return Amount(**left)
@@ -150,7 +156,7 @@ class Budget:
 
         >>> budget = Budget.plan(epsilon=1, delta="1e-6")
         >>> budget.write_left(Amount(epsilon=Fraction(2), rho=Fraction(0)))
-        'nothing by basic accounting, or rho 0.0229374466 by zCDP accounting'
+        'nothing by basic accounting, or rho 0.02..., rho_delta 5e-8 by zCDP accounting'
         """
         if self.accounting is not Accounting.BOTH:
             return self.write(self.subtract(spent), up=False)
@@ -167,15 +173,16 @@ class Budget:
                 "the budget has no delta, so it covers no release with one: leave `delta` out, which needs a `domain`, "
                 "or use a ledger that has a delta"
             )
-        share = self.basic_delta or Fraction(0)
-        # With both accountings, a share of delta is kept for zCDP, which needs a rho.
-        shared = self.rho is not None and find_strongest_rho(guarantee) is None
-        if not shared or spent.delta + guarantee.delta <= share:
+        failure = find_strongest_rho(guarantee)[1]
+        if self.rho_delta is None or (spent.rho_delta or 0) + failure <= self.rho_delta:
             return "ask for a smaller `epsilon` or `delta`, or see `shortlist ledger show`"
+        limits = f"zCDP accounting may spend {write_rounded(self.rho_delta, up=False)}"
+        if self.basic_delta is not None:
+            limits = f"basic accounting may spend {write_rounded(self.basic_delta, up=False)} of delta, and {limits}"
         return (
-            "this release has no rho, so only basic accounting can cover it, and it may spend "
-            f"{write_rounded(share, up=False)} of the delta of this ledger (`shortlist ledger show` prints both "
-            "limits): ask for a smaller `delta`, or use a ledger with `accounting='basic'`"
+            f"this release needs {write_rounded_up(failure)} of delta beside its rho; {limits} (`shortlist ledger "
+            "show` prints the limits): ask for a smaller `delta`, or use a ledger with `accounting='basic'` or with a "
+            "larger `rho_delta_share`"
         )
 
 
@@ -183,17 +190,16 @@ def add_up(charges: Iterable[tuple[Guarantee, int]]) -> Amount:
     """Add up guarantees, each with how often it was charged.
 
     >>> add_up([(Guarantee(epsilon=Fraction(1, 3), rho=Fraction(1, 72)), 3)])
-    Amount(epsilon=Fraction(1, 1), delta=Fraction(0, 1), rho=Fraction(1, 24))
+    Amount(epsilon=Fraction(1, 1), delta=Fraction(0, 1), rho=Fraction(1, 24), rho_delta=Fraction(0, 1))
     """
-    epsilon, delta, rho = Fraction(0), Fraction(0), Fraction(0)
-    known = True
+    epsilon, delta, rho, rho_delta = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
     for guarantee, times in charges:
+        each, failure = find_strongest_rho(guarantee)
         epsilon += guarantee.epsilon * times
         delta += guarantee.delta * times
-        each = find_strongest_rho(guarantee)
-        known = known and each is not None
-        rho += (each or 0) * times
-    return Amount(epsilon=epsilon, delta=delta, rho=rho if known else None)
+        rho += each * times
+        rho_delta += failure * times
+    return Amount(epsilon=epsilon, delta=delta, rho=rho, rho_delta=rho_delta)
 
 
 def write_rounded(number: Fraction, *, up: bool) -> str:
@@ -209,14 +215,13 @@ def write_rounded(number: Fraction, *, up: bool) -> str:
 def _divide(left: Mapping[str, Fraction], needed: Amount) -> int:
     """Count how often an amount goes into what one accounting has left."""
     pairs = [(number, getattr(needed, name)) for name, number in left.items()]
-    if any(number < 0 or each is None for number, each in pairs):
+    if any(number < 0 for number, _ in pairs):
         return 0
     return min(int(number // each) for number, each in pairs if each)
 
 
 def _write_numbers(numbers: Mapping[str, Fraction | None], *, up: bool) -> str:
-    texts = {name: "unknown" if each is None else write_rounded(each, up=up) for name, each in numbers.items()}
-    return ", ".join(f"{name} {text}" for name, text in texts.items())
+    return ", ".join(f"{name} {write_rounded(each, up=up)}" for name, each in numbers.items() if each is not None)
 
 
 def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:
@@ -245,5 +250,19 @@ def _read_share(share: Real | None, accounting: Accounting) -> Fraction:
     if not 0 <= read < 1:
         raise ParameterError(
             "`basic_share` must be from 0 to below 1", f"not {quote(share)}", hint="try `basic_share=1/2`"
+        )
+    return read
+
+
+def _read_failure_share(share: Real | None, accounting: Accounting) -> Fraction:
+    """Read the share of zCDP's delta for the sum of rho_deltas."""
+    if accounting is Accounting.BASIC:
+        if share is not None:
+            raise ParameterError("`rho_delta_share` must go with `accounting='zcdp'` or `accounting='both'`")
+        return Fraction(0)
+    read = Fraction(1, 10) if share is None else read_rational(share, name="rho_delta_share")
+    if not 0 <= read < 1:
+        raise ParameterError(
+            "`rho_delta_share` must be from 0 to below 1", f"not {quote(share)}", hint="try `rho_delta_share=1/10`"
         )
     return read

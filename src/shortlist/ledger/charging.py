@@ -9,21 +9,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import pwd
+import socket
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from shortlist.errors import LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import VARIABLE
 from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.file import File, PathLike
+from shortlist.ledger.once import Once, ReleasedBeforeError
 from shortlist.ledger.rows import (
     Charge,
+    ConnectionCutError,
+    Row,
+    Store,
     Transaction,
+    find_last,
     insert,
     read_budget,
     read_charges,
@@ -33,17 +40,22 @@ from shortlist.ledger.rows import (
 )
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real
+from shortlist.privacy.numbers import Real, quote
 from shortlist.record import encode_parameters
 from shortlist.release import Publication, draw_identifier, read_clock, show_warning
 from shortlist.terms import Terms, check_text
 from shortlist.version import __version__
 
+_Result = TypeVar("_Result")
+
 _TIMEOUT = 30.0
+_LONGEST_TIMEOUT = 10**6
+_PAUSE = 0.2
+"""The seconds between two attempts to reach a server."""
 
 
 class Ledger:
-    """A privacy budget in a file, which releases are charged to before they are made.
+    """A privacy budget in a file or a database, which releases are charged to before they are made.
 
     Claim  All releases charged to a ledger satisfy its (ε, δ) together, also if each is chosen after seeing the
            earlier ones. What is spent and left are sums. They are not guarantees.
@@ -62,10 +74,10 @@ class Ledger:
     id: str
     """The random identifier of the ledger. A record names the ledger that it was charged to by it."""
     budget: Budget
-    """What all releases may have together, as the file said when the ledger was opened."""
+    """What all releases may have together, as the store said when the ledger was opened."""
     population: str | None
     """Whose data the ledger is for."""
-    _store: File
+    _store: Store
     _last: int
 
     def __init__(self, *wrong: Any, **parameters: Any) -> None:
@@ -83,15 +95,20 @@ class Ledger:
         delta: Real = 0,
         accounting: str | None = None,
         basic_share: Real | None = None,
+        rho_delta_share: Real | None = None,
         neighbours: str = "add-remove",
         unit: str = "person",
         population: str | None = None,
     ) -> Ledger:
-        """Create a ledger in a new file.
+        """Create a ledger in a new file, or in a new schema of the database that a PostgreSQL address names.
+
+        An address is a text: `postgresql://user@host/database?schema=budget_eu`. The schema is `shortlist` if it names
+        none.
 
         `accounting` defines how releases are added up, and cannot be changed later: `basic` (epsilons and deltas),
-        `zcdp` (rhos), or `both`. With `both`, `basic_share` is the share of delta for basic, by default a half. The
-        default accounting is `both` for a budget with a delta, and `basic` for one without.
+        `zcdp` (rhos), or `both`. With `both`, `basic_share` is the share of delta for basic, by default a half. Of what
+        is left for zcdp, `rho_delta_share` is for releases whose rho needs a delta, by default a tenth. The default
+        accounting is `both` for a budget with a delta, and `basic` for one without.
         """
         if epsilon is None:
             raise ParameterError("`epsilon` must be given", hint="it is what all releases may have together")
@@ -100,24 +117,30 @@ class Ledger:
             delta=delta,
             accounting=accounting,
             basic_share=basic_share,
+            rho_delta_share=rho_delta_share,
             neighbours=neighbours,
             unit=unit,
         )
-        row = {
+        row: Row = {
+            "id": 1,
             "ledger": draw_identifier(),
             "created": read_clock().isoformat(),
             "version": __version__,
             "population": check_text(population, name="population"),
             **write_budget(budget),
         }
-        File.locate(path, _TIMEOUT).create(row)
+        _locate(path, _TIMEOUT).create(row)
         return cls.open(path)
 
     @classmethod
     def open(cls, path: PathLike, *, timeout: float = _TIMEOUT) -> Ledger:
-        """Open a ledger. `timeout` is how many seconds to wait for other processes that write to it."""
+        """Open a ledger: the path of a file, or a PostgreSQL address.
+
+        `timeout` is how many seconds to wait for other processes that write to it. If the connection to a server is
+        cut later, this is also how long the ledger tries to reach it again.
+        """
         ledger = cls.__new__(cls)
-        ledger._store, ledger._last = File.locate(path, timeout), 0
+        ledger._store, ledger._last = _locate(path, timeout), 0
         with ledger._store.open() as transaction:
             ledger.id, ledger.budget, ledger.population = read_budget(transaction)
         return ledger
@@ -126,21 +149,29 @@ class Ledger:
         return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
 
     @property
-    def path(self) -> Path:
-        """The file of the ledger."""
-        return self._store.path
+    def path(self) -> Path | None:
+        """The file of the ledger. A ledger on a server has none."""
+        return self._store.path if isinstance(self._store, File) else None
+
+    @property
+    def location(self) -> str:
+        """Where the ledger is: the path of its file, or its address without user and password."""
+        return self._store.location
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """The SQL that lets others use a ledger on a server: the role publisher charges, the role auditor reads."""
+        return self._store.grants
 
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, in the order in which they were made."""
-        with self._begin() as transaction:
-            return tuple(read_charges(transaction, self.budget))
+        return self._run(lambda transaction: tuple(read_charges(transaction, self.budget)))
 
     @property
     def spent(self) -> Amount:
         """The sum of all charges."""
-        with self._begin() as transaction:
-            return add_up(read_sums(transaction, self.budget))
+        return self._run(lambda transaction: add_up(read_sums(transaction, self.budget)))
 
     @property
     def left(self) -> Amount:
@@ -160,6 +191,7 @@ class Ledger:
         bits: Bits | None = None,
         note: str | None = None,
         identifier: str | None = None,
+        once: Once | None = None,
     ) -> Charge:
         """Charge one release, before votes are read and before anything is drawn.
 
@@ -169,20 +201,34 @@ class Ledger:
         """
         stated = self._check_chargeable(mechanism, guarantee, bits, note)
         public = encode_parameters(mechanism.parameters if parameters is None else parameters)
-        row = {
-            "identifier": identifier or draw_identifier(),
+        name = identifier or draw_identifier()
+        row: Row = {
+            "identifier": name,
             "made": read_clock().isoformat(),
             "version": __version__,
+            "user_name": _name_user(),
+            "host": socket.gethostname(),
             "mechanism": mechanism.name,
             "parameters": json.dumps(public, ensure_ascii=False),
             "note": note or None,
+            "once_key": None if once is None else once.key,
             **write_guarantee(stated),
         }
-        with self._begin(write=True) as transaction:
-            self._check_covered(add_up(read_sums(transaction, self.budget)), stated)
-            number = insert(transaction, "charge", row)
+
+        def add(transaction: Transaction) -> Charge:
+            # It is there already if the connection was cut after the commit, before the answer arrived.
+            number = _find_number(transaction, name)
+            if number is None:
+                if once is not None and once.find(transaction) is not None:
+                    raise ReleasedBeforeError("the key must be new", "it was released meanwhile")
+                number = find_last(transaction) + 1
+                self._check_covered(add_up(read_sums(transaction, self.budget)), stated)
+                insert(transaction, "charge", {"id": number, **row})
             (charge,) = read_charges(transaction, self.budget, only=number)
-        self._last = max(self._last, number)
+            return charge
+
+        charge = self._run(add, write=True)
+        self._last = max(self._last, charge.number)
         return charge
 
     def check(
@@ -201,23 +247,41 @@ class Ledger:
         self._check_covered(self.spent, stated)
         return stated
 
-    def finish(self, charge: Charge, release: Publication) -> None:
-        """Note that the release of a charge was made, with the hash of its record."""
+    def finish(self, charge: Charge, release: Publication, once: Once | None = None) -> Publication:
+        """Note that the release of a charge was made, with the hash of its record. To repeat it changes nothing.
+
+        With a key, the release is stored. If another run stored its release first, that one is returned, and this one
+        is not to be published.
+        """
         if not isinstance(charge, Charge) or not isinstance(release, Publication):
             raise ParameterError("`charge` and `release` must be a charge of this ledger and its release")
-        row = {"finished": read_clock().isoformat(), "release": hash_record(release), "number": charge.number}
-        with self._begin(write=True) as transaction:
-            stored = read_charges(transaction, self.budget, only=charge.number)
-            if charge.release is not None or charge not in stored:
+        row: Row = {"finished": read_clock().isoformat(), "release": hash_record(release), "number": charge.number}
+
+        def note(transaction: Transaction) -> Publication:
+            found = None if once is None else once.find(transaction)
+            if once is not None and found is not None and found.number != charge.number:
+                first: Publication = once.read_release(found)
+                return first
+            stored = next(read_charges(transaction, self.budget, only=charge.number), None)
+            if stored is not None and stored.id == charge.id and stored.release == row["release"]:
+                return release
+            if charge.release is not None or stored != charge:
                 raise ParameterError("`charge` must be one of this ledger without a finished release")
             transaction.execute("UPDATE charge SET finished = :finished, release = :release WHERE id = :number", row)
+            if once is not None:
+                once.store(transaction, charge.number, release)
+            return release
+
+        return self._run(note, write=True)
+
+    def recall(self, once: Once) -> Publication | None:
+        """Give the release that is stored under a key again, for the same request. Another request is refused."""
+        found = self._run(once.find)
+        return None if found is None else once.read_release(found)
 
     def find_charge(self, identifier: str) -> int | None:
         """Find the number of the charge for the release with an identifier."""
-        with self._begin() as transaction:
-            query = "SELECT id FROM charge WHERE identifier = :identifier"
-            row = transaction.execute(query, {"identifier": identifier}).fetchone()
-        return row and int(row["id"])
+        return self._run(lambda transaction: _find_number(transaction, identifier))
 
     def verify(self, release: Publication) -> Charge:
         """Find the charge that paid for a release. Refuse a record that is not the one that was charged."""
@@ -227,33 +291,51 @@ class Ledger:
             raise LedgerError("the record must name a charge", "this release was charged to no ledger")
         if release.ledger != self.id:
             raise LedgerError("the record must be charged to this ledger", "it names another one")
-        with self._begin() as transaction:
-            found = next(read_charges(transaction, self.budget, only=release.charge), None)
+        number = release.charge
+        found = self._run(lambda transaction: next(read_charges(transaction, self.budget, only=number), None))
         if found is None:
-            raise LedgerError("the record must name a charge of this ledger", "there is none of its number")
+            raise LedgerError(
+                "the record must name a charge of this ledger",
+                "there is none of its number: this ledger is an earlier copy, or the record was charged to a copy",
+            )
+        if found.id != release.id:
+            raise LedgerError(
+                "the record must be the one that was charged",
+                "its charge paid for another release: the record was changed, or it was charged to a copy of this "
+                "ledger, or this ledger is a copy",
+            )
         if found.release is None:
             raise LedgerError(
                 "the charge of the record must have a finished release",
                 "it has none: its run ended early, or the record was made by something else",
             )
-        if (found.id, found.release) != (release.id, hash_record(release)):
+        if found.release != hash_record(release):
             raise LedgerError("the record must be the one that was charged", "it was changed, or is another one")
         return found
 
-    @contextmanager
-    def _begin(self, *, write: bool = False) -> Iterator[Transaction]:
-        """Open the store. Refuse it if it was replaced by another ledger, or by an earlier copy: it would pay again."""
-        seen = self._last  # before the transaction: other threads may charge meanwhile
-        with self._store.open(write=write) as transaction:
-            (last,) = transaction.execute("SELECT COALESCE(MAX(id), 0) FROM charge").fetchone()
-            if read_budget(transaction) != (self.id, self.budget, self.population) or last < seen:
-                raise LedgerError(
-                    "the ledger must be the one that was opened",
-                    f"{str(self.path)!r} is another one now, or an earlier copy",
-                    hint="open it again",
-                )
-            self._last = max(self._last, last)
-            yield transaction
+    def _run(self, work: Callable[[Transaction], _Result], *, write: bool = False) -> _Result:
+        """Do work in one transaction. If the connection is cut, do it again: work must be right if it was done before.
+
+        Refuse the store if it was replaced by another ledger, or by an earlier copy: it would pay again.
+        """
+        end = time.monotonic() + self._store.timeout
+        while True:
+            seen = self._last  # before the transaction: other threads may charge meanwhile
+            try:
+                with self._store.open(write=write) as transaction:
+                    last = find_last(transaction)
+                    if read_budget(transaction) != (self.id, self.budget, self.population) or last < seen:
+                        raise LedgerError(
+                            "the ledger must be the one that was opened",
+                            f"{self.location!r} is another one now, or an earlier copy",
+                            hint="open it again",
+                        )
+                    self._last = max(self._last, last)
+                    return work(transaction)
+            except ConnectionCutError:
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(_PAUSE)
 
     def _check_chargeable(
         self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None
@@ -278,7 +360,7 @@ class Ledger:
 
 
 latest: Account | None = None
-"""The account that was opened last and is not finished. If its run is interrupted, it says whether it was charged."""
+"""The account that was opened last. If its run fails or is interrupted, it says whether it was charged."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -290,24 +372,44 @@ class Account:
     ledger: Ledger | None
     note: str | None
     period: str | None
+    once: Once | None = None
     id: str = field(default_factory=draw_identifier)
     made: datetime = field(default_factory=read_clock)
+    recalled: Any = field(default=None, init=False)
+    """The release that the ledger had for the key already. It is handed out in place of a new one."""
+    is_stored: bool = field(default=False, init=False)
+    """Whether the ledger has the release, so that another run with the same key is free."""
     _charge: Charge | None = field(default=None, init=False)
 
+    @property
+    def number(self) -> int | None:
+        """The number of the charge, once it is made."""
+        return None if self._charge is None else self._charge.number
+
+    def recall(self) -> None:
+        """Look for the release that the ledger has for the key already."""
+        if self.ledger is not None and self.once is not None:
+            self.recalled = self.ledger.recall(self.once)
+            self.is_stored = self.recalled is not None
+
     def charge(self, d: int) -> None:
-        """Charge the release, unless there are too few items for it."""
+        """Charge the release, unless there are too few items for it, or it was made before."""
         if self.ledger is None:
             return
         mechanism, guarantee = self.terms.mechanism, self.terms.guarantee
         mechanism.check_size(d)
-        self._charge = self.ledger.charge(
-            mechanism,
-            guarantee,
-            parameters=self.terms.parameters,
-            bits=self.bits,
-            note=self.note,
-            identifier=self.id,
-        )
+        try:
+            self._charge = self.ledger.charge(
+                mechanism,
+                guarantee,
+                parameters=self.terms.parameters,
+                bits=self.bits,
+                note=self.note,
+                identifier=self.id,
+                once=self.once,
+            )
+        except ReleasedBeforeError:
+            self.recall()
 
     def find_charge(self) -> int | None:
         """Find the number of the charge in the ledger, also if the run was interrupted while it was charged."""
@@ -321,38 +423,59 @@ class Account:
         paid = {"population": self.ledger.population, "ledger": self.ledger.id, "charge": self._charge.number}
         return {**said, **paid, "made": self._charge.made}
 
-    def finish(self, release: Publication) -> None:
-        """Note that the release was made. It is charged already, so a failure here is only a warning."""
+    def finish(self, release: Any) -> Any:
+        """Note that the release was made, and return the one to hand out.
+
+        It is charged already, so a failure here is only a warning. With a key it is an error: a release that is not
+        stored could be made twice.
+        """
         if self.ledger is None or self._charge is None:
-            return
+            return release
+        if self.once is not None:
+            made = self.ledger.finish(self._charge, release, self.once)
+            self.recalled, self.is_stored = None if made is release else made, True
+            return made
         try:
             self.ledger.finish(self._charge, release)
-            global latest
-            latest = None if latest is self else latest
         except Exception as error:
             # The text of an error from elsewhere may hold items.
             reason = str(error) if isinstance(error, ShortlistError) else type(error).__name__
             text = f"the release is charged, but the ledger does not say that it was finished: {reason}"
             show_warning(text, RuntimeWarning, stacklevel=5)
+        return release
 
 
 def open_account(
-    ledger: Ledger | PathLike | None, terms: Terms, *, bits: Bits, note: str | None = None, period: str | None = None
+    ledger: Ledger | PathLike | None,
+    terms: Terms,
+    *,
+    bits: Bits,
+    note: str | None = None,
+    period: str | None = None,
+    once: Once | None = None,
 ) -> Account:
-    """Open the ledger of a selection, and refuse a release that it does not cover."""
+    """Open the ledger of a selection, and refuse a release that it does not cover.
+
+    If the key of the selection was released before, the account has that release, and nothing is to be done.
+    """
     opened = require_ledger(ledger)
+    if once is not None and opened is None:
+        raise ParameterError("`once` must go with `ledger`, which keeps the release")
     account = Account(
         terms=terms,
         bits=bits,
         ledger=opened,
         note=check_text(note, name="note"),
         period=check_text(period, name="period"),
+        once=once,
     )
     encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
+    account.recall()
     if opened is not None:
-        opened.check(terms.mechanism, terms.guarantee, bits=bits, note=note)
         global latest
         latest = account
+    if opened is not None and account.recalled is None:
+        opened.check(terms.mechanism, terms.guarantee, bits=bits, note=note)
     return account
 
 
@@ -361,7 +484,7 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     given = Ledger.open(ledger) if isinstance(ledger, str | os.PathLike) else ledger
     # A subclass could charge less.
     if given is not None and type(given) is not Ledger:
-        raise ParameterError("`ledger` must be a Ledger or the path of one", f"not {type(given).__name__}")
+        raise ParameterError("`ledger` must be a Ledger, or its path or address", f"not {type(given).__name__}")
     named = os.environ.get(VARIABLE)
     if named is None:
         return given
@@ -369,7 +492,7 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
         raise LedgerError(f"{VARIABLE} must name a ledger", "it is empty")
     if given is None:
         return Ledger.open(named)
-    if not os.path.exists(named) or not os.path.samefile(given.path, named):
+    if not given._store.is_same(_locate(named, _TIMEOUT)):
         raise LedgerError(f"`ledger` must be the one that {VARIABLE} names", "it is another one")
     return given
 
@@ -377,3 +500,34 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
 def hash_record(release: Publication) -> str:
     """Compute the SHA-256 of a release's JSON record, as `sha256sum` does of the file."""
     return hashlib.sha256(release.to_json().encode()).hexdigest()
+
+
+def _locate(place: PathLike, timeout: float) -> Store:
+    """Find the store that a path or an address names. It is not opened."""
+    if not isinstance(place, str | os.PathLike):
+        raise ParameterError("`ledger` must be the path of a file, or an address", f"not {type(place).__name__}")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_TIMEOUT:
+        raise ParameterError(
+            f"`timeout` must be a number of seconds from 0 to {_LONGEST_TIMEOUT}", f"not {quote(timeout)}"
+        )
+    from shortlist.ledger import server  # the drivers of databases are loaded only where they are used
+
+    if server.ADDRESS.match(os.fsdecode(place)):
+        if not isinstance(place, str):  # a path has lost slashes of the address
+            raise ParameterError("`ledger` must be a text if it is an address", f"not {type(place).__name__}")
+        return server.Server.locate(place, float(timeout))
+    return File.locate(place, float(timeout))
+
+
+def _find_number(transaction: Transaction, identifier: str) -> int | None:
+    query = "SELECT id FROM charge WHERE identifier = :identifier"
+    row = transaction.execute(query, {"identifier": identifier}).fetchone()
+    return row and int(row["id"])
+
+
+def _name_user() -> str:
+    """Name the user of this process, as the machine knows it."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container may run under a number
+        return str(os.getuid())

@@ -1,4 +1,4 @@
-"""The store of a ledger: an SQLite database in a file, with one budget and its charges, which are never removed.
+"""The store of a ledger in a file: an SQLite database with one budget and its charges, which are never removed.
 
 The rollback journal exists only while a charge is written. At any other time, the file alone is complete. A commit
 reaches the disk before it returns. With `synchronous=EXTRA`, the removal of the journal reaches the disk, too. Every
@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
 from shortlist.atomic_files import check_target, write_whole
 from shortlist.errors import LedgerError, OutputError, ParameterError
-from shortlist.ledger.rows import Row, insert
-from shortlist.privacy.numbers import quote
+from shortlist.ledger.rows import SCHEMA_VERSION, TABLES, Row, Store, insert
+from shortlist.votes.failures import hide_secrets
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 
 APPLICATION = int.from_bytes(b"SLdg")
-SCHEMA_VERSION = 2
 
-_LONGEST_TIMEOUT = 10**6
 _SETTINGS = (
     "trusted_schema = OFF",
     "recursive_triggers = ON",  # a row that is replaced is a row that is removed
@@ -38,34 +36,7 @@ _SETTINGS = (
 _SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {SCHEMA_VERSION};
-CREATE TABLE budget (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    ledger TEXT NOT NULL,
-    created TEXT NOT NULL,
-    version TEXT NOT NULL,
-    population TEXT,
-    epsilon TEXT NOT NULL,
-    delta TEXT NOT NULL,
-    neighbours TEXT NOT NULL,
-    unit TEXT NOT NULL,
-    accounting TEXT NOT NULL,
-    basic_delta TEXT,
-    rho TEXT
-);
-CREATE TABLE charge (
-    id INTEGER PRIMARY KEY,
-    identifier TEXT NOT NULL UNIQUE,
-    made TEXT NOT NULL,
-    version TEXT NOT NULL,
-    mechanism TEXT NOT NULL,
-    parameters TEXT NOT NULL,
-    epsilon TEXT NOT NULL,
-    delta TEXT NOT NULL,
-    rho TEXT,
-    note TEXT,
-    finished TEXT,
-    release TEXT
-);
+{TABLES}
 CREATE TRIGGER budget_stays BEFORE UPDATE ON budget BEGIN SELECT RAISE(ABORT, 'a budget is never changed'); END;
 CREATE TRIGGER budget_exists BEFORE DELETE ON budget BEGIN SELECT RAISE(ABORT, 'a budget is never removed'); END;
 CREATE TRIGGER charge_exists BEFORE DELETE ON charge BEGIN SELECT RAISE(ABORT, 'a charge is never removed'); END;
@@ -75,10 +46,16 @@ CREATE TRIGGER charge_is_new BEFORE INSERT ON charge WHEN NEW.id IN (SELECT id F
 BEGIN SELECT RAISE(ABORT, 'a charge is never replaced'); END;
 CREATE TRIGGER charge_stays BEFORE UPDATE ON charge
 WHEN OLD.release IS NOT NULL
-    OR (OLD.id, OLD.identifier, OLD.made, OLD.version, OLD.mechanism, OLD.parameters)
-    IS NOT (NEW.id, NEW.identifier, NEW.made, NEW.version, NEW.mechanism, NEW.parameters)
-    OR (OLD.epsilon, OLD.delta, OLD.rho, OLD.note) IS NOT (NEW.epsilon, NEW.delta, NEW.rho, NEW.note)
+    OR (OLD.id, OLD.identifier, OLD.made, OLD.version, OLD.user_name, OLD.host, OLD.role)
+    IS NOT (NEW.id, NEW.identifier, NEW.made, NEW.version, NEW.user_name, NEW.host, NEW.role)
+    OR (OLD.mechanism, OLD.parameters, OLD.epsilon, OLD.delta, OLD.rho, OLD.rho_delta, OLD.note, OLD.once_key)
+    IS NOT (NEW.mechanism, NEW.parameters, NEW.epsilon, NEW.delta, NEW.rho, NEW.rho_delta, NEW.note, NEW.once_key)
 BEGIN SELECT RAISE(ABORT, 'a charge is finished once and not changed otherwise'); END;
+CREATE TRIGGER stored_stays BEFORE UPDATE ON stored BEGIN SELECT RAISE(ABORT, 'a release is never changed'); END;
+CREATE TRIGGER stored_exists BEFORE DELETE ON stored BEGIN SELECT RAISE(ABORT, 'a release is never removed'); END;
+CREATE TRIGGER stored_is_new BEFORE INSERT ON stored
+WHEN NEW.id IN (SELECT id FROM stored) OR NEW.once_key IN (SELECT once_key FROM stored)
+BEGIN SELECT RAISE(ABORT, 'a release is never replaced'); END;
 """
 
 _REASONS = {
@@ -106,26 +83,37 @@ class File:
     @classmethod
     def locate(cls, path: PathLike, timeout: float) -> Self:
         """Check how a file is named. It is not looked at."""
-        if not isinstance(path, str | os.PathLike):
-            raise ParameterError("`ledger` must be the path of a file", f"not {type(path).__name__}")
         try:
             usable = b"\0" not in os.fsencode(path)
         except ValueError:  # characters that no file name has
             usable = False
         if not usable:
-            raise ParameterError("`ledger` must be the path of a file")
-        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_TIMEOUT:
-            raise ParameterError(
-                f"`timeout` must be a number of seconds from 0 to {_LONGEST_TIMEOUT}", f"not {quote(timeout)}"
-            )
-        return cls(Path(os.fsdecode(path)).absolute(), float(timeout))
+            raise ParameterError("`ledger` must be the path of a file, or an address")
+        return cls(Path(os.fsdecode(path)).absolute(), timeout)
+
+    @property
+    def location(self) -> str:
+        """The path. A text that was meant as an address may hold a password, which is left out."""
+        return hide_secrets(str(self.path))
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """A file has permissions."""
+        return ()
+
+    def is_same(self, other: Store) -> bool:
+        """Whether another store is this file, by whatever name."""
+        return isinstance(other, File) and os.path.exists(other.path) and os.path.samefile(self.path, other.path)
 
     def create(self, budget: Row) -> None:
-        """Write the file of a new ledger, whole or not at all. An existing file is never overwritten."""
+        """Write the file of a new ledger, whole or not at all. An existing file is never overwritten.
+
+        Only its owner may read it, because it may hold releases before they are published.
+        """
         if os.path.lexists(self.path):
             raise OutputError(
                 "the ledger must be a new file",
-                f"{str(self.path)!r} exists",
+                f"{self.location!r} exists",
                 hint="a budget cannot start again; `shortlist ledger show` shows what is left of it",
             )
         # SQLite writes it during each charge, and would take a stray one for its own.
@@ -136,7 +124,12 @@ class File:
             connection.executescript(_SCHEMA)
             insert(connection, "budget", budget)
             content = connection.serialize()
-        write_whole(self.path, lambda file: file.write(content))
+
+        def write(file: BinaryIO) -> None:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(content)
+
+        write_whole(self.path, write)
 
     @contextmanager
     def open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
@@ -161,7 +154,7 @@ class File:
             reason = _REASONS.get("_".join(name.split("_")[:2]), f"it is damaged ({name or type(error).__name__})")
             raise LedgerError(
                 "the ledger must be a file that can be read and written",
-                f"{str(self.path)!r} cannot be used: {reason}",
+                f"{self.location!r} cannot be used: {reason}",
             ) from None
 
     def _check_regular(self) -> None:
@@ -182,14 +175,14 @@ class File:
         if version != SCHEMA_VERSION:
             raise LedgerError(
                 f"the ledger must be of schema {SCHEMA_VERSION}",
-                f"{str(self.path)!r} is of schema {version}",
+                f"{self.location!r} is of schema {version}",
                 hint="use the version of shortlist that made it",
             )
         (journal,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
         if journal != "delete":
             raise LedgerError(
-                "the ledger must have a rollback journal", f"that of {str(self.path)!r} cannot be turned on"
+                "the ledger must have a rollback journal", f"that of {self.location!r} cannot be turned on"
             )
 
     def _refuse(self, found: str) -> LedgerError:
-        return LedgerError("the ledger must be a file made by `shortlist ledger create`", f"{str(self.path)!r} {found}")
+        return LedgerError("the ledger must be a file made by `shortlist ledger create`", f"{self.location!r} {found}")

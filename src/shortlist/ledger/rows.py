@@ -1,4 +1,4 @@
-"""The rows of a ledger, the same in every store.
+"""The tables and rows of a ledger, the same in every store, and what a store must do.
 
 Numbers are texts: exact decimals or fractions, never floats. The budget has a random identifier, so that a store that
 was replaced by another ledger is noticed, and a record can name the ledger that it was charged to.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -20,18 +20,92 @@ from shortlist.ledger.budget import Accounting, Budget
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import write_exact
 
-Row = dict[str, str | None]
+Row = dict[str, str | int | None]
+
+SCHEMA_VERSION = 3
+TABLES = """
+CREATE TABLE budget (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    ledger TEXT NOT NULL,
+    created TEXT NOT NULL,
+    version TEXT NOT NULL,
+    population TEXT,
+    epsilon TEXT NOT NULL,
+    delta TEXT NOT NULL,
+    neighbours TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    accounting TEXT NOT NULL,
+    basic_delta TEXT,
+    rho TEXT,
+    rho_delta TEXT
+);
+CREATE TABLE charge (
+    id INTEGER PRIMARY KEY,
+    identifier TEXT NOT NULL UNIQUE,
+    made TEXT NOT NULL,
+    version TEXT NOT NULL,
+    user_name TEXT NOT NULL,
+    host TEXT NOT NULL,
+    role TEXT,
+    mechanism TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    epsilon TEXT NOT NULL,
+    delta TEXT NOT NULL,
+    rho TEXT,
+    rho_delta TEXT NOT NULL DEFAULT '0',
+    note TEXT,
+    once_key TEXT,
+    finished TEXT,
+    release TEXT
+);
+CREATE TABLE stored (
+    id INTEGER PRIMARY KEY REFERENCES charge,
+    once_key TEXT NOT NULL UNIQUE,
+    request TEXT NOT NULL,
+    record TEXT NOT NULL
+);
+"""
+"""The tables, in SQL that every store understands. Triggers of the store let rows be added, and nothing be removed."""
 
 LARGEST_BITS = 2048
 """The longest numerator or denominator of a number in a ledger."""
-_PROMISED = ("epsilon", "delta", "rho")
+_PROMISED = ("epsilon", "delta", "rho", "rho_delta")
 
 
 class Transaction(Protocol):
-    """What a store gives: one transaction, with `:name` for values, and rows that are read by the names of columns."""
+    """One transaction of a store, with `:name` for values, and rows that are read by the names of columns."""
 
     def execute(self, query: str, values: Any = ..., /) -> Any:
         """Run one query."""
+
+
+class Store(Protocol):
+    """Where a ledger is kept. A store holds the tables. The rules are above it."""
+
+    @property
+    def location(self) -> str:
+        """Where it is, in words that may be shown: there is no password in them."""
+
+    @property
+    def timeout(self) -> float:
+        """How many seconds a transaction waits for others that write."""
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """The SQL that lets other users charge releases, and read the ledger. A file has permissions in its place."""
+
+    def create(self, budget: Row) -> None:
+        """Make the tables of a new ledger with its budget, all or nothing. An existing ledger is never overwritten."""
+
+    def open(self, *, write: bool = False) -> AbstractContextManager[Transaction]:
+        """Open one transaction, as the only writer if it writes. It is committed unless something is raised inside."""
+
+    def is_same(self, other: Store) -> bool:
+        """Whether another store is this one, in the same place."""
+
+
+class ConnectionCutError(LedgerError):
+    """The connection to a store failed. Whether its transaction was committed is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +113,33 @@ class Charge:
     """A release that was charged: when, for which mechanism, with what guarantee, and whether it was finished.
 
     `id` is the identifier of the release, which its record has. `release` is the SHA-256 of the release's JSON record,
-    which is what `sha256sum` prints for the file.
+    which is what `sha256sum` prints for the file. `user` and `host` are the user and the machine that charged it, as
+    that machine says. `role` is the role of the database that charged it, as a server says. `once` is the key that is
+    released once.
     """
 
     number: int
     id: str
     made: datetime
     version: str
+    user: str
+    host: str
+    role: str | None
     mechanism: str
     parameters: Mapping[str, Any]
     guarantee: Guarantee
     note: str | None = None
+    once: str | None = None
     finished: datetime | None = None
     release: str | None = None
 
 
-def write_guarantee(guarantee: Guarantee) -> Row:
+def write_guarantee(guarantee: Guarantee) -> dict[str, str | None]:
     """Write the numbers of a guarantee."""
     return {name: write_number(getattr(guarantee, name), name=name) for name in _PROMISED}
 
 
-def write_budget(budget: Budget) -> Row:
+def write_budget(budget: Budget) -> dict[str, str | None]:
     """Write a budget."""
     return {
         **write_guarantee(budget.guarantee),
@@ -68,6 +148,7 @@ def write_budget(budget: Budget) -> Row:
         "accounting": str(budget.accounting),
         "basic_delta": write_number(budget.basic_delta, name="basic_share"),
         "rho": write_number(budget.rho, name="rho"),
+        "rho_delta": write_number(budget.rho_delta, name="rho_delta_share"),
     }
 
 
@@ -80,11 +161,15 @@ def write_number(number: Fraction | None, *, name: str) -> str | None:
     return write_exact(number)
 
 
-def insert(transaction: Transaction, table: str, row: Row) -> int:
-    """Insert a row and return its number."""
+def insert(transaction: Transaction, table: str, row: Row) -> None:
+    """Insert a row."""
     places = ", ".join(f":{name}" for name in row)
-    query = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places}) RETURNING id"
-    return int(transaction.execute(query, row).fetchone()[0])
+    transaction.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", row)
+
+
+def find_last(transaction: Transaction) -> int:
+    """Find the number of the last charge; 0 if there is none."""
+    return int(transaction.execute("SELECT COALESCE(MAX(id), 0) AS last FROM charge").fetchone()["last"])
 
 
 def read_budget(transaction: Transaction) -> tuple[str, Budget, str | None]:
@@ -95,14 +180,15 @@ def read_budget(transaction: Transaction) -> tuple[str, Budget, str | None]:
         budget = Budget(
             guarantee=Guarantee(**together, neighbours=Neighbours(row["neighbours"]), unit=row["unit"]),
             accounting=Accounting(row["accounting"]),
-            **_read_numbers(row, ("basic_delta", "rho")),
+            **_read_numbers(row, ("basic_delta", "rho", "rho_delta")),
         )
     return row["ledger"], budget, row["population"]
 
 
 def read_sums(transaction: Transaction, budget: Budget) -> Iterator[tuple[Guarantee, int]]:
     """Read each guarantee that was charged, and how often."""
-    query = "SELECT epsilon, delta, rho, COUNT(*) AS times FROM charge GROUP BY epsilon, delta, rho"
+    names = ", ".join(_PROMISED)
+    query = f"SELECT {names}, COUNT(*) AS times FROM charge GROUP BY {names}"
     for row in transaction.execute(query):
         with _report_damage():
             yield replace(budget.guarantee, **_read_numbers(row, _PROMISED)), row["times"]
@@ -117,10 +203,12 @@ def read_charges(transaction: Transaction, budget: Budget, *, only: int | None =
                 number=row["id"],
                 id=row["identifier"],
                 made=datetime.fromisoformat(row["made"]),
+                user=row["user_name"],
+                once=row["once_key"],
                 parameters=MappingProxyType(dict(json.loads(row["parameters"]))),
                 guarantee=replace(budget.guarantee, **_read_numbers(row, _PROMISED)),
                 finished=None if row["finished"] is None else datetime.fromisoformat(row["finished"]),
-                **{name: row[name] for name in ("version", "mechanism", "note", "release")},
+                **{name: row[name] for name in ("version", "host", "role", "mechanism", "note", "release")},
             )
 
 

@@ -11,7 +11,7 @@ from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import LARGEST_BITS, Charge, write_budget, write_guarantee
 from shortlist.privacy.numbers import write_exact
 
-SCHEMA = "shortlist.ledger/2"
+SCHEMA = "shortlist.ledger/3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +78,14 @@ def _describe(charge: Charge) -> dict[str, Any]:
         "id": charge.id,
         "made": charge.made.isoformat(),
         "version": charge.version,
+        "user": charge.user,
+        "host": charge.host,
+        "role": charge.role,
         "mechanism": charge.mechanism,
         "parameters": dict(charge.parameters),
         **write_guarantee(charge.guarantee),
         "note": charge.note,
+        "once": charge.once,
         "finished": None if charge.finished is None else charge.finished.isoformat(),
         "release": charge.release,
     }
@@ -95,4 +99,4 @@ def _write_amount(amount: Amount, *, up: bool) -> dict[str, str | None]:
             return None
         return write_exact(number) if number.denominator.bit_length() <= LARGEST_BITS else write_rounded(number, up=up)
 
-    return {"epsilon": write(amount.epsilon), "delta": write(amount.delta), "rho": write(amount.rho)}
+    return {name: write(getattr(amount, name)) for name in ("epsilon", "delta", "rho", "rho_delta")}
