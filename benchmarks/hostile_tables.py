@@ -4,7 +4,9 @@ Each pair is a table and the same table with one person more. d, the items and t
 count must grow by 0 or 1. Without a cap, counts must also be those of the rule of matching, value by value. A drawn
 case has 8 people; the table is counted with each subset of the last 4, which are 16 tables and 32 pairs. On Spark, a
 case is a chain of 16 people that are added one by one: 15 pairs. Votes of families have groups of hostile types, and
-one person more changes at most so many groups and cells as the limits say, each cell by at most 1.
+one person more changes at most so many groups and cells as the limits say, each cell by at most 1. Votes without a
+domain say themselves which items there are: one person more may bring items with one vote each, and no other item
+vanishes, changes its type or its place among equals.
 
 A group of PostgreSQL gets 1 % of the pairs and one of Spark 0.2 %, because they take the longest; the other groups get
 equal shares.
@@ -13,6 +15,7 @@ Each part has its own seed, and is the same whenever it is run.
     python benchmarks/hostile_tables.py                               # 5,000 pairs
     python benchmarks/hostile_tables.py 100000 --seed 2 --workers 3   # three processes
     python benchmarks/hostile_tables.py 2000 --groups csv sqlite
+    python benchmarks/hostile_tables.py 2000 --groups "arrow, no domain" "arrow, families, no domain"
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +42,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import hostile
 import hostile_families
+import hostile_observed
 from postgres_server import postgres_server
 
 from shortlist.votes.duckdb import Workspace
@@ -51,6 +55,8 @@ PART = 640
 """Pairs that one process checks before it says so."""
 NAMED = ("pandas, inferred", "pandas, subclass", "dict, arrays", "ibis, memtable")
 """Groups that are held in a way of their own."""
+NO_DOMAIN = ", no domain"
+"""How the groups end in which the votes say which items there are."""
 MEASURE = {"postgres": 0.01, "spark": 0.002}
 """The shares of the slow groups."""
 Hold = Callable[[Any], Any]
@@ -81,8 +87,8 @@ def main() -> None:
             total, minutes = sum(found.values()), (time.monotonic() - start) / 60
             print(f"{minutes:6.1f} min  {total:>9,} of {wanted:,}  {part.group} (seed {part.seed})", flush=True)
     for group, pairs in found.items():
-        print(f"{group:<16} {pairs:>8,} pairs, no break")
-    print(f"{'together':<16} {sum(found.values()):>8,} pairs, no break")
+        print(f"{group:<33} {pairs:>8,} pairs, no break")
+    print(f"{'together':<33} {sum(found.values()):>8,} pairs, no break")
 
 
 def read_options() -> argparse.Namespace:
@@ -152,17 +158,18 @@ def check_part(part: Part) -> tuple[Part, int]:
 @contextmanager
 def open_holder(part: Part) -> Iterator[Callable[[Case, Workspace, bool], int]]:
     """Open what holds the votes of a group, and give the function that checks one case."""
-    engine, is_family = find_engine(part.group), part.group.endswith("families")
+    engine = find_engine(part.group)
+    property: Any = hostile_observed if part.group.endswith(NO_DOMAIN) else hostile
+    property = hostile_families if "families" in part.group else property
     with ExitStack() as stack:
         if engine == "spark":
             session = stack.enter_context(open_spark())
-            check_chain: Any = hostile_families.check_spark_chain if is_family else hostile.check_spark_chain
-            yield lambda case, workspace, exact: check_chain(case, session, workspace)
+            yield lambda case, workspace, exact: property.check_spark_chain(case, session, workspace)
             return
         hold: Hold
         if engine == "duckdb":
             hold = partial(hostile.hold_duckdb, connection=stack.enter_context(duckdb.connect()))
-        elif part.group in ("ibis", "ibis, families"):
+        elif engine == "ibis" and "memtable" not in part.group:
             import ibis
 
             hold = partial(hostile.hold_ibis, backend=ibis.duckdb.connect())
@@ -172,11 +179,10 @@ def open_holder(part: Part) -> Iterator[Callable[[Case, Workspace, bool], int]]:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hostile-")))
             hold = partial(hostile.hold_parquet if engine == "parquet" else hostile.hold_text_file, folder=folder)
         else:
-            name = part.group.partition(", ")[2] if part.group in NAMED else engine
+            name = part.group.split(", ")[1] if part.group.startswith(NAMED) else engine
             hold = getattr(hostile, f"hold_{name}")
-        check_cube: Any = partial(hostile.check_cube, texts=engine == "csv")
-        check_cube = partial(hostile_families.check_cube, free=4) if is_family else check_cube
-        yield lambda case, workspace, exact: check_cube(case, hold, workspace, exact=exact)
+        options = {} if property is hostile_families else {"texts": engine == "csv"}
+        yield lambda case, workspace, exact: property.check_cube(case, hold, workspace, free=4, exact=exact, **options)
 
 
 @contextmanager
@@ -201,9 +207,7 @@ def make_groups() -> dict[str, tuple[Any, bool]]:
     common = hostile.cases(hostile.COMMON, people=PEOPLE, named=hostile.USUAL)
     text = hostile.cases(["text"], people=PEOPLE)
     mixed = hostile.cases([], people=PEOPLE, mixed=True)
-    families = partial(hostile_families.families, people=PEOPLE)
-    every_family, typed, mixed_families = families(sorted(hostile.KINDS)), families(), families(mixed=True)
-    return {
+    single = {
         "arrow": (every, True),
         "dict": (every, True),
         "pandas": (common, True),
@@ -222,14 +226,25 @@ def make_groups() -> dict[str, tuple[Any, bool]]:
         "sqlite, mixed": (mixed, False),
         "postgres": (hostile.cases(hostile.POSTGRES_KINDS, people=PEOPLE), True),
         "spark": (hostile.cases(hostile.SPARK_KINDS, people=SPARK_PEOPLE), True),
-        **{f"{engine}, families": (every_family, True) for engine in ("arrow", "dict")},
+    }
+    unlisted = {f"{group}{NO_DOMAIN}": found for group, found in single.items()}
+    unlisted_families = {f"{group}{NO_DOMAIN}": found for group, found in make_families(["observed"]).items()}
+    return single | unlisted | make_families(hostile_families.FORMS) | unlisted_families
+
+
+def make_families(forms: Sequence[str]) -> dict[str, tuple[Any, bool]]:
+    """The families that are drawn for each group, and whether counts must be those of the rule."""
+    draw = partial(hostile_families.families, people=PEOPLE, forms=forms)
+    every, typed, mixed = draw(sorted(hostile.KINDS)), draw(), draw(mixed=True)
+    return {
+        **{f"{engine}, families": (every, True) for engine in ("arrow", "dict")},
         **{f"{engine}, families": (typed, True) for engine in ("pandas", "polars", "parquet", "duckdb", "ibis")},
-        "csv, families": (families(["text"]), False),
-        "sqlite, families": (families(hostile.SQLITE_KINDS), False),
-        **{f"{engine}, mixed families": (mixed_families, True) for engine in ("pandas", "dict")},
-        "sqlite, mixed families": (mixed_families, False),
-        "postgres, families": (families(hostile.POSTGRES_KINDS), True),
-        "spark, families": (hostile_families.families(hostile.SPARK_KINDS, people=SPARK_PEOPLE), True),
+        "csv, families": (draw(["text"]), False),
+        "sqlite, families": (draw(hostile.SQLITE_KINDS), False),
+        **{f"{engine}, mixed families": (mixed, True) for engine in ("pandas", "dict")},
+        "sqlite, mixed families": (mixed, False),
+        "postgres, families": (draw(hostile.POSTGRES_KINDS), True),
+        "spark, families": (draw(hostile.SPARK_KINDS, people=SPARK_PEOPLE), True),
     }
 
 

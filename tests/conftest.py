@@ -26,6 +26,15 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server that lives as long as the tests."""
+    from postgres_server import postgres_server
+
+    with postgres_server() as server:
+        yield server.address
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group the tests that share a component, and mark as fast what is not slow.

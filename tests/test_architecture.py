@@ -25,7 +25,7 @@ PARTS = [
     ("near_names",),
     ("exact",),
     ("atomic_files", "privacy", "testing"),
-    ("profile",),
+    ("periods", "profile"),
     ("mechanisms", "votes"),
     ("terms",),
     ("record",),

@@ -1,7 +1,8 @@
 """The demonstration: an invented log of plays, and what one listener changes in its release.
 
 The log is the same on every machine, and its shape is realistic. Few listeners and few tracks make up most of the
-plays. Tracks are played repeatedly. Some rows have no track, and some name a track that is not in the catalogue.
+plays. Tracks are played repeatedly. Some rows have no track, and some name a track that is not in the catalogue. Each
+listener lives in one of three countries, and every country has favourites of its own.
 """
 
 from __future__ import annotations
@@ -21,47 +22,54 @@ from shortlist.mechanisms import Joint
 from shortlist.selection import prepare
 
 _FIRST = """
-    Amber Autumn Borrowed Broken Burning Copper Crooked Crystal Distant Dusty Electric Empty Faded Fallen
-    Feather Foreign Frozen Gentle Ghost Gilded Hollow Hidden Honest Indigo Iron Ivory Lazy Little Lonely
-    Midnight Morning Neon Northern Only Paper Patient Perfect Quiet Restless Rolling Salt Secret Silver
-    Sleeping Slow Tender Velvet Wandering Wild Winter
+    Amber Autumn Blue Brave Bright Broken Calm Clever Copper Dusty Early Empty Faded Fallen Frozen Gentle Ghost Gilded
+    Golden Green Half Hidden Hollow Honest Indigo Iron Ivory Kind Late Lazy Little Lonely Lost Loud Lucky Neon Old Only
+    Open Paper Quiet Red Salt Secret Silver Slow Tender Velvet Wild Winter
 """
 _SECOND = """
-    Anchor Avenue Balcony Bicycle Birds Boulevard Candle Carousel Cathedral Comet Compass Corner Dancer
-    Daydream Ember Engine Ferry Garden Harbour Highway Horizon Island Kingdom Ladder Lantern Letter Lighthouse
-    Machine Meadow Mirror Motel Ocean Orchard Parade Piano Postcard Radio Rain River Satellite Season Shadow
-    Station Summer Tide Thunder Train Valley Window Wires
+    Anchor Avenue Balcony Bicycle Birds Bridge Candle Comet Compass Corner Dancer Ember Engine Ferry Garden Harbour
+    Highway Horizon Island Kingdom Kite Ladder Lantern Letter Machine Marble Meadow Mirror Motel Ocean Orchard Parade
+    Piano Pocket Radio Rain River Season Shadow Signal Station Summer Sunday Thunder Tide Train Valley Willow Window
+    Wires
 """
 
 _TRACKS = 2000
 _NEW = 40
 _ABSENT, _ELSEWHERE = -1, _TRACKS
 _FIRST_OF_JUNE = 1_748_736_000
+COUNTRIES = {"DE": 0.55, "FR": 0.3, "IE": 0.15}
+"""The share of the listeners that live in each country."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlayLog:
-    """Who played what: `people[i]` played `tracks[i]`, by their numbers."""
+    """Who played what: `people[i]` played `tracks[i]`, by their numbers. Person p lives in the country `homes[p]`."""
 
     people: IntArray
     tracks: IntArray
     names: list[str]
+    homes: IntArray
 
     @classmethod
     def invent(cls, *, plays: int, people: int, seed: int = 55) -> PlayLog:
         """Make a log from a seed."""
         bits = SeededBits(seed)
-        declining = np.power(np.arange(_TRACKS, dtype=np.float64) + 10.0, -0.8)
+        declining = np.power(np.arange(_TRACKS, dtype=np.float64) + 10.0, -1.0)
         popularity = declining * np.exp(_draw_fractions(bits, _TRACKS))
         popularity[-_NEW:] = 0  # new in the catalogue, and not played yet
         activity = np.power(_draw_fractions(bits, people), -0.4)
         tracks = _draw_choices(bits, popularity, plays)
+        listeners = _draw_choices(bits, activity, plays)
+        homes = _draw_choices(bits, np.array(list(COUNTRIES.values())), people)
+        # Half of the plays follow the taste of the country, whose favourites are other tracks.
+        shifts = np.where(_draw_fractions(bits, plays) < 0.5, 500 * (1 + homes[listeners]), 0)
+        tracks = (tracks + shifts) % (_TRACKS - _NEW)
         oddity = _draw_fractions(bits, plays)
         tracks[oddity < 0.03] = _ELSEWHERE
         tracks[oddity < 0.01] = _ABSENT
         names = [f"{first} {second}" for first in _FIRST.split() for second in _SECOND.split()]
         order = np.argsort(_draw_fractions(bits, len(names)))[:_TRACKS].tolist()
-        return cls(people=_draw_choices(bits, activity, plays), tracks=tracks, names=[names[each] for each in order])
+        return cls(people=listeners, tracks=tracks, names=[names[each] for each in order], homes=homes)
 
     @cached_property
     def pairs(self) -> IntArray:
@@ -74,39 +82,43 @@ class PlayLog:
         """How many people played each track of the catalogue."""
         return np.bincount(self.pairs % _TRACKS, minlength=_TRACKS)
 
+    def count_country(self, country: str) -> IntArray:
+        """Count how many people of one country played each track of the catalogue."""
+        inside = self.homes[self.pairs // _TRACKS] == list(COUNTRIES).index(country)
+        return np.bincount(self.pairs[inside] % _TRACKS, minlength=_TRACKS)
+
     def find_most_active(self) -> int:
         """Find the person who played the most different tracks."""
         return int(np.bincount(self.pairs // _TRACKS).argmax())
 
-    def remove_person(self, person: int) -> PlayLog:
-        """Make the log without one person."""
-        others = self.people != person
-        return PlayLog(people=self.people[others], tracks=self.tracks[others], names=self.names)
+    def count_others(self, person: int) -> IntArray:
+        """Count how many people other than one played each track of the catalogue."""
+        return np.bincount(self.pairs[self.pairs // _TRACKS != person] % _TRACKS, minlength=_TRACKS)
 
     def to_arrow(self) -> Any:
-        """Make an Arrow table of the log: played_at, user_id, track."""
+        """Make an Arrow table of the log: played_at, user_id, country, track."""
         import pyarrow as pa
 
-        missing = np.where(self.tracks == _ABSENT, 0, self.tracks)
-        tracks = pa.DictionaryArray.from_arrays(
-            pa.array(missing, mask=self.tracks == _ABSENT), [*self.names, "untitled recording"]
-        )
         seconds = _FIRST_OF_JUNE + np.arange(len(self.people)) * (30 * 86_400) // len(self.people)
         users = [f"u{number:05d}" for number in range(int(self.people.max()) + 1)]
-        return pa.table(
-            {
-                "played_at": pa.array(seconds, pa.timestamp("s")),
-                "user_id": pa.DictionaryArray.from_arrays(pa.array(self.people), users).dictionary_decode(),
-                "track": tracks.dictionary_decode(),
-            }
-        )
+        tracks = pa.array(np.where(self.tracks == _ABSENT, 0, self.tracks), mask=self.tracks == _ABSENT)
+        columns = {
+            "user_id": (pa.array(self.people), users),
+            "country": (pa.array(self.homes[self.people]), list(COUNTRIES)),
+            "track": (tracks, [*self.names, "untitled recording"]),
+        }
+        named = {name: pa.DictionaryArray.from_arrays(*column) for name, column in columns.items()}
+        return pa.table({"played_at": pa.array(seconds, pa.timestamp("s")), **named})
 
-    def write(self, plays: Path, catalogue: Path) -> None:
-        """Write the log as Parquet, and the public list of tracks as CSV."""
+    def write(self, plays: Path, catalogue: Path, countries: Path) -> None:
+        """Write the log as Parquet, and the public lists of tracks and countries as CSV."""
         import pyarrow.parquet as pq
 
-        pq.write_table(self.to_arrow(), plays)
+        table = self.to_arrow()
+        # Without the schema of Arrow, every reader sees columns of text.
+        pq.write_table(table, plays, use_dictionary=table.column_names[1:], store_schema=False)
         catalogue.write_text("\n".join(["track", *sorted(self.names)]) + "\n", encoding="utf-8")
+        countries.write_text("\n".join(["country", *COUNTRIES]) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,20 +147,20 @@ class Comparison:
 def compare(log: PlayLog, items: Sequence[str], *, epsilon: int, draws: int = 200) -> Comparison:
     """Compare the log with the log without its most active listener. Both logs are invented, so draws cost nothing."""
     person = log.find_most_active()
-    without = log.remove_person(person)
+    others = log.count_others(person)
     joint = Joint(k=len(items), epsilon=epsilon)
     ours = np.array(prepare(log.counts, mechanism=joint).draw_many(2 * draws))
-    theirs = np.array(prepare(without.counts, mechanism=joint).draw_many(draws))
+    theirs = np.array(prepare(others, mechanism=joint).draw_many(draws))
     numbers = {name: number for number, name in enumerate(log.names)}
     chosen = np.array([numbers[item] for item in items])
     return Comparison(
         person=person,
-        tracks=int(np.sum(log.counts != without.counts)),
+        tracks=int(np.sum(log.counts != others)),
         draws=draws,
         agreement_with=float(np.mean(ours[:draws] == ours[draws:]) * joint.k),
         agreement_without=float(np.mean(ours[:draws] == theirs) * joint.k),
         chance_with=math.exp(compute_log_probability(log.counts, chosen, epsilon)),
-        chance_without=math.exp(compute_log_probability(without.counts, chosen, epsilon)),
+        chance_without=math.exp(compute_log_probability(others, chosen, epsilon)),
         limit=math.exp(epsilon),
     )
 

@@ -132,3 +132,7 @@ class Picks:
             return rows, self.counts
         order = np.argsort(rows)
         return rows[order], None if self.counts is None else self.counts[order]
+
+
+NO_PICKS = Picks(levels=np.zeros(0, dtype=np.int64), ranks=np.zeros(0, dtype=np.int64))
+"""The picks of a group without a list."""

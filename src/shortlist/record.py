@@ -29,7 +29,8 @@ import numpy as np
 
 from shortlist.errors import DataError, ShortlistError
 from shortlist.mechanisms import MECHANISMS
-from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts, write_votes
+from shortlist.periods import Period, Span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
 from shortlist.safe_text import is_line, is_visible
@@ -43,7 +44,7 @@ SCHEMA = "shortlist.release/3"
 FAMILY = "shortlist.family/1"
 COLUMNS = {"rank", "item", "count", "low", "high", "secure"}
 """The columns that a release has by itself. No label is called like them."""
-FAMILY_COLUMNS = COLUMNS | {"remark"}
+FAMILY_COLUMNS = COLUMNS | {"people", "people_low", "people_high", "remark"}
 """The columns that a family has by itself. No label and no column of groups is called like them."""
 
 _SAFE_INTEGER = 2**53
@@ -70,8 +71,7 @@ def encode(release: Publication) -> dict[str, Any]:
         **{name: getattr(release, name) for name in names},
         "made": release.made.isoformat(),
         "parameters": encode_parameters(release.parameters),
-        # A guarantee always says whether it has a rho.
-        "guarantee": {"epsilon": None, "delta": None, "rho": None, **_encode_fields(release.guarantee)},
+        "guarantee": _encode_guarantee(release.guarantee),
         "ordered": None if release.ordered else False,
         "charge": None if release.charge is None else {"ledger": release.ledger, "number": release.charge},
         "ledger": None,
@@ -79,6 +79,14 @@ def encode(release: Publication) -> dict[str, Any]:
     lists = [_encode_list(each) for each in release.lists]
     common = {name: _encode_fields(value) for name, value in values.items() if value is not None}
     return {"schema": FAMILY, **common, "lists": lists} if release.by else {"schema": SCHEMA, **lists[0], **common}
+
+
+def _encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    """Describe a guarantee. It always says whether it has a rho, and has a `rho_delta` only if that is above 0."""
+    described = {"epsilon": None, "delta": None, "rho": None, **_encode_fields(guarantee)}
+    return (
+        described if guarantee.rho_delta else {name: value for name, value in described.items() if name != "rho_delta"}
+    )
 
 
 def _encode_list(listed: Release | GroupList) -> dict[str, Any]:
@@ -114,6 +122,8 @@ def _encode_fields(value: Any) -> Any:
         return {name: each for name, each in stated.items() if each is not None}
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, date):
+        return value.isoformat()
     return str(value) if isinstance(value, str) else write_exact(value) if isinstance(value, Fraction) else value
 
 
@@ -147,8 +157,11 @@ def _decode_decimal(written: str) -> Decimal:
     return Decimal(written)
 
 
-_STATED = Guarantee | ReleasedCounts | ErrorBound | Assessment
-_OF_LISTS = ("group", "items", "domain_size", "counts", "error_bound", "assessment", "labels", "people", "remark")
+_STATED = Guarantee | ReleasedCounts | NoisyPeople | ErrorBound | Assessment | Span
+_OF_LISTS = (
+    *("group", "items", "domain_size", "counts", "error_bound", "assessment", "labels"),
+    *("people", "noisy_people", "remark"),
+)
 """What a list has of its own. In a family, each list has these fields."""
 _SCALARS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "integer": (int, str, int),
@@ -172,7 +185,7 @@ def read(written: str, kinds: Mapping[str, type[Publication]], *, source: str) -
         _check(_has_right_values(release) and all(map(_has_right_list, release.lists)))
         again = encode(release)
         _check(_includes(stored, again))
-    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         name = source.strip("'").lower()
         hint = "the record is in the .json file of a release" if name.endswith(".csv") else None
         if name.endswith(".parquet"):
@@ -272,9 +285,13 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "parameters": lambda stored: {name: _decode_parameter(value) for name, value in stored.items()},
     "guarantee": lambda stored: _make(Guarantee, stored),
     "counts": lambda stored: _make(ReleasedCounts, stored),
+    "noisy_people": lambda stored: _make(NoisyPeople, stored),
     "error_bound": lambda stored: _make(ErrorBound, stored),
     "assessment": lambda stored: _make(Assessment, {**stored, "bound": _make(ErrorBound, stored["bound"])}),
     "made": datetime.fromisoformat,
+    "span": lambda stored: _make(
+        Span, {**stored, **{name: date.fromisoformat(stored[name]) for name in ("since", "until")}}
+    ),
 }
 """How a field is read that is not written as it is."""
 
@@ -300,6 +317,24 @@ def _has_right_values(release: Publication) -> bool:
         and all(isinstance(flag, bool) for flag in flags)
         and all(number is None or (type(number) is int and number >= 1) for number in numbers)
         and all(_IDENTIFIER.fullmatch(each) is not None for each in identifiers)
+        and (release.span is None or _has_right_span(release, release.span))
+    )
+
+
+def _has_right_span(release: Publication, span: Span) -> bool:
+    """Whether the period, the groups and the unit are those of the days whose votes count."""
+    if release.period is not None:
+        period = Period.read(release.period)
+        _check((period.first, period.last, str(period)) == (span.since, span.until, release.period))
+    _check(span.per is None or release.guarantee.unit.endswith(f"-{span.per}"))
+    if span.every is None:
+        return True
+    groups: list[tuple[Any, ...]] = [getattr(each, "group", ()) for each in release.lists]
+    periods = tuple(map(str, span.periods))
+    return release.by[-1:] == (span.every,) and all(
+        tuple(group[-1] for group in groups[start : start + len(periods)]) == periods
+        and len({group[:-1] for group in groups[start : start + len(periods)]}) == 1
+        for start in range(0, len(groups), len(periods))
     )
 
 
@@ -311,6 +346,7 @@ def _has_right_list(listed: Release | GroupList) -> bool:
         and (listed.domain_size is None or (type(listed.domain_size) is int and listed.domain_size >= 1))
         and (people is None or (type(people) is int and people >= 0))
         and (counts is None or all(map(operator.le, counts.low or (), counts.high or ())))
+        and (counts is None or (counts.others_low or 0) <= (counts.others_high or 0))
         and (assessed is None or assessed.margin is not None)
     )
 
@@ -321,7 +357,12 @@ def _find_contradiction(release: Publication, listed: Release | GroupList) -> st
     k, kind = parameters.get("k"), MECHANISMS.get(release.mechanism)
     # Without a public domain, a mechanism may choose fewer than k items, and so may one that needs none.
     public = d is not None and (kind is None or kind.needs_domain)
-    least = parameters.get("at_least", k) if public else 0
+    left_out, with_people = getattr(listed, "is_left_out", False), getattr(listed, "noisy_people", None) is not None
+    if with_people != ("people_epsilon" in parameters):
+        return "noisy numbers of people do not go with the parameters"
+    if left_out and number:
+        return "a group with too few people has a list"
+    least = parameters.get("at_least", k) if public and not left_out else 0
     if type(k) is int and type(least) is int and not least <= number <= k:
         return "the number of items is not k"
     if number > (d or number):
@@ -351,9 +392,15 @@ def _rebuild_terms(release: Publication) -> Terms | None:
         asked.pop("epsilon", None),
         persons_counted=release.persons_counted,
         unit=release.guarantee.unit,
-        groups=len(release.lists) if release.by else None,
+        groups=_count_lists(release),
         **asked,
     )
+
+
+def _count_lists(release: Publication) -> int | None:
+    """Count the lists in which one unit can be; None for one list without groups."""
+    lists = len(release.lists) if release.by else None
+    return lists if lists is None or release.span is None else release.span.count_lists(lists)
 
 
 def _rebuild_sentences(release: Publication, terms: Terms | None) -> Any:
@@ -395,13 +442,16 @@ def _compare_numbers(release: Publication) -> str | None:
 def _compare_terms(release: Publication, terms: Terms) -> str | None:
     """Compare what a record states with what its parameters and its noisy numbers imply."""
     chosen, guarantee, current = release.parameters.get("chosen"), release.guarantee, release.version == __version__
-    _check(chosen is not None or len(terms.mechanism.candidates) == 1)
+    drawn = not all(getattr(each, "is_left_out", False) for each in release.lists)
+    _check(chosen is not None or len(terms.mechanism.candidates) == 1 or not drawn)
     implied = terms.state_promise(chosen)
     ours, parameters = implied["guarantee"], implied.pop("parameters")
     for name in ("neighbours", "epsilon"):
         if getattr(guarantee, name) != getattr(ours, name):
             return f"{name} differs between parameters and guarantee"
-    stronger_rho = guarantee.rho is not None and (ours.rho is None or guarantee.rho < ours.rho)
+    stronger_rho = guarantee.rho is not None and (
+        ours.rho is None or guarantee.rho < ours.rho or guarantee.rho_delta < ours.rho_delta
+    )
     if guarantee.delta < ours.delta or stronger_rho:
         return "the guarantee promises more than the mechanism"
     missing = parameters.keys() - release.parameters.keys()
@@ -424,6 +474,9 @@ def _state_again(listed: Release | GroupList, terms: Terms, chosen: str | None) 
     assessed = listed.assessment
     drawn: dict[str, Any] = {"d": listed.domain_size, "noisy": np.array(values, dtype=np.int64), "chosen": chosen}
     drawn["people"] = getattr(listed, "people", None)
+    noisy_people: NoisyPeople | None = getattr(listed, "noisy_people", None)
+    drawn["noisy_people"] = None if noisy_people is None else noisy_people.value
+    drawn["others"] = None if listed.counts is None else listed.counts.others
     implied = terms.state_list(**drawn, spread=0 if assessed is None else assessed.estimate)
     again = implied["assessment"]
     if again is None or assessed is None or assessed.estimate:

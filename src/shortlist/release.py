@@ -32,10 +32,11 @@ from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SystemBits
 from shortlist.mechanisms import MECHANISMS
-from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts, write_votes
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts, write_votes
+from shortlist.periods import Span
 from shortlist.privacy import Guarantee
 from shortlist.safe_text import escape, escape_surrogates
-from shortlist.terms import MAY_BE_RANDOM, find_least_bound
+from shortlist.terms import MAY_BE_RANDOM, TOO_FEW_PEOPLE, find_least_bound
 from shortlist.version import __version__
 from shortlist.votes.libraries import import_optional
 
@@ -48,7 +49,7 @@ NOT_SECURE = "NOT SECURE: made with repeatable randomness, for tests only."
 _LONGEST_NAME = 255
 _SHOWN = 20
 """How many items `repr` shows, and about how many rows of a family a table shows."""
-_NUMBERS = ("rank", "count", "low", "high")
+_NUMBERS = ("rank", "count", "low", "high", "people", "people_low", "people_high")
 """The columns of whole numbers."""
 _LARGE_EPSILON = 20
 _LARGE_RISK = Fraction(1, 10)
@@ -113,8 +114,9 @@ class GroupList(_Items):
     """The list of one group of a family: the chosen items, best first, and what may be published about them.
 
     A list is a sequence of its items. `group` holds the values of the group, one for each column. `people` is the
-    number of people in it, where that is public. `remark` says that the list may be random, if its bound is at least
-    that number. The guarantee is that of the family.
+    number of people in it, where that is public, and `noisy_people` is a noisy number of them, where it was bought.
+    `remark` says that the list may be random, if its bound is at least that number, or that there are too few people:
+    then there is no list. The guarantee is that of the family.
     """
 
     group: tuple[Any, ...]
@@ -125,13 +127,20 @@ class GroupList(_Items):
     assessment: Assessment | None = None
     labels: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     people: int | None = None
+    noisy_people: NoisyPeople | None = None
     remark: str | None = None
 
     def __hash__(self) -> int:
         return hash((self.group, self.items, self.domain_size))
 
     def __repr__(self) -> str:
-        return f"<{', '.join(map(escape, self.group))}: {', '.join(map(escape, self.items))}>"
+        listed = TOO_FEW_PEOPLE if self.is_left_out else ", ".join(map(escape, self.items))
+        return f"<{', '.join(map(escape, self.group))}: {listed}>"
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the group has no list, because its noisy number of people is too small."""
+        return self.remark == TOO_FEW_PEOPLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -145,6 +154,7 @@ class Publication(_Value, ABC):
 
     `id` is random, so no two records are the same. `made` is when the release was charged or asked for, in UTC.
     `charge` is its number in the ledger with the identifier `ledger`. `note` and `period` are what the caller wrote.
+    With `span`, only votes of these days count. If it has `per`, the guarantee is for one person in one such period.
     """
 
     mechanism: str
@@ -157,6 +167,7 @@ class Publication(_Value, ABC):
     up_to: int | None = None
     note: str | None = None
     period: str | None = None
+    span: Span | None = None
     population: str | None = None
     ledger: str | None = None
     charge: int | None = None
@@ -198,7 +209,9 @@ class Publication(_Value, ABC):
 
     def caption(self) -> list[str]:
         """Say in sentences what is listed, what it promises, and how good it is. It names no item."""
-        none = " The votes are too few, or too close to each other." if not any(self.lists) else ""
+        none = (
+            "" if any(self.lists) or self._count_left_out() else " The votes are too few, or too close to each other."
+        )
         promise = f"Guarantee{' of all lists together' if self.by else ''}: {self.guarantee}. {self.guarantee.in_words}"
         return [*self._mark(), f"{self._headline()}.{none}", promise, *self.remarks(), self._origin()]
 
@@ -208,13 +221,24 @@ class Publication(_Value, ABC):
         An assessed bound is left out where the public bound is at most as large. The public bound is always stated, so
         each bound that is stated is false with its stated probability at most.
         """
-        found, counts = [self._whose_votes()], self.lists[0].counts
+        found, counts = [*self._when(), self._whose_votes()], _find_first(self.lists, "counts")
         if self.mechanism not in MECHANISMS:
             found.append(f"{self.mechanism} is no mechanism of shortlist: its author states the guarantee.")
         if counts is not None:
             chance = counts.confidence and f"{float(counts.confidence):g}"
             interval = f": the count before noise lies from low to high with probability {chance}, for each item"
             found.append(f"Counts are noisy{interval if chance else ''}.")
+            if counts.others is not None and self.by:
+                found.append("The record has a noisy count of the votes for the other items of each group, too.")
+            elif counts.others is not None:
+                ends = f"{counts.others_low:,} to {counts.others_high:,} with probability {chance}"
+                found.append(f"All other items have {counts.others:,} votes together (before noise, from {ends}).")
+        people = _find_first(self.lists, "noisy_people")
+        if people is not None:
+            chance, least = f"{float(people.confidence):g}", self.parameters.get("min_people")
+            interval = "the number before noise lies from people_low to people_high"
+            without = f" Groups with fewer than {least:,} have no list." if isinstance(least, int) else ""
+            found.append(f"Numbers of people are noisy: {interval} with probability {chance}, for each group.{without}")
         public = max(
             (each.error_bound for each in self.lists if each.error_bound), key=lambda each: each.votes, default=None
         )
@@ -299,8 +323,9 @@ class Publication(_Value, ABC):
             if name == "secure" or name in _NUMBERS:
                 columns[name] = pa.array(column, pa.bool_() if name == "secure" else pa.int64())
             else:
-                text = pa.array([], pa.string())
-                columns[name] = make_arrow_column(column, what=f"the column {name!r}") if column else text
+                gaps = all(each is None for each in column)
+                text = pa.nulls(len(column), pa.string())
+                columns[name] = text if gaps else make_arrow_column(column, what=f"the column {name!r}")
         return pa.table(columns).replace_schema_metadata({METADATA: record.write(self)})
 
     def to_pandas(self) -> Any:
@@ -309,6 +334,9 @@ class Publication(_Value, ABC):
         if not any(columns.values()):
             types = {**dict.fromkeys(_NUMBERS, "int64"), "secure": "bool"}
             columns = {name: pandas.Series([], dtype=types.get(name, "str")) for name in columns}
+        for name in columns.keys() & _NUMBERS:
+            if None in list(columns[name]):  # groups without a list have gaps
+                columns[name] = pandas.array(columns[name], dtype="Int64")
         frame = pandas.DataFrame(columns)
         frame.attrs[METADATA] = record.write(self)
         return frame
@@ -342,6 +370,10 @@ class Publication(_Value, ABC):
         """Say that a release is not secure, before anything that it promises."""
         return [] if self.secure else [NOT_SECURE]
 
+    def _count_left_out(self) -> int:
+        """Count the groups with too few people, which have no list."""
+        return sum(getattr(each, "is_left_out", False) for each in self.lists)
+
     def _headline(self) -> str:
         """Say how many items of how many, in which order, and by which mechanism."""
         chosen, order = self.parameters.get("chosen"), "" if self.ordered or not any(self.lists) else ", in no order"
@@ -358,6 +390,23 @@ class Publication(_Value, ABC):
     @abstractmethod
     def _assess(self) -> list[str]:
         """Say what the data told about the error."""
+
+    def _when(self) -> list[str]:
+        """Say the votes of which days count, and what a unit is that lasts for a period."""
+        span, unit = self.span, self.guarantee.unit
+        if span is None:
+            return []
+        zone = "" if span.time_zone is None else f", {span.time_zone}"
+        period = "" if self.period is None else f" ({self.period})"
+        found = [f"Votes from {span.since} to {span.until}{zone}{period} are counted."]
+        if span.per is not None:
+            whole, n = unit.removesuffix(f"-{span.per}"), span.units[-1] + 1
+            found.append(
+                f"A {unit} is the votes of one {whole} in one {span.per}. A {whole} with votes in {n:,} "
+                f"{span.per}{'s' * (n > 1)} has {n:,} of them: the guarantee holds for each, and for the whole {whole} "
+                f"epsilon and delta are up to {n:,} times as large."
+            )
+        return found
 
     def _whose_votes(self) -> str:
         """Say how much one person may have added, and who ensured it."""
@@ -377,7 +426,7 @@ class Publication(_Value, ABC):
         made = f"Release {self.id[:12]}, {self.made:%Y-%m-%d %H:%M} UTC, by shortlist {self.version}"
         whose = f" for {self.population}" if self.population else ""
         charged = "" if self.charge is None else f", charge {self.charge:,} of ledger {(self.ledger or '')[:12]}{whose}"
-        period = "" if self.period is None else f" Period: {self.period}."
+        period = "" if self.period is None or self.span is not None else f" Period: {self.period}."
         return f"{made}{charged}.{period}" + ("" if self.note is None else f" Note: {self.note}.")
 
 
@@ -507,14 +556,21 @@ class ReleaseFamily(Publication, Mapping[Any, GroupList]):
         return self.lists[: max(1, sum(end <= _SHOWN for end in ends))]
 
     def _size(self) -> str:
-        return f"{self._count_lists()} by {' and '.join(self.by)}: {self._count_items()} in each{self._count_empty()}"
+        by = f"{self._count_lists()} by {' and '.join(self.by)}{self._write_left_out()}"
+        return f"{by}: {self._count_items()} in each{self._count_empty()}"
 
     def _introduce(self, order: str) -> str:
-        listed = f"These {self._count_lists()} by {' and '.join(self.by)}, each of {self._count_items()}, {order}"
+        by = f"{self._count_lists()} by {' and '.join(self.by)}{self._write_left_out()}"
+        listed = f"These {by}, each of {self._count_items()}, {order}"
         return f"{listed}, were made with differential privacy."
 
     def _count_lists(self) -> str:
-        return f"{len(self):,} {'list' if len(self) == 1 else 'lists'}"
+        number = len(self) - self._count_left_out()
+        return f"{number:,} {'list' if number == 1 else 'lists'}"
+
+    def _write_left_out(self) -> str:
+        number = self._count_left_out()
+        return f" ({number:,} of {len(self):,} groups {'has' if number == 1 else 'have'} too few people)" * bool(number)
 
     def _count_items(self) -> str:
         sizes = [each.domain_size for each in self.lists if each.domain_size is not None]
@@ -523,11 +579,11 @@ class ReleaseFamily(Publication, Mapping[Any, GroupList]):
         return f"{'the top' if fixed else 'up to'} {k}{of_all} {'item' if (max(sizes, default=k)) == 1 else 'items'}"
 
     def _count_empty(self) -> str:
-        empty = sum(not each for each in self.lists)
+        empty = sum(not each for each in self.lists) - self._count_left_out()
         return f" ({empty:,} {'is' if empty == 1 else 'are'} empty)" if empty else ""
 
     def _assess(self) -> list[str]:
-        found, marked = [], sum(each.remark is not None for each in self.lists)
+        found, marked = [], sum(each.remark == MAY_BE_RANDOM for each in self.lists)
         public = [each.error_bound.votes for each in self.lists if each.error_bound]
         assessed = [each.assessment.bound.votes for each in self.lists if each.assessment]
         if public and min(public) < max(public):
@@ -538,7 +594,8 @@ class ReleaseFamily(Publication, Mapping[Any, GroupList]):
             found.append("Each bound holds with its probability by itself, not all at once.")
         if marked:
             found.append(
-                f"{marked:,} of {self._count_lists()} {MAY_BE_RANDOM}: the bound is at least the people there."
+                f"{marked:,} of {self._count_lists()} {MAY_BE_RANDOM}: the bound is at least the people there"
+                f"{', by the noisy number' if all(each.people is None for each in self.lists) else ''}."
             )
         return found
 
@@ -553,36 +610,54 @@ def write_range(numbers: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def make_columns(release: Publication, lists: Sequence[Release | GroupList] | None = None) -> dict[str, list[Any]]:
-    """Lay lists out as columns: groups, rank, item, labels, noisy counts and remarks if there are any.
+def _find_first(lists: Sequence[Release | GroupList], name: str) -> Any:
+    """Find the first value of a field that lists may lack: groups with too few people have no list."""
+    return next((found for each in lists if (found := getattr(each, name, None)) is not None), None)
 
-    Without order there are no ranks. `secure` is a column if it is false. Text that UTF-8 cannot hold is written with
-    escapes. The record keeps it.
+
+def make_columns(release: Publication, lists: Sequence[Release | GroupList] | None = None) -> dict[str, list[Any]]:
+    """Lay lists out as columns: groups, rank, item, labels, noisy counts, noisy people and remarks if there are any.
+
+    Without order there are no ranks. `secure` is a column if it is false. A group without items has one row if its
+    noisy number of people is known: rank and item are gaps there. Text that UTF-8 cannot hold is written with escapes.
+    The record keeps it.
     """
     shown = release.lists if lists is None else lists
 
     def join(find: Callable[[Any], Iterable[Any]]) -> list[Any]:
-        values = itertools.chain.from_iterable(map(find, shown))
+        values = itertools.chain.from_iterable(list(find(each)) or [None] * count_rows(each) for each in shown)
         return [escape_surrogates(each) if isinstance(each, str) else each for each in values]
+
+    def repeat(find: Callable[[Any], Any]) -> list[Any]:
+        return join(lambda each: [find(each)] * count_rows(each))
 
     columns: dict[str, list[Any]] = {}
     for place, name in enumerate(release.by):
-        columns[name] = join(lambda each, place=place: [each.group[place]] * len(each))  # type: ignore[misc]
+        columns[name] = repeat(lambda each, place=place: each.group[place])  # type: ignore[misc]
     if release.ordered:
         columns["rank"] = join(lambda each: range(1, len(each) + 1))
     columns["item"] = join(lambda each: each.items)
     for name in release.lists[0].labels:
         columns[name] = join(lambda each, name=name: each.labels[name])  # type: ignore[misc]
-    counts = release.lists[0].counts
+    counts = _find_first(release.lists, "counts")
     if counts is not None:
-        columns["count"] = join(lambda each: each.counts.values)
+        columns["count"] = join(lambda each: each.counts.values if each.counts else ())
         if counts.low is not None:
-            columns["low"], columns["high"] = (join(lambda each: each.counts.low), join(lambda each: each.counts.high))
+            columns["low"] = join(lambda each: each.counts.low if each.counts else ())
+            columns["high"] = join(lambda each: each.counts.high if each.counts else ())
+    if _find_first(release.lists, "noisy_people") is not None:
+        for name, end in (("people", "value"), ("people_low", "low"), ("people_high", "high")):
+            columns[name] = repeat(lambda each, end=end: getattr(each.noisy_people, end))  # type: ignore[misc]
     if any(getattr(each, "remark", None) for each in release.lists):
-        columns["remark"] = join(lambda each: [each.remark] * len(each))
+        columns["remark"] = repeat(lambda each: each.remark)
     if not release.secure:
-        columns["secure"] = join(lambda each: [False] * len(each))
+        columns["secure"] = repeat(lambda each: False)
     return columns
+
+
+def count_rows(listed: Release | GroupList) -> int:
+    """Count the rows that a list has in a table: one for each item, or one for a group without any."""
+    return len(listed) or int(getattr(listed, "noisy_people", None) is not None)
 
 
 def write_csv(release: Publication) -> str:
@@ -640,7 +715,7 @@ def find_warnings(release: Publication, people: int | None) -> list[str]:
     judged = {
         each: find_least_bound(each.error_bound, each.assessment)
         for each in release.lists
-        if _judge_bound(each, release.parameters, people if each.people is None else each.people)
+        if _judge_bound(each, release.parameters, _find_people(each, people))
     }
     if judged:
         known = sum(each.remark is not None for each in judged)
@@ -650,6 +725,13 @@ def find_warnings(release: Publication, people: int | None) -> list[str]:
             f"{write_range([*judged.values()])} votes{of_people}"
         )
     return found
+
+
+def _find_people(listed: GroupList, people: int | None) -> int | None:
+    """Find how many people a group has: by the public list of groups, else by its noisy number, else at most all."""
+    if listed.people is not None or listed.noisy_people is None:
+        return people if listed.people is None else listed.people
+    return max(0, listed.noisy_people.value)
 
 
 def _judge_bound(listed: Release | GroupList, parameters: Mapping[str, Any], people: int | None) -> list[str]:

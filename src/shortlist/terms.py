@@ -6,6 +6,7 @@ them: noisy counts of its items, and a bound on its error that uses these data.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,18 +19,21 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, takes_cap
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
-from shortlist.profile import Levels, Picks
+from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line
 
 if TYPE_CHECKING:  # most lists are made without these, so they are imported where they are used
-    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, ReleasedCounts
+    from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
     from shortlist.mechanisms.assess import Assess
     from shortlist.mechanisms.noisy_counts import ListCounts
 
-EXTRAS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta"})
+_OF_LISTS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta", "others"})
+EXTRAS = _OF_LISTS | {"people_epsilon"}
 """The parameters that buy something on top of a list."""
 MAY_BE_RANDOM = "may be random"
 """The remark on a list whose bound is at least the number of people in its group."""
+TOO_FEW_PEOPLE = "too few people"
+"""The remark on a group that has no list, because its noisy number of people is below `min_people`."""
 _CONFIDENCE = Fraction(19, 20)
 _LESS = Fraction(4, 5)
 """`threshold` is taken if the votes that an item needs are less than this share of what `limited-domain` asks for."""
@@ -62,6 +66,7 @@ class ReleaseOptions(ListOptions, total=False):
     counts_epsilon: Real | None
     counts_rho: Real | None
     counts_delta: Real | None
+    others: bool | None
     people: int | None
     unit: str
 
@@ -76,20 +81,26 @@ class Terms:
     caller vouches for them. A family has one list for each of some `groups`, and a person is in at most
     `groups_per_person` of them.
 
-    Claim  The list, the counts and the assessment together have the sum of the epsilons, deltas and rhos.
-    Proof  Each is a release of its own, and may depend on the earlier ones: adaptive composition.
+    Claim  The numbers of people, the list, the counts and the assessment together have the sum of the epsilons, deltas
+           and rhos.
+    Proof  Each is a release of its own, and may depend on the earlier ones: adaptive composition. families.proof.md,
+           Theorem 8, says it of the numbers of people, on which it depends which groups get a list.
     """
 
     mechanism: Mechanism
     counts: ListCounts | None = None
     assess: Assess | None = None
+    group_people: ListCounts | None = None
+    """The noisy numbers of people of the groups, which are one count for each list."""
+    min_people: int | None = None
+    """How many people, by its noisy number, a group must have to get a list."""
     sensitivity: int = 1
     votes_per_person: int | None = None
     persons_counted: bool = False
     people: int | None = None
     unit: str = "person"
     groups: int | None = None
-    """How many lists a family has: None is one list, and 0 is a number that is not known yet."""
+    """In how many lists of a family one unit can be: None is one list, and 0 is a number that is not known yet."""
     guarantee: Guarantee = field(init=False, compare=False)
     """What a release promises, with all that it holds."""
     parameters: Mapping[str, Any] = field(init=False, compare=False)
@@ -97,8 +108,8 @@ class Terms:
 
     def __post_init__(self) -> None:
         """State what is promised. Terms that promise nothing are refused, before anything is drawn."""
-        assess, counts, times = self.assess, self.counts, self.sensitivity
-        parts = [each.guarantee for each in (self.mechanism, counts, assess) if each is not None]
+        assess, counts, times, people = self.assess, self.counts, self.sensitivity, self.group_people
+        parts = [each.guarantee for each in (self.mechanism, counts, assess, people) if each is not None]
         if sum(each.delta for each in parts) >= 1:
             raise ParameterError(
                 "`delta` and `counts_delta` must sum to less than 1",
@@ -115,6 +126,9 @@ class Terms:
             "counts_epsilon": counts and counts.epsilon and counts.epsilon * times,
             "counts_rho": counts and counts.rho,
             "counts_delta": counts and counts.delta,
+            "others": True if counts and counts.others else None,
+            "people_epsilon": people and people.epsilon,
+            "min_people": self.min_people,
         }
         object.__setattr__(self, "guarantee", together.scale(times, unit=self.unit))
         object.__setattr__(self, "parameters", {name: each for name, each in parameters.items() if each is not None})
@@ -145,8 +159,11 @@ class Terms:
         without_domain: bool = False,
         groups: int | None = None,
         groups_per_person: int | None = None,
+        people_epsilon: Real | None = None,
+        min_people: int | None = None,
         **parameters: Any,
     ) -> Terms:
+        _check_people(people_epsilon, min_people, groups, persons_counted)
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         if limited is not None and isinstance(mechanism, Mechanism):
             own = mechanism.groups_per_person
@@ -155,8 +172,8 @@ class Terms:
                 mechanism = replace(mechanism, groups_per_person=limited)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
-        bought = {name: parameters.pop(name) for name in EXTRAS & parameters.keys()}
-        bought = {name: value for name, value in bought.items() if value is not None}
+        bought = {name: parameters.pop(name) for name in _OF_LISTS & parameters.keys()}
+        bought = {name: value for name, value in bought.items() if value is not None and value is not False}
         for name in ("assess", "counts_epsilon"):
             if name in bought:
                 bought[name] = read_epsilon(bought[name], name=name) / times
@@ -181,6 +198,8 @@ class Terms:
             mechanism=built,
             assess=_buy_assessment(built, bought),
             counts=_buy_counts(built, bought, cap, groups),
+            group_people=_buy_people(built, people_epsilon, groups),
+            min_people=None if min_people is None else read_whole(min_people, name="min_people"),
             sensitivity=times,
             votes_per_person=cap,
             persons_counted=persons_counted,
@@ -194,15 +213,34 @@ class Terms:
         """How many lists of a family one person is in at most; None for one list."""
         return self.mechanism.groups_per_person
 
-    def draw_extras(self, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, int | None]:
-        """Draw noisy counts for picks, and the noisy spread of the mechanism that chose them."""
+    def draw_people(self, people: IntArray | None, bits: Bits) -> list[int] | None:
+        """Draw a noisy number of people for each group, given how many it has; None if they are not bought."""
+        if self.group_people is None or people is None:
+            return None
+        from shortlist.mechanisms.noisy_counts import clip_counts
+
+        noisy: list[int] = clip_counts(self.group_people.add_noise(people.tolist(), bits)).tolist()
+        return noisy
+
+    def has_list(self, noisy_people: int | None) -> bool:
+        """Whether a group gets a list, given its noisy number of people."""
+        return self.min_people is None or noisy_people is None or noisy_people >= self.min_people
+
+    def draw_extras(self, picks: Picks, levels: Levels, bits: Bits) -> tuple[Picks, dict[str, int]]:
+        """Draw noisy counts for picks, and by name what else `state_list` states: the spread, the count of others."""
+        drawn: dict[str, int] = {}
         if self.counts is not None:
             from shortlist.mechanisms.noisy_counts import clip_counts
 
-            picks = replace(picks, counts=clip_counts(self.counts.add_noise(picks.levels.tolist(), bits)))
-        if self.assess is None:
-            return picks, None
-        return picks, self.assess.draw(self.mechanism.resolve(picks.chosen), levels, bits)
+            listed = picks.levels.tolist()
+            if self.counts.others:
+                profile = levels.above(self.mechanism.k, EVERY_LEVEL)
+                votes = sum(map(operator.mul, profile.values.tolist(), profile.sizes.tolist()))
+                drawn["others"] = self.counts.add_noise_to_others(votes - sum(listed), bits)
+            picks = replace(picks, counts=clip_counts(self.counts.add_noise(listed, bits)))
+        if self.assess is not None:
+            drawn["spread"] = self.assess.draw(self.mechanism.resolve(picks.chosen), levels, bits)
+        return picks, drawn
 
     def state(self, *, d: int | None, chosen: str | None = None, **drawn: Any) -> dict[str, Any]:
         """State the fields of a release that follow from its terms, the draw and the noisy numbers."""
@@ -230,24 +268,32 @@ class Terms:
         noisy: IntArray | None = None,
         chosen: str | None = None,
         spread: int | None = None,
+        others: int | None = None,
         people: int | None = None,
+        noisy_people: int | None = None,
     ) -> dict[str, Any]:
         """State what one list has of its own.
 
-        `noisy` are the noisy counts of the items, `chosen` is the mechanism that `auto` chose, and `spread` is the
-        noisy spread. `people` is how many people its group has, where that is public: a list whose bound is at least
-        what they can add to a count has a remark.
+        `noisy` are the noisy counts of the items, `chosen` is the mechanism that `auto` chose, `spread` is the noisy
+        spread, and `others` is the noisy count of all other items. `people` is how many people its group has, where
+        that is public, and `noisy_people` is a noisy number of them. A list whose bound is at least what they can add
+        to a count has a remark. A group with too few people has no list.
         """
+        stated_people = {"people": people, "noisy_people": self._state_people(noisy_people)}
+        if not self.has_list(noisy_people):
+            empty = dict.fromkeys(("counts", "error_bound", "assessment"))
+            return {"domain_size": d, **empty, **stated_people, "remark": TOO_FEW_PEOPLE}
         ran = self.mechanism.resolve(chosen)
         votes = None if d is None else ran.error_bound(d, _CONFIDENCE)
         bound = None if votes is None else self.state_bound(votes, chosen)
         assessed = None if spread is None else self._state_assessment(ran, spread, chosen)
-        counts = None if noisy is None else self._state_counts(ran, noisy, d)
+        counts = None if noisy is None else self._state_counts(ran, noisy, d, others)
         stated = {"domain_size": d, "counts": counts, "error_bound": bound, "assessment": assessed}
         if self.groups is None:
             return stated
-        small = people is not None and 0 < find_least_bound(bound, assessed) >= people * self.sensitivity
-        return {**stated, "people": people, "remark": MAY_BE_RANDOM if small else None}
+        known = noisy_people if people is None else people
+        small = known is not None and 0 < find_least_bound(bound, assessed) >= known * self.sensitivity
+        return {**stated, **stated_people, "remark": MAY_BE_RANDOM if small else None}
 
     def state_bound(self, votes: int, chosen: str | None) -> ErrorBound:
         """State a bound on the error of the list, of so many votes."""
@@ -258,7 +304,9 @@ class Terms:
         words = UNORDERED_BOUND if self.mechanism.unordered and not ran.unordered else ran.bound_in_words
         return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=write_votes(votes)))
 
-    def _state_counts(self, ran: Mechanism, noisy: IntArray, d: int | None) -> ReleasedCounts | None:
+    def _state_counts(
+        self, ran: Mechanism, noisy: IntArray, d: int | None, others: int | None
+    ) -> ReleasedCounts | None:
         """State noisy counts: those that were bought have an interval each, others have intervals that hold together.
 
         The counts of threshold have none: without a public domain, how many counts they would have to hold is not
@@ -268,10 +316,20 @@ class Terms:
         from shortlist.mechanisms.accuracy import ReleasedCounts
 
         if self.counts is not None:
-            return self.counts.state_counts(noisy.tolist())
+            return self.counts.state_counts(noisy.tolist(), others=others)
         if isinstance(ran, Threshold):
             return ReleasedCounts(values=tuple(noisy.tolist()))
         return ran.state_counts(noisy, d) if isinstance(ran, NoisyCounts) and d is not None else None
+
+    def _state_people(self, noisy: int | None) -> NoisyPeople | None:
+        if self.group_people is None or noisy is None:
+            return None
+        from shortlist.mechanisms.accuracy import NoisyPeople
+
+        counted = self.group_people.state_counts([noisy], _CONFIDENCE)
+        assert counted.low is not None
+        assert counted.high is not None
+        return NoisyPeople(value=noisy, low=counted.low[0], high=counted.high[0], confidence=_CONFIDENCE)
 
     def _state_assessment(self, ran: Mechanism, spread: int, chosen: str | None) -> Assessment | None:
         from shortlist.mechanisms.accuracy import Assessment
@@ -313,7 +371,7 @@ def _limit_groups(
     if groups is None:
         if given is not None:
             raise ParameterError(
-                "`groups_per_person` must go with `by`, the columns of the groups",
+                "`groups_per_person` must go with `by`, the columns of the groups, or `every`",
                 hint="leave `groups_per_person` out: one list has no groups",
             )
         return None
@@ -322,16 +380,55 @@ def _limit_groups(
             "`by` must go with a mechanism of this library",
             f"{type(mechanism).__name__} may not know how many lists one person is in",
         )
+    if given is None and cap is None and groups == 1:
+        return 1
     if given is None and cap is None:
         raise ParameterError(
-            "`groups_per_person` or `votes_per_person` must be given with `by`",
+            "`groups_per_person` or `votes_per_person` must be given with `by` or `every`",
             "neither was. One person may be in every group, and epsilon is for all votes of the person together",
             hint="pass `groups_per_person=1` if a person is in one group, such as a country. Otherwise pass "
-            "`votes_per_person=20`: so many votes of each person are counted at most, over all groups",
+            "`votes_per_person=20`: so many votes of each person are counted at most, over all groups. With `time` and "
+            "`every='week'`, `per='week'` makes the guarantee one for a person in one week, not for the whole person",
         )
     limits = {"groups_per_person": given, "votes_per_person": cap}
     read = [read_whole(value, name=name) for name, value in limits.items() if value is not None]
     return min([*read, groups] if groups else read)
+
+
+def _check_people(people_epsilon: object, min_people: object, groups: int | None, persons_counted: bool) -> None:
+    """Refuse numbers of people where there are no groups or no persons, and a limit without these numbers."""
+    if people_epsilon is None and min_people is None:
+        return
+    name = "min_people" if people_epsilon is None else "people_epsilon"
+    if groups is None:
+        raise ParameterError(f"`{name}` must go with `by`, the columns of the groups")
+    if not persons_counted:
+        raise ParameterError(
+            f"`{name}` must go with `person`",
+            hint="in a table that is counted already, nobody knows how many people a group has",
+        )
+    if people_epsilon is None:
+        raise ParameterError(
+            "`min_people` must go with `people_epsilon`",
+            "how many people a group has is not public",
+            hint="pass `people_epsilon=0.1`, which buys a noisy number of people for each group. If the numbers are "
+            "public, leave small groups out of `groups`",
+        )
+
+
+def _buy_people(mechanism: Mechanism, epsilon: Real | None, groups: int | None) -> ListCounts | None:
+    """Buy one noisy number for each list: one person moves those of at most cΔ groups, each by 1."""
+    if epsilon is None:
+        return None
+    from shortlist.mechanisms.noisy_counts import ListCounts
+
+    return ListCounts(
+        k=1,
+        epsilon=read_epsilon(epsilon, name="people_epsilon"),
+        neighbours=mechanism.neighbours,
+        groups_per_person=mechanism.groups_per_person,
+        groups=groups or None,
+    )
 
 
 def _buy_assessment(mechanism: Mechanism, bought: Mapping[str, Any]) -> Assess | None:
@@ -355,10 +452,11 @@ def _buy_counts(
     from shortlist.mechanisms.noisy_counts import ListCounts
 
     if isinstance(mechanism, NoisyCounts | Threshold):
+        name = "others" if spent.keys() == {"others"} else "counts_epsilon"
         raise ParameterError(
-            "`counts_epsilon` must go with another `mechanism`",
+            f"`{name}` must go with another `mechanism`",
             f"{mechanism.name} releases its counts already",
-            hint="leave `counts_epsilon` out",
+            hint=f"leave `{name}` out",
         )
     return ListCounts(
         k=mechanism.k,

@@ -168,7 +168,7 @@ def test_items_of_one_person_are_caught(kind):
     """Samples alone show that a mechanism without a domain releases an item that nobody else holds."""
     options = next(each.options for each in list_cases(kind.name, 1))
     case, bits = Case(kind=kind, epsilon=Fraction(1), options=options), SeededBits(5)
-    assert frequencies.check_frequencies(case, 5000, bits).result is Result.FAIL
+    assert frequencies.check_frequencies(case, 20_000, bits).result is Result.FAIL
     assert bound_epsilon(case, find_far_pair(case, 2000), 2000, bits).result is Result.FAIL
 
 

@@ -88,3 +88,20 @@ def test_refuses_with_the_ways_out(select, more, words):
     done = select(*more)
     assert done.exit_code == 2
     assert words in " ".join(done.stderr.split())
+
+
+def test_small_groups_have_no_list(select, call, charts):
+    """A group with too few people stands in every output with its noisy number, and `show` and `explain` say so."""
+    lines = (charts / "groups.csv").read_text()
+    (charts / "groups.csv").write_text(f"{lines}nowhere,2026-W02\n".replace(",people", "").replace(",900", ""))
+    asked = ("--people-epsilon", "4", "--min-people", "15", "--groups-per-person", "1")
+    done = select(*asked, "--output", "charts.json", "--output", "charts.csv")
+    assert done.exit_code == 0, done.output
+    rows = list(csv.DictReader((charts / "charts.csv").read_text().splitlines()))
+    assert (rows[-1]["country"], rows[-1]["rank"], rows[-1]["remark"]) == ("nowhere", "", "too few people")
+    for text in (done.stdout, call("show", "charts.json").stdout, call("explain", "charts.json").stdout):
+        assert "10 lists by country and week (1 of 11 groups has too few people)" in " ".join(text.split())
+        assert "None" not in text
+    assert json.loads((charts / "charts.json").read_text())["guarantee"]["epsilon"] == "9"
+    wrong = select("--min-people", "15", "--groups-per-person", "1")
+    assert (wrong.exit_code, "--min-people must go with --people-epsilon" in wrong.stderr) == (2, True)

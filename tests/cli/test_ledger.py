@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -45,7 +46,7 @@ def test_a_ledger_is_created_charged_and_shown(path: Path, tmp_path: Path) -> No
     ):
         assert part in shown.output
     stored = json.loads((tmp_path / "ledger.json").read_text())
-    assert stored["spent"] == {"epsilon": "0.5", "delta": "0", "rho": "0.03125"}
+    assert stored["spent"] == {"epsilon": "0.5", "delta": "0", "rho": "0.03125", "rho_delta": "0"}
     assert stored["unfinished"] == [1]
 
 
@@ -166,6 +167,48 @@ def test_a_selection_is_charged(select: Select, folder: Path) -> None:
     assert not (folder / "again.json").exists()
 
 
+def test_a_scheduler_can_tell_runs_apart(select: Select, folder: Path) -> None:
+    """Exit codes: done, done before, bad input, budget exhausted."""
+    ledger("create", "budget.db", "--epsilon", "2")
+    asked = ("--ledger", "budget.db", "--once", "top 2026-W46")
+    assert select(*asked, "--output", "top.json").exit_code == 0
+    before = (folder / "top.json").read_bytes()
+    again = select(*asked, "--output", "top.json", "--force")
+    assert again.exit_code == 5
+    assert "released before as charge 1 of budget.db" in again.stderr
+    assert (folder / "top.json").read_bytes() == before
+    other = select(*asked, "--mechanism", "joint", "--output", "other.json")
+    assert (other.exit_code, "for another" in other.stderr) == (2, True)
+    missing = select(*asked, "--domain", "absent.csv", "--output", "other.json")
+    assert missing.exit_code == 2, missing.stderr
+    Ledger.open("budget.db").charge(Joint(k=1, epsilon=Ledger.open("budget.db").left.epsilon))
+    assert select("--ledger", "budget.db", "--output", "no.json").exit_code == 4
+
+
+def test_a_failure_after_the_charge_has_its_own_exit_code(select: Select, folder: Path) -> None:
+    """The file cannot be written any more: the charge is spent, and with a key another run is free."""
+    ledger("create", "budget.db", "--epsilon", "2")
+    (folder / "out").mkdir()
+    original = Ledger.finish
+
+    def hinder(self: Ledger, *arguments: Any) -> Any:
+        (folder / "out").rmdir()
+        return original(self, *arguments)
+
+    for key, words in (
+        ((), "another run is charged again"),
+        (("--once", "a"), "another run with the same key is free"),
+    ):
+        (folder / "out").mkdir(exist_ok=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "finish", hinder)
+            done = select("--ledger", "budget.db", *key, "--output", "out/top.json")
+        assert done.exit_code == 6, done.stderr
+        assert words in done.stderr
+    (folder / "out").mkdir()
+    assert select("--ledger", "budget.db", "--once", "a", "--output", "out/top.json").exit_code == 5
+
+
 def test_quiet_keeps_warnings(select: Select, monkeypatch: pytest.MonkeyPatch) -> None:
     """A charge that could not be finished is said, also with --quiet."""
 
@@ -239,6 +282,29 @@ def test_afford_takes_the_options_of_select(path: Path) -> None:
     assert "needs --votes-per-person" in done.stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--sensitivity", "0")
     assert "--sensitivity must be a whole number from 1" in done.stderr
+
+
+def test_afford_counts_families(path: Path) -> None:
+    """All lists of a family are one release. What it costs in rho depends on how many lists one person is in."""
+    ledger("create", path, "--epsilon", "10", "--delta", "1e-6")
+    asked = ("afford", path, "-k", "10", "--epsilon", "1", "--mechanism", "joint")
+    one = ledger(*asked).output
+    for more in (
+        ("--groups-per-person", "8"),
+        ("--votes-per-person", "8"),
+        ("--by", "country,week", "--votes-per-person", "8"),
+    ):
+        eight = ledger(*asked, "--group-count", "216", *more).output
+        assert int(eight) >= 8 * int(one), more
+        assert ledger(*asked, "--by", "country", *more[-2:]).output == eight, more
+        # A person is in no more lists than there are.
+        assert ledger(*asked, "--group-count", "1", *more).output == one, more
+    for more, words in (
+        (("--groups-per-person", "8"), "--groups-per-person must go with --by"),
+        (("--group-count", "8"), "--groups-per-person or --votes-per-person must be given with --by"),
+        (("--group-count", "none", "--groups-per-person", "8"), "--group-count must be a whole number from 1"),
+    ):
+        assert words in ledger(*asked, *more).stderr, more
 
 
 def test_afford_counts_releases_without_a_domain(path: Path) -> None:

@@ -149,3 +149,24 @@ def test_bad_input_is_told_in_words(plan, tmp_path, arguments, files, code, said
     done = plan(*arguments) if files is None else plan(*arguments, files=files)
     assert done.exit_code == code, done.output
     assert said in done.stderr.replace("\n", " ")
+
+
+def test_a_family_is_planned(plan, tmp_path):
+    """From nothing, with the recall by size and the limits that were tried; or from a file with a column of groups."""
+    invented = ("--like", "zipf", "--items", "500", "--people", "20000", "--group-count", "27", "--votes-cast", "10")
+    done = plan("--delta", "1e-6", files=invented)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.stdout.split())
+    assert "The top 5 of 500 items in each of 27 groups at ε = 1" in text
+    assert "groups votes kept recall large middle small releases" in text
+    assert "Recall by the limits that were tried with" in text
+    assert "--by group --groups groups.csv" in done.stdout
+    rows = [f"{land},track {i},{size // (i + 1)}" for land, size in (("DE", 900), ("IS", 40)) for i in range(30)]
+    (tmp_path / "charts.csv").write_text("\n".join(["country,track,plays", *rows]) + "\n")
+    files = ("charts.csv", "--item", "track", "--count", "plays", "--by", "country")
+    done = plan("--groups-per-person", "1", "--format", "json", files=files)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["groups"], found["groups_per_person"], found["items"]) == (2, 1, 30)
+    assert "--by country --groups groups.csv" in found["command"]
+    assert "groups_per_person or" in plan(files=files).stderr.replace("--groups-per-person", "groups_per_person")

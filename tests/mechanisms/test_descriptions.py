@@ -17,8 +17,10 @@ RHO = {
     "ε·tanh(ε/2)": lambda mechanism: find_rho_of_pure(EPSILON),
     "ε·tanh(ε/2k)": lambda mechanism: K * find_rho_of_pure(EPSILON / K),
     "ε·tanh(ε/2m), or ρ": lambda mechanism: find_rho(EPSILON, mechanism.delta),
-    "–": lambda mechanism: None,
     "kε′²/8": lambda mechanism: K * mechanism.round_epsilon**2 / 8,
+    "kε′²/8, with a δ": lambda mechanism: K * mechanism.round_epsilon**2 / 8,
+    "ρ, or ε·tanh(ε/2m), with a δ": lambda mechanism: find_rho(EPSILON, mechanism.delta),
+    "ε₁²/8 + ε₂·tanh(ε₂/2), with a δ": lambda mechanism: (EPSILON / 2) ** 2 / 8 + find_rho_of_pure(EPSILON / 2),
     "ρ of the choice + the largest ρ of a candidate": lambda mechanism: (
         find_rho_of_pure(mechanism.choice_epsilon) + max(each.guarantee.rho for each in mechanism.candidates.values())
     ),
@@ -31,6 +33,7 @@ def test_the_rho_in_words_is_the_one_of_the_guarantee(kind):
     delta = {"delta": "1e-6"} if "δ" in kind.guarantee_in_words else {}
     mechanism = kind.build_example(k=K, epsilon=EPSILON, **delta)
     assert mechanism.guarantee.rho == RHO[kind.rho_in_words](mechanism)
+    assert ("with a δ" in kind.rho_in_words) == (mechanism.guarantee.rho_delta > 0)
 
 
 @every_mechanism

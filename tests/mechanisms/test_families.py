@@ -11,7 +11,7 @@ from contract import ALARM, RELATIONS, item_names
 from divergences import Law, ball, hockey_stick, keeps, renyi
 from flint import arb, ctx, fmpq
 from laws import p_value, same
-from noisy import laplace_law
+from noisy import find_neighbours, laplace_law
 from peels import PeelLaw, exponential_round
 from unlisted import observe
 
@@ -50,25 +50,6 @@ def make(name, options, relation, groups_per_person, *, k=1, epsilon=EPSILON):
     if groups_per_person and "votes_per_person" in given:
         given["votes_per_person"] *= groups_per_person
     return MECHANISMS[name](k=k, epsilon=epsilon, neighbours=relation, groups_per_person=groups_per_person, **given)
-
-
-def find_neighbours(family, relation, groups_per_person, cap=None):
-    """Every family that one person more or less, or one person's other votes, can make of it."""
-    for change in itertools.product((0, 1, -1), repeat=sum(map(len, family))):
-        moves, left = [], list(change)
-        for histogram in family:
-            moves.append(tuple(left[: len(histogram)]))
-            del left[: len(histogram)]
-        allowed = relation == "replace" or 1 not in change or -1 not in change
-        for sign in (1, -1):
-            allowed &= sum(sign in move for move in moves) <= groups_per_person
-            allowed &= cap is None or change.count(sign) <= cap
-        moved = tuple(
-            tuple(h + c for h, c in zip(histogram, move, strict=True))
-            for histogram, move in zip(family, moves, strict=True)
-        )
-        if allowed and any(change) and min(map(min, moved)) >= 0:
-            yield moved
 
 
 def state_law(mechanism):

@@ -16,7 +16,8 @@ from mixtures import check_borders, doubting, draw_lists, every_doubt, every_sha
 from shortlist import prepare, top_k
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import Subset
-from shortlist.mechanisms.subset import SetDraws, count_bits_of_sets, count_set_bits, count_sets
+from shortlist.mechanisms.mechanism import bound_loss
+from shortlist.mechanisms.subset import SetDraws, count_bits_of_sets, count_set_bits, count_sets, enclose_sets
 from shortlist.profile import Profile
 from shortlist.testing import SeededBits
 
@@ -252,6 +253,33 @@ def test_numbers_of_sets_are_those_of_enumeration():
                 value = arb(float(numbers.mantissa[i, j])) * arb(2) ** int(numbers.exponent[i, j])
                 assert abs(value / exact - 1) <= arb(numbers.error)
                 assert abs(float((exact.log() / arb(2).log()).mid()) - bits[i, j]) < 0.1
+
+
+def test_numbers_of_all_sets_are_those_of_enumeration():
+    """Sums of C(d, n) over a range of sizes, of which only the terms near the largest one are added, are enclosed."""
+    for d, sizes in (
+        (5, range(1, 4)),
+        (7, range(7, 8)),
+        (300, range(1, 300)),
+        (300, range(200, 300)),
+        (3, range(1, 3)),
+    ):
+        for precision in (64, 500):
+            with ctx.workprec(precision):
+                enclosed = enclose_sets(d, sizes)
+                assert arb(sum(math.comb(d, size) for size in sizes)) in enclosed
+                assert enclosed.rel_accuracy_bits() > precision - 20
+
+
+def test_wide_ranges_of_sizes_have_bounds_and_draws():
+    """A range of ten thousand sizes has the bound that its number of sets implies, and can be drawn from."""
+    mechanism = Subset(k=(9999, 19999), epsilon=1)
+    sets = (
+        2**20000 - sum(itertools.accumulate(range(9998), lambda term, n: term * (20000 - n) // (n + 1), initial=1)) - 1
+    )
+    assert mechanism.error_bound(20000) == bound_loss(sets, mechanism.rate, Fraction(1, 20))
+    picks = mechanism.prepare(Profile.of(np.arange(20000) ** 2)).draw(SeededBits(1))
+    assert 9999 <= len(picks.levels) <= 19999
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import shortlist
 from shortlist.errors import DataError, ParameterError
 from shortlist.planning import advice
 from shortlist.planning.advice import Wish
+from shortlist.planning.inputs import Limits
 
 STEEP = (20_000 / np.arange(10, 3010)).astype(int)
 """The 30th item has 512 votes, and an ordered list of 30 from 3,000 needs about 490 at epsilon 1."""
@@ -128,7 +129,7 @@ def test_the_call_of_python_works(made):
         counts, k=5, epsilon="1/3", delta="1e-6", votes_per_person=3, ordered=False, neighbours="replace", draws=10
     )
     for forecast in other.forecasts:
-        call = shortlist.planning.advice.write_call(forecast.mechanism, votes_per_person=3)
+        call = shortlist.planning.advice.write_call(forecast.mechanism, limits=Limits(votes_per_person=3))
         assert "votes_per_person=3" in call
         assert len(eval(call, {"shortlist": shortlist, "new_counts": counts})) == 5, call
 
@@ -198,7 +199,7 @@ def test_the_command_has_the_cap_whatever_the_mechanism(name):
     """Votes beyond the limit are not counted, so the release needs the limit as well."""
     made = shortlist.plan(STEEP, k=5, epsilon=1, delta="1e-6", votes_per_person=7, draws=10)
     mechanism = next(each.mechanism for each in made.forecasts if each.name == name)
-    command = shortlist.planning.advice.write_command(mechanism, votes_per_person=7)
+    command = shortlist.planning.advice.write_command(mechanism, limits=Limits(votes_per_person=7))
     assert "--votes-per-person 7" in command
     assert ("--delta 1e-6" in command) == (name != "margin-joint")
 

@@ -6,7 +6,9 @@ import pickle
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -88,6 +90,79 @@ def test_a_person_who_adds_more_costs_more():
     assert double.guarantee == single.guarantee.scale(2, unit="person")
     assert (double.parameters["assess"], double.parameters["counts_epsilon"]) == (Fraction("0.1"), Fraction("0.2"))
     assert Release.from_json(double.to_json()) == double
+
+
+WITH_OTHERS = {
+    "pure": {"counts_epsilon": 4},
+    "independent": {"counts_rho": 2, "counts_delta": "1e-6"},
+    "shared": {"counts_rho": 2, "counts_delta": "1e-6", "votes_per_person": 40},
+}
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "release.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("numbers", WITH_OTHERS.values(), ids=WITH_OTHERS)
+def test_others_are_all_votes_that_are_not_listed(numbers, neighbours):
+    """Their noisy count is near the truth, has an interval, and is in the record and in every sentence form."""
+    asked = {"k": 2, "epsilon": 9, "neighbours": neighbours, "votes_per_person": 3, **numbers}
+    release = prepare({**COUNTS, "c": 20, "d": 30_000}, **asked, others=True).release(SeededBits(1))
+    counts = ListCounts(
+        k=2,
+        others=True,
+        neighbours=neighbours,
+        votes_per_person=asked["votes_per_person"],
+        **{name.removeprefix("counts_"): value for name, value in numbers.items() if name.startswith("counts_")},
+    )
+    stated, shown = counts.state_counts(release.counts.values, others=release.counts.others), release.counts
+    assert shown == stated
+    assert set(release.items) == {"a", "d"}
+    assert abs(shown.others - 520) < 2000
+    assert shown.others_low <= 520 <= shown.others_high
+    sentence = f"All other items have {shown.others:,} votes together (before noise, from {shown.others_low:,} to "
+    for text in (str(release), release._repr_html_(), release.explain()):
+        assert sentence in text
+    jsonschema.Draft202012Validator(SCHEMA).validate(release.to_dict())
+    assert Release.from_json(release.to_json()) == release == pickle.loads(pickle.dumps(release))
+    assert release.parameters["others"] is True
+    assert "others" not in release.to_arrow().column_names
+
+
+def test_others_cost_no_more_than_what_was_asked_for():
+    """The epsilon and the delta of a release with others are those without; rho may be larger."""
+    for numbers in ({"counts_epsilon": "0.5"}, {"counts_rho": "0.1", "counts_delta": "1e-6"}):
+        with_others, alone = (
+            prepare(COUNTS, k=2, epsilon=1, votes_per_person=9, others=others, **numbers).guarantee
+            for others in (True, False)
+        )
+        assert (with_others.epsilon, with_others.delta) == (alone.epsilon, alone.delta)
+        assert with_others.rho >= alone.rho
+    sums = prepare(COUNTS, k=2, epsilon=2, counts_epsilon=1, votes_per_person=9, others=True, sensitivity=2).release()
+    assert sums.guarantee.epsilon == 3
+    assert Release.from_json(sums.to_json()) == sums
+
+
+OF_OTHERS = {
+    "others": ("counts", "others", 5, "counts differs"),
+    "an end": ("counts", "others_low", 0, "counts differs"),
+    "others that are no number": ("counts", "others", "5", "schema"),
+    "others without an end": ("counts", "others_high", None, "schema"),
+    "ends in the wrong order": ("counts", "others_low", 10**9, "schema"),
+    "the parameter": ("parameters", "others", None, "guarantee differs"),
+    "a parameter that is no bool": ("parameters", "others", "yes", "cannot have these"),
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_refuses_records_whose_others_were_changed(name):
+    """The count of others and its interval belong together, and to the parameter that asked for them."""
+    section, field, value, words = OF_OTHERS[name]
+    asked = {"counts_epsilon": "0.5", "votes_per_person": 3, "others": True}
+    stored = prepare(STEPS, k=2, epsilon=1, mechanism="joint", **asked).release(SeededBits(1)).to_dict()
+    stored[section].update({field: value})
+    if value is None:
+        del stored[section][field]
+    with pytest.raises(DataError, match=words):
+        Release.from_json(json.dumps(stored))
 
 
 STEPS = {f"item {rank}": 100 * (300 - rank) for rank in range(300)}
@@ -256,6 +331,19 @@ WRONG = {
     "rho without delta": ({"counts_rho": 1}, "counts_rho must go with counts_delta"),
     "epsilon and rho": ({"counts_epsilon": 1, "counts_rho": 1, "counts_delta": "1e-6"}, "must not both be given"),
     "delta alone": ({"counts_delta": "1e-6"}, "either counts_epsilon or"),
+    "others without counts": ({"others": True, "votes_per_person": 3}, "either counts_epsilon or counts_rho must"),
+    "others without a cap": (
+        {"others": True, "counts_epsilon": 1},
+        "others must go with votes_per_person; without a limit, one person may have voted for every item",
+    ),
+    "others of noisy-counts": (
+        {"others": True, "mechanism": "noisy-counts", "votes_per_person": 3},
+        "others must go with another mechanism; noisy-counts releases its counts already",
+    ),
+    "others that are no bool": (
+        {"others": 1, "counts_epsilon": 1, "votes_per_person": 3},
+        "others must be True or False, not 1",
+    ),
     "delta and sensitivity": (
         {"counts_rho": 1, "counts_delta": "1e-6", "sensitivity": 2},
         "counts_delta must go with a sensitivity of 1",

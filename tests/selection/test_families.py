@@ -21,6 +21,7 @@ from referencing import Registry, Resource
 import shortlist
 from shortlist import DataError, Ledger, ParameterError, Release, ReleaseFamily, UsefulnessWarning, select
 from shortlist.mechanisms import Joint
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.testing import SeededBits
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -98,6 +99,29 @@ def test_every_mechanism_with_a_domain(mechanism, relation, schema):
         assert all((each.assessment is None) == ("assess" not in extra) for each in family.lists)
         assert ("count" in family.to_polars().columns) == (family.lists[0].counts is not None)
         check_record(family, schema)
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_every_list_has_a_count_of_others(relation, schema):
+    """Each group has the votes for its own items that are not listed."""
+    bought = {"counts_rho": 80, "counts_delta": "1e-6", "others": True}
+    asked = {
+        "epsilon": 15,
+        "votes_per_person": 12,
+        "groups_per_person": 1,
+        "mechanism": "joint",
+        "neighbours": relation,
+    }
+    with pytest.warns(UsefulnessWarning):
+        family = make(**asked, **bought)
+    # The one person of IS counts in one group. So DE and FR have a vote more or not, and 3 listed items each.
+    for country, listed, votes in (("DE", 165, 390), ("FR", 249, 618)):
+        found = family[country].counts
+        assert family[country].items == tuple(TRACKS[:3])
+        assert abs(sum(found.values) - listed) < 40
+        assert found.others_low - 4 <= votes - listed <= found.others_high + 4
+    assert "The record has a noisy count of the votes for the other items of each group, too." in str(family)
+    check_record(family, schema)
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
@@ -217,6 +241,14 @@ def test_a_mechanism_object_may_be_given():
         ({"by": 3}, "`by` must be a column"),
         ({"by": "rank"}, "must not be called like a column"),
         ({"by": "remark"}, "must not be called like a column"),
+        ({"by": "people"}, "must not be called like a column"),
+        ({"min_people": 5}, "`min_people` must go with `people_epsilon`"),
+        ({"people_epsilon": 0}, "people_epsilon"),
+        ({"person": None, "count": "user", "people_epsilon": 1}, "`people_epsilon` must go with `person`"),
+        (
+            {"by": None, "groups": None, "groups_per_person": None, "people_epsilon": 1},
+            "`people_epsilon` must go with `by`",
+        ),
         ({"by": ["country", "country"]}, "different"),
         ({"groups_per_person": 0}, "groups_per_person"),
         ({"groups_per_person": "two"}, "groups_per_person"),
@@ -276,6 +308,127 @@ def test_small_groups_are_marked(tmp_path):
     assert family.to_dict()["lists"][2]["remark"] == "may be random"
     assert "1 of 3 lists may be random" in family.explain()
     assert ReleaseFamily.from_json(family.to_json()) == family
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("mechanism", [*WITH_DOMAIN, "limited-domain", "threshold", "stable"])
+def test_every_mechanism_leaves_out_small_groups(mechanism, relation, schema):
+    """A group with too few people has no list, and the record says so and is read again."""
+    asked = {"neighbours": relation, "mechanism": mechanism, **NEEDS.get(mechanism, {})}
+    if mechanism not in WITH_DOMAIN:
+        asked |= {"domain": None, "delta": "1e-6"}
+    family = make(**asked, people_epsilon=10, min_people=20)
+    assert family.guarantee.epsilon == 15
+    assert [each.is_left_out for each in family.lists] == [False, False, True]
+    assert (len(family["IS"]), family["IS"].error_bound, family["IS"].counts) == (0, None, None)
+    assert mechanism not in WITH_DOMAIN or [len(family[country]) for country in ("DE", "FR")] == [3, 3]
+    for each, people in zip(family.lists, (61, 91, 1), strict=True):
+        assert abs(each.noisy_people.value - people) < 10
+        assert each.noisy_people.low <= each.noisy_people.high
+    check_record(family, schema)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_counts_people_after_the_limits(engine):
+    """A person who is in three groups and counts in one is one of its people, and of no other."""
+    with pytest.warns(UsefulnessWarning, match="epsilon above 20"):
+        family = select(ENGINES[engine](), **ASKED, domain=TRACKS, groups_per_person=1, people_epsilon=1000)
+    assert sum(each.noisy_people.value for each in family.lists) == 60 + 90 + 1
+
+
+def test_outputs_show_people_and_groups_without_a_list(tmp_path, schema):
+    """A group without a list has one row: its noisy number of people, and why there is no list."""
+    family = make(
+        people_epsilon=10, min_people=20, counts_epsilon=5, label="title", domain={"track": TRACKS, "title": TRACKS}
+    )
+    shown = [
+        "country",
+        "rank",
+        "item",
+        "title",
+        "count",
+        "low",
+        "high",
+        "people",
+        "people_low",
+        "people_high",
+        "remark",
+    ]
+    family.to_csv(tmp_path / "charts.csv")
+    family.to_parquet(tmp_path / "charts.parquet")
+    rows = list(csv.DictReader((tmp_path / "charts.csv").read_text(encoding="utf-8").splitlines()))
+    assert list(rows[0]) == shown
+    last = {**dict.fromkeys(shown[1:7], ""), "country": "IS", "remark": "too few people"}
+    assert rows[6].items() >= last.items()
+    assert len(rows) == 7
+    assert int(rows[6]["people"]) == family["IS"].noisy_people.value
+    for frame in (family.to_polars(), pl.from_pandas(family.to_pandas()), pl.read_parquet(tmp_path / "charts.parquet")):
+        assert frame.columns == shown
+        assert frame["rank"].to_list() == [1, 2, 3, 1, 2, 3, None]
+        assert frame["people"].to_list()[::3] == [each.noisy_people.value for each in family.lists]
+    for text in (str(family), family._repr_html_(), family.explain()):
+        assert "2 lists by country (1 of 3 groups has too few people)" in text
+        assert "Groups with fewer than 20 have no list." in text
+    assert "too few people" in repr(family)
+    check_record(family, schema)
+
+
+def test_a_family_may_have_no_list_at_all(schema):
+    """If all groups have too few people, nothing is drawn, and auto chooses nothing. The charge is the same."""
+    family = make(people_epsilon=1, min_people=10_000)
+    assert not any(family.values())
+    assert "chosen" not in family.parameters
+    assert family.guarantee == make(people_epsilon=1).guarantee
+    assert "0 lists by country (3 of 3 groups have too few people)" in str(family)
+    assert family.to_polars()["item"].to_list() == [None] * 3
+    check_record(family, schema)
+
+
+def test_noisy_people_mark_lists_that_may_be_random():
+    """Without public numbers, the bound is compared with the noisy ones, and a public number comes first."""
+    with pytest.warns(UsefulnessWarning, match="1 of 3 lists may hold random items") as caught:
+        family = make(mechanism="joint", people_epsilon=10)
+    assert len(caught) == 1
+    assert [each.remark for each in family.lists] == [None, None, "may be random"]
+    assert "1 of 3 lists may be random: the bound is at least the people there, by the noisy number." in str(family)
+    public = make(mechanism="joint", people_epsilon=10, groups={"country": COUNTRIES, "people": [900] * 3})
+    assert [each.remark for each in public.lists] == [None] * 3
+
+
+def test_people_are_charged_before_a_row_is_read(tmp_path):
+    """The ledger is charged for the lists of all groups, whether they are drawn or not, and for the people."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=10, neighbours="replace")
+    family = make(ledger=ledger, mechanism="joint", people_epsilon=2, min_people=20, neighbours="replace")
+    (charge,) = ledger.charges
+    assert charge.guarantee == family.guarantee
+    # A person may be in two of three groups: at most three numbers move.
+    assert family.guarantee.rho == Fraction(25, 16) + 3 * find_rho_of_pure(Fraction(2, 3))
+    assert ledger.verify(ReleaseFamily.from_json(family.to_json())) == charge
+
+
+PEOPLE_CONTRADICTIONS = {
+    "a list of a small group": (["lists", 2, "items"], ["a", "b", "c"], "has a list"),
+    "another number": (["lists", 0, "noisy_people", "value"], 3, "remark differs|noisy_people differs|error_bound"),
+    "another interval": (["lists", 0, "noisy_people", "low"], 3, "noisy_people differs"),
+    "another limit": (["parameters", "min_people"], 10_000, "differs"),
+    "another price": (["parameters", "people_epsilon"], "1", "epsilon differs"),
+    "no number": (["lists", 0, "noisy_people"], None, "do not go with the parameters"),
+}
+
+
+@pytest.mark.parametrize("name", PEOPLE_CONTRADICTIONS)
+def test_refuses_records_whose_people_contradict(name):
+    """What follows from a noisy number of people must follow from the one in the record."""
+    path, value, words = PEOPLE_CONTRADICTIONS[name]
+    stored = make(mechanism="joint", people_epsilon=10, min_people=20).to_dict()
+    place = stored
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    if value is None:
+        del place[path[-1]]
+    with pytest.raises(DataError, match="must not contradict itself; in the text, .*(" + words + ")"):
+        ReleaseFamily.from_json(json.dumps(stored))
 
 
 def test_outputs_have_one_row_for_each_place(tmp_path):

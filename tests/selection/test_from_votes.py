@@ -42,7 +42,7 @@ def test_records_what_was_promised():
     assert {*Release.__dataclass_fields__} == {
         "items", "mechanism", "parameters", "guarantee", "domain_size", "secure", "persons_counted", "version",
         "ordered", "up_to", "counts", "error_bound", "assessment", "labels",
-        "note", "period", "population", "ledger", "charge", "id", "made",
+        "note", "period", "population", "span", "ledger", "charge", "id", "made",
     }  # fmt: skip
 
 

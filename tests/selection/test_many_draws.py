@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
+
 import numpy as np
 import pytest
 
 from shortlist import ParameterError, prepare
-from shortlist.mechanisms import Subset
+from shortlist.mechanisms import MECHANISMS, Subset
 from shortlist.testing import SeededBits
 
 COUNTS = {"apple": 310, "pear": 190, "plum": 12, "quince": 2}
@@ -44,3 +47,14 @@ def test_a_wrong_number_is_refused(n):
     """Before anything is drawn."""
     with pytest.raises(ParameterError, match="n must be"):
         prepare(COUNTS, k=2, epsilon=1).draw_many(n)
+
+
+@pytest.mark.parametrize("kind", MECHANISMS.values(), ids=list(MECHANISMS))
+def test_whatever_is_prepared_can_be_pickled(kind):
+    """Before a draw and after it, also if few counts are near the largest: the copy draws the same lists."""
+    for extra, counts in itertools.product(kind.audited, ([9, 7, 7, 3], np.arange(5000))):
+        selector = prepare(counts, mechanism=kind.build_example(k=2, **extra))
+        for _ in range(2):
+            sent = pickle.loads(pickle.dumps(selector))
+            one, same = (each.draw_many(3, SeededBits(4)) for each in (selector, sent))
+            assert [each.tolist() for each in one] == [each.tolist() for each in same]

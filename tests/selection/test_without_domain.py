@@ -41,7 +41,7 @@ def test_auto_chooses_by_public_numbers(options, name):
     release = search(**options)
     assert release.items == ("weather", "football", "news")
     assert (release.mechanism, release.d, release.secure) == (name, None, True)
-    assert (release.guarantee.epsilon, release.guarantee.rho) == (1, None)
+    assert (release.guarantee.epsilon, release.guarantee.rho_delta > 0) == (1, True)
     assert release.error_bound is None
     assert Release.from_json(release.to_json()) == release
     assert not {"domain_size", "error_bound"} & release.to_dict().keys()
@@ -175,7 +175,7 @@ def test_a_domain_may_be_used_all_the_same():
 
 
 def test_a_ledger_is_charged(tmp_path):
-    """Epsilon and delta, and nothing about rho."""
+    """The release names the population, and the charge stays in the file."""
     ledger = Ledger.create(tmp_path / "ledger.db", population="searchers", epsilon=2, delta="1e-5")
     release = search(ledger=ledger)
     assert release.population == "searchers"
@@ -202,3 +202,17 @@ def test_counts_can_be_bought():
     assert Release.from_json(release.to_json()) == release
     with pytest.raises(ParameterError, match="threshold releases its counts already"):
         search(counts_epsilon="0.5", mechanism="threshold", votes_per_person=2)
+
+
+def test_others_are_counted_without_a_domain():
+    """Every vote for what is not listed counts, and nobody's vote is needed for the record."""
+    asked = {**COMMON, "epsilon": 9, "counts_epsilon": 9, "votes_per_person": 2, "others": True}
+    users, queries = [*range(400), *range(30)], ["weather"] * 400 + [f"q{number}" for number in range(30)]
+    some = select(pa.table({"user": users, "query": queries}), **asked, mechanism="limited-domain")
+    assert some.items == ("weather",)
+    assert abs(some.counts.others - 30) < 15
+    nobody = pa.table({"user": pa.array([1]), "query": pa.array([None], pa.string())})
+    nothing = select(nobody, **asked, mechanism="limited-domain")
+    assert nothing.items == ()
+    assert nothing.counts.others_low == 0
+    assert Release.from_json(nothing.to_json()) == nothing

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 UNLISTED = ["auto", "limited-domain", "threshold", "stable"]
 RANGES: list[Any] = [(1, 2), (2, 2), (1, 3), (3, 1), (0, 1), (1, 10**9), (1, None), ("1", "2"), [1, 2], "1-2", (1,)]
-EXTRAS = ["assess", "counts_epsilon", "counts_rho", "counts_delta", "people", "sensitivity", "votes_per_person", "unit"]
+EXTRAS = ["assess", "counts_epsilon", "counts_rho", "counts_delta", "others"]
+EXTRAS += ["people", "sensitivity", "votes_per_person", "unit"]
 WISHES: list[Any] = ["recall 0.9", "exact 0.5", "error 20", "recall", "recall 2", "error -1", "recall nan"]
 
 
 def extras(attack: Attack) -> dict[str, Any]:
     """Some of what can be bought beside a list, or stated about the people."""
     chosen = attack.random.sample(EXTRAS, attack.random.choice([0, 1, 1, 2, 3]))
-    usual = {"people": 100, "sensitivity": 1, "votes_per_person": 2}
+    usual = {"people": 100, "sensitivity": 1, "votes_per_person": 2, "others": True}
     return {name: attack.pick([*NUMBERS, *SIZES], usual.get(name, "0.1")) for name in chosen}
 
 

@@ -48,8 +48,8 @@ def keeps_epsilon(guarantee: Guarantee, here: Law, there: Law) -> bool:
 
 
 def keeps_rho(guarantee: Guarantee, here: Law, there: Law, order: fmpq) -> bool:
-    """Whether the Rényi divergence of an order is not certainly above rho times the order."""
-    if guarantee.rho is None:
+    """Whether the Rényi divergence of an order is not certainly above rho times the order, if rho needs no delta."""
+    if guarantee.rho is None or guarantee.rho_delta:
         return True
     above = float(order.p) / float(order.q) - 1
     divergence = np.logaddexp.reduce(here.logs + above * (here.logs - there.logs)) / above

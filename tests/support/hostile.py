@@ -134,8 +134,9 @@ QUICK_SPARK = {
     "spark.sql.shuffle.partitions": "1",
 }
 """Compiling the many small queries would take longer than running them."""
+HUGE = Decimal("1e999999")
 ODDITIES = [float("nan"), -0.0, 7.0, Decimal("1.5"), Decimal("sNaN"), [7], {"a": 1}, object(), 7 + 0j, np.int8(7),
-            np.datetime64("2024-02-29T12:30"), datetime(1, 1, 1, tzinfo=UTC), "\ud800", 10**400, Decimal("1e999999"),
+            np.datetime64("2024-02-29T12:30"), datetime(1, 1, 1, tzinfo=UTC), "\ud800", 10**400, HUGE,
             bytearray(b"a"), np.float64(1.5), timedelta(1), True, MOMENT, date(2024, 2, 29), UUID(int=7),
             np.bool_(True), np.timedelta64(5, "s"), 1e308, -0.0, Decimal("-0"), time(12, 30, tzinfo=UTC),
             "x" * 300]  # fmt: skip
@@ -291,38 +292,47 @@ def retype_persons(data, *, whole=False):
 
 
 def check_spark_chain(case, session, workspace):
-    """Count every table of the chain in one job of Spark; the number of pairs is returned.
+    """Count every table of the chain in one job of Spark; the number of pairs is returned."""
+    domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
+    columns = read_request(item="track", person="user", count=None, votes_per_person=case.cap)
+    found = count_spark_chain(case, session, lambda votes: plan_count(workspace, votes, domain, columns))
+    # Items without a vote are left out.
+    tables = [
+        sorted({**dict.fromkeys(range(domain.d), 0), **{row["item"]: row["votes"] for row in rows}}.items())
+        for rows in found
+    ]
+    for before, after in itertools.pairwise(tables):
+        compare(before, after, case.cap)
+    for size, counted in enumerate(tables, 1):
+        if case.cap is None:
+            assert [count for _, count in counted] == expected(domain, case.columns(size)), "the rule of matching"
+    return len(case.people) - 1
+
+
+def count_spark_chain(case, session, plan):
+    """The counted rows of the first people, then of one more after the other; no tables if all are refused alike.
 
     Keys are sent to all tasks for every second table, and sorted and merged with the votes for the others.
     """
     from pyspark.sql import functions
 
-    domain = number_items(make_arrow_column(DOMAINS[case.domain], what="the domain"))
-    columns = read_request(item="track", person="user", count=None, votes_per_person=case.cap)
     sizes, plans, errors = range(1, len(case.people) + 1), [], []
-    data, numbers = case.columns(len(case.people)), range(len(case.people))
-    data["number"] = [number for number in numbers for _ in case.people[number][1]]
+    data = case.columns_of(case.people)
+    data["number"] = pa.array([number for number, (_, votes) in enumerate(case.people) for _ in votes], pa.int64())
     held = hold_spark(data, session)
     for size in sizes:
         try:
-            plan = plan_count(workspace, held.where(f"number < {size}"), domain, columns)
+            planned = plan(held.where(f"number < {size}"))
             with patch.object(frames, "_FEW_BYTES", frames._FEW_BYTES * (size % 2)):
-                counted = plan.source.plan_counts(plan.described, plan.request)
+                counted = planned.source.plan_counts(planned.described, planned.request)
             plans.append(counted.withColumn("size", functions.lit(size)))
         except DataError as error:
             errors.append(str(error))
     assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
-    found = defaultdict(dict)
-    for row in reduce(lambda one, two: one.union(two), plans).collect() if plans else ():
-        found[row["size"]][row["item"]] = row["votes"]
-    # Items without a vote are left out.
-    tables = [sorted({**dict.fromkeys(range(domain.d), 0), **found[size]}.items()) for size in sizes if plans]
-    for before, after in itertools.pairwise(tables):
-        compare(before, after, case.cap)
-    for size, counted in zip(sizes, tables, strict=False):
-        if case.cap is None:
-            assert [count for _, count in counted] == expected(domain, case.columns(size)), "the rule of matching"
-    return len(sizes) - 1
+    found = {size: [] for size in sizes if plans}
+    for row in reduce(lambda one, two: one.union(two), plans).toArrow().to_pylist() if plans else ():
+        found[row["size"]].append(row)
+    return list(found.values())
 
 
 def outcome(workspace, votes, domain, columns):
@@ -430,11 +440,13 @@ def hold_arrays(data):
 
 
 def hold_memtable(data):
-    """A table of Ibis in memory. Where Ibis itself refuses a value, nothing is handed over, and the frame is taken."""
+    """A table of Ibis in memory, or the frame where Ibis itself refuses a value, or writes a million digits of it."""
     import ibis
 
     columns = {name: pd.Series(values, dtype=object) for name, values in data.items()}
     frame = pd.DataFrame(columns)
+    if any(each is HUGE for values in data.values() for each in values):
+        return frame
     try:
         return ibis.memtable(frame)
     except Exception:

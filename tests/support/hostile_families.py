@@ -1,6 +1,7 @@
 """Hostile votes of families: what one more person may not change, in groups of every type.
 
-The groups are pairs of a value of a hostile column and a week, or values of the hostile column alone.
+The groups are pairs of a value of a hostile column and a week, or values of the hostile column alone. Without a domain,
+items may be hostile, too.
 """
 
 from __future__ import annotations
@@ -8,8 +9,6 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import reduce
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from hostile import (
     KINDS,
     ODDITIES,
     PERSONS,
-    hold_spark,
+    count_spark_chain,
     list_matching,
     make_array,
     read_value,
@@ -31,7 +30,6 @@ from hypothesis import strategies as st
 
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import frames
 from shortlist.votes.domain import number_items
 from shortlist.votes.groups import number_cells, number_groups
 from shortlist.votes.matching import Lookup, can_match
@@ -40,8 +38,9 @@ from shortlist.votes.tallies import Plan, open_votes
 from shortlist.votes.values import find_family, make_arrow_column, write_item
 
 WEEKS = [1, 2, 3]
+FORMS = ("domain", "catalogue", "observed")
 ITEMS = ["a", "b", "7", "ä"]
-"""The items of all families; the groups are what is hostile, and items that are not listed."""
+"""The items of families with a domain; the groups are what is hostile, and items that are not listed."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,8 @@ class Family:
     """Whether items are those of a `domain`, of a `catalogue` by group, or `observed`."""
     c: int
     cap: int | None
+    items: str | None = "text"
+    """The type of the column of items (None: any)."""
 
     def columns_of(self, people):
         """The columns of some people, as Arrow arrays or as Python lists."""
@@ -71,7 +72,7 @@ class Family:
             "user": make_array(users, PERSONS[self.named][0]),
             "place": make_array(places, KINDS[self.kind][0]),
             "week": pa.array(weeks, pa.int64()),
-            "track": pa.array(items, pa.string()),
+            "track": make_array(items, KINDS[self.items][0]),
         }
 
     def make_request(self):
@@ -96,7 +97,7 @@ def make_groups(groups):
     return [make_arrow_column(column, what="the groups") for column in zip(*groups, strict=True)]
 
 
-def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE):
+def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE, forms=FORMS):
     """Draw families whose column of groups has one of some kinds, or values of all kinds."""
 
     @st.composite
@@ -108,7 +109,13 @@ def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE
         values = st.sampled_from(EVERYTHING + ODDITIES) if kind is None else KINDS[kind][1]
         matching = list_matching(listed, kind)
         places = st.none() | values | (st.sampled_from(matching[:4]) if matching else values)
-        items = st.sampled_from([*ITEMS, *ITEMS, "A", "z", None])
+        form = draw(st.sampled_from(forms))
+        items, item_kind = st.sampled_from([*ITEMS, *ITEMS, "A", "z", None]), None if mixed else "text"
+        if form == "observed":
+            item_kind = None if mixed else draw(st.sampled_from(kinds))
+            # A few values, so that several people vote for one item.
+            drawn = st.sampled_from(EVERYTHING + ODDITIES) if mixed else KINDS[item_kind][1]
+            items = st.none() | st.sampled_from(draw(st.lists(drawn, min_size=1, max_size=4))) | drawn
         votes = st.lists(st.tuples(places, st.sampled_from([*WEEKS, 1, None]), items), min_size=1, max_size=8)
         chosen = draw(st.sampled_from(named))
         pairs = st.tuples(PERSONS[chosen][1], votes)
@@ -119,7 +126,8 @@ def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE
             named=chosen,
             people=drawn,
             several=draw(st.booleans()),
-            form=draw(st.sampled_from(["domain", "catalogue", "observed"])),
+            form=form,
+            items=item_kind,
             c=draw(st.sampled_from([1, 2, 9])),
             cap=draw(st.none() | st.integers(1, 3)),
         )
@@ -143,34 +151,21 @@ def check_cube(case, hold, workspace, *, free=3, exact=True):
 
 def check_spark_chain(case, session, workspace):
     """Count the table of the first people and one more after the other, in one job of Spark; return the pairs."""
-    from pyspark.sql import functions
-
-    request, plans, errors = case.make_request(), [], []
-    sizes = range(1, len(case.people) + 1)
-    data = case.columns_of(case.people)
-    data["number"] = pa.array([number for number, (_, votes) in enumerate(case.people) for _ in votes], pa.int64())
-    held = hold_spark(data, session)
-    for size in sizes:
-        try:
-            plan = plan_count(workspace, held.where(f"number < {size}"), request)
-            with patch.object(frames, "_FEW_BYTES", frames._FEW_BYTES * (size % 2)):
-                counted = plan.source.plan_counts(plan.described, plan.request)
-            plans.append(counted.withColumn("size", functions.lit(size)))
-        except DataError as error:
-            errors.append(str(error))
-    assert not errors or errors == errors[:1] * len(sizes), "an error depends on one person"
-    found = defaultdict(dict)
-    for row in reduce(lambda one, two: one.union(two), plans).collect() if plans else ():
-        item = row["item"]
-        if request.domain is not None:
-            numbers, places = np.array([row["group_number"]]), np.array([item])
-            item = request.domain.names(request.groups.find_rows(numbers, places))[0]
-        found[row["size"]][row["group_number"], write_item(item)] = row["votes"]
-    for before, after in itertools.pairwise(sizes if plans else ()):
-        compare(found[before], found[after], request)
-    for size in sizes if plans else ():
-        check_exact(found[size], request, case.columns_of(case.people[:size]))
-    return len(sizes) - 1
+    request, tables = case.make_request(), []
+    for rows in count_spark_chain(case, session, lambda votes: plan_count(workspace, votes, request)):
+        found = {}
+        for row in rows:
+            item = row["item"]
+            if request.domain is not None:
+                numbers, places = np.array([row["group_number"]]), np.array([item])
+                item = request.domain.names(request.groups.find_rows(numbers, places))[0]
+            found[row["group_number"], write_item(item)] = row["votes"]
+        tables.append(found)
+    for before, after in itertools.pairwise(tables):
+        compare(before, after, request)
+    for size, found in enumerate(tables, 1):
+        check_exact(found, request, case.columns_of(case.people[:size]))
+    return len(case.people) - 1
 
 
 def plan_count(workspace, votes, request):

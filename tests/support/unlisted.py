@@ -23,6 +23,7 @@ from noisy import capped_neighbours
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball
 from shortlist.mechanisms import Mechanism
+from shortlist.privacy.zcdp import find_rho_of_pure
 from shortlist.profile import Picks, Profile
 from shortlist.testing import SeededBits
 
@@ -120,10 +121,13 @@ class UnlistedContract:
         picks = self.make(2, self.epsilon).prepare(Profile.of(counts)).draw(SeededBits(1))
         assert picks.levels.tolist() == [10**6, 10**6]
 
-    def test_the_guarantee_has_a_delta_and_no_rho(self) -> None:
-        """Basic composition only."""
+    def test_the_guarantee_has_a_delta_and_a_rho_that_needs_one(self) -> None:
+        """An item of one person may show, so rho needs a delta, too. It is not larger than the delta."""
         guarantee = self.make(2, Fraction(1)).guarantee
-        assert (guarantee.epsilon, guarantee.delta, guarantee.rho) == (1, self.delta, None)
+        assert (guarantee.epsilon, guarantee.delta) == (1, self.delta)
+        assert 0 < guarantee.rho_delta <= self.delta
+        assert guarantee.rho is not None
+        assert guarantee.rho <= find_rho_of_pure(Fraction(1))
 
     def test_refuses_a_wrong_epsilon(self) -> None:
         """An epsilon that promises nothing is refused when the mechanism is built."""

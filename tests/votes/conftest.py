@@ -13,7 +13,6 @@ from itertools import count
 import numpy as np
 import pytest
 from components import find_java
-from postgres_server import postgres_server
 
 from shortlist.profile import EVERY_LEVEL, Picks
 from shortlist.votes import Query
@@ -194,13 +193,6 @@ def spark():
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    """The address of a PostgreSQL server that lives as long as the tests."""
-    with postgres_server() as address:
-        yield address
 
 
 @pytest.fixture(params=ENGINES)

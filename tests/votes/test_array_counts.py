@@ -192,6 +192,7 @@ WRONG = {
     "fractional": [3.5, 77.0],
     "nan": [float("nan"), 77],
     "infinite": [float("inf"), 77],
+    "a million digits": [Decimal("77e999999"), 77],
     "bool": [True, False],
     "bool array": np.array([True, False]),
     "mixed bool": [True, 77],

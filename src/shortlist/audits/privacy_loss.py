@@ -113,7 +113,8 @@ def enumerate_losses(case: Case, relation: str, *, largest_d: int = 4) -> tuple[
     else:
         details |= {"divergence": worst.divergence, "delta": write_exact(promise.delta)}
         words = f"divergence {worst.divergence:.4f}, promised delta {details['delta']}"
-    if promise.rho is not None:
+    # A rho that needs a delta is about a part of the law that only the proof names. The tests check it.
+    if promise.rho is not None and not promise.rho_delta:
         words += f"; rho {worst.rho:.4f}, promised {float(promise.rho):.4f}"
         details |= {"rho": worst.rho, "promised_rho": write_exact(promise.rho)}
     found = f"largest {words} ({len(pairs):,} pairs, {relation})"
@@ -170,7 +171,9 @@ def _compare(one: Law, other: Law, promise: Guarantee, *, listed: bool) -> Loss:
         missing = 1 - sum((p for p, _ in shared), arb(0))
         bound = sum((gap for gap in gaps if not gap < 0), missing)
         broken, divergence = bound > ball(promise.delta), float(bound.upper())
-    rho, exceeded = (0.0, False) if promise.rho is None else _compare_rho(shared, np.array(floats), promise.rho)
+    rho, exceeded = 0.0, False
+    if promise.rho is not None and not promise.rho_delta:
+        rho, exceeded = _compare_rho(shared, np.array(floats), promise.rho)
     impossible = 0.0 if listed else max(0.0, 1 - sum(p for _, p, _ in floats))
     chances = [(impossible, 0.0), *((p, q) for _, p, q in floats)]
     return Loss(

@@ -1,4 +1,4 @@
-"""`shortlist demo`: release the top 10 of an invented log, and show what that protects."""
+"""`shortlist demo`: release the top 10 of an invented log and of three countries, and show what that protects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from shortlist.cli.options import FORCE, OUTPUT, QUIET, Option, app, command
 from shortlist.errors import OutputError
 
 if TYPE_CHECKING:
-    from shortlist.demo import Comparison
+    from shortlist.demo import Comparison, PlayLog
+    from shortlist.release import ReleaseFamily
 
 _K, _EPSILON = 10, 1
 _WARNING = """\
@@ -37,24 +38,28 @@ Never publish them for a real log.
     summary="Release the top 10 of an invented log.",
 )
 def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:
-    """Invent a log of plays, release its top 10, and show what is protected."""
+    """Invent a log of plays, release its top 10 and those of three countries, and show what is protected."""
     check_quiet(quiet, folder, "nobody would know where the files are", "folder=demo")
     from shortlist.demo import PlayLog, compare
     from shortlist.ledger import lift_variable
     from shortlist.selection import select
 
-    plays, catalogue, output = _choose_paths(folder, force)
+    plays, catalogue, countries, output, charts_output = _choose_paths(folder, force)
     asked: dict[str, Any] = {"person": "user_id", "item": "track", "k": _K, "epsilon": _EPSILON, "mechanism": "joint"}
+    by_country: dict[str, Any] = {"by": "country", "groups": countries, "groups_per_person": 1}
     with show_progress() as step, lift_variable():
         step("Inventing a log of plays")
-        log = PlayLog.invent(plays=300_000, people=20_000)
-        log.write(plays, catalogue)
+        log = PlayLog.invent(plays=120_000, people=10_000)
+        log.write(plays, catalogue, countries)
         release = select(plays, domain=catalogue, **asked, progress=step)
         release.to_json(output, force=force)
+        charts = select(plays, domain=catalogue, **by_country, **asked, progress=step)
+        charts.to_json(charts_output, force=force)
         step("Releasing many times, with and without one listener")
         comparison = compare(log, release.items, epsilon=_EPSILON)
     print(f"An invented log of {len(log.people):,} plays:\n  {to_text(plays)}")
-    print(f"A public catalogue of {len(log.names):,} tracks:\n  {to_text(catalogue)}\n")
+    print(f"A public catalogue of {len(log.names):,} tracks:\n  {to_text(catalogue)}")
+    print(f"A public list of {len(charts)} countries:\n  {to_text(countries)}\n")
     print_lines("The released list, beside the true one", bold=True)
     best = log.counts.argsort(kind="stable")[::-1][:_K]
     true = [log.names[each] for each in best]
@@ -62,10 +67,11 @@ def demo(*, folder: Path | None, force: bool, quiet: bool) -> None:
     print_lines(make_table({"rank": ranks, "item": release.items, "true item": true, "people": log.counts[best]}))
     print(_WARNING)
     _show_comparison(comparison)
-    _show_next(plays, catalogue, output)
+    _show_charts(log, charts)
+    _show_next(plays, catalogue, countries, (output, charts_output))
 
 
-def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
+def _choose_paths(folder: Path | None, force: bool) -> list[Path]:
     """Choose where the files go. Without force, none of them may exist."""
     import tempfile
 
@@ -81,7 +87,8 @@ def _choose_paths(folder: Path | None, force: bool) -> tuple[Path, Path, Path]:
                 "`folder` must be a folder that exists or can be made",
                 f"{str(folder)!r} could not be made ({error.strerror or type(error).__name__})",
             ) from None
-    places = folder / "plays.parquet", folder / "catalogue.csv", folder / "top10.json"
+    names = ("plays.parquet", "catalogue.csv", "countries.csv", "top10.json", "charts.json")
+    places = [folder / name for name in names]
     for place in places:
         check_target(place, force=force)
     return places
@@ -104,17 +111,38 @@ def _show_comparison(comparison: Comparison) -> None:
     )
 
 
-def _show_next(plays: Path, catalogue: Path, output: Path) -> None:
-    command = (
-        f"{_find_program()} select {shlex.quote(str(plays))} --person user_id --item track "
-        f"--domain {shlex.quote(str(catalogue))} -k {_K} --epsilon {_EPSILON} --output mine.json"
+def _show_charts(log: PlayLog, charts: ReleaseFamily) -> None:
+    print_lines("One list for each country", bold=True)
+    print_lines(make_table({"rank": range(1, _K + 1), **{str(country): charts[country].items for country in charts}}))
+    print(
+        "  Each listener is in one country. So the lists together\n"
+        f"  have epsilon {_EPSILON}, as one list has. A small country has fewer\n"
+        "  votes, and the same noise. Not private are the numbers of\n"
+        "  listed tracks that belong to the true top 10:"
     )
-    print_lines("The release to publish", bold=True)
-    print(f"  {to_text(output)}")
+    for country in charts:
+        counts = log.count_country(str(country))
+        least = sorted(counts.tolist())[-_K]
+        true = {log.names[each] for each in (counts >= least).nonzero()[0]}
+        print(f"    {country}: {len(true.intersection(charts[country]))} of {_K}")
+    print(f"  Both releases of this demo together have epsilon {2 * _EPSILON}.\n")
+
+
+def _show_next(plays: Path, catalogue: Path, countries: Path, outputs: tuple[Path, Path]) -> None:
+    select = (
+        f"{_find_program()} select {shlex.quote(str(plays))} --person user_id --item track "
+        f"--domain {shlex.quote(str(catalogue))}"
+    )
+    by_country = f"--by country --groups {shlex.quote(str(countries))} --groups-per-person 1"
+    asked = f"-k {_K} --epsilon {_EPSILON} --output"
+    print_lines("The releases to publish", bold=True)
+    for output in outputs:
+        print(f"  {to_text(output)}")
     print("  The files stay until you delete their folder.\n  --folder puts them where you like.\n")
     print_lines("The same for your data", bold=True)
-    print("  Change the files and columns in this command.\n  It leaves the choice of the mechanism to auto.")
-    print(f"  {to_text(command)}")
+    print("  Change the files and columns in these commands.\n  They leave the choice of the mechanism to auto.")
+    print(f"  {to_text(f'{select} {asked} mine.json')}")
+    print(f"  {to_text(f'{select} {by_country} {asked} my-charts.json')}")
 
 
 def _find_program() -> str:

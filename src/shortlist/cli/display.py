@@ -88,7 +88,7 @@ def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -
 
     table, listed = Table(box=box.SIMPLE_HEAD), {name: list(values) for name, values in columns.items()}
     for place, (name, values) in enumerate(listed.items()):
-        right = (numbers and place > 0) or all(isinstance(each, Integral) for each in values)
+        right = (numbers and place > 0) or all(each is None or isinstance(each, Integral) for each in values)
         style = "dim" if not numbers and "item" in list(listed)[:place] else None
         table.add_column(to_text(name), justify="right" if right else "left", overflow="fold", style=style)
     for row in zip(*listed.values(), strict=True):
@@ -157,7 +157,7 @@ def print_release(release: Publication, form: Format) -> None:
     if columns["item"]:
         shown = {name: column for name, column in columns.items() if name != "secure"}
         # An item that is a number is a name, so it has no separators.
-        names = {name: map(str, shown[name]) for name in ("item", *release.by)}
+        names = {name: ["" if each is None else str(each) for each in shown[name]] for name in ("item", *release.by)}
         print_lines(make_table({**shown, **names}))
     for line in release.count_more():
         print_lines(line)

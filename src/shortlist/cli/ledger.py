@@ -1,9 +1,10 @@
-"""`shortlist ledger`: a privacy budget in a file, what was charged to it, and what is left."""
+"""`shortlist ledger`: a privacy budget in a file or a database, what was charged to it, and what is left."""
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from shortlist.cli.display import check_output, print_lines, remark
 from shortlist.cli.options import (
     ARGUMENTS,
     BUDGET,
+    FAMILY,
+    GROUP_COUNT,
     PROTECTED,
     QUIET,
     REQUEST,
@@ -41,14 +44,18 @@ group = typer.Typer(
 )
 app.add_typer(group, name="ledger", short_help="Keep a privacy budget for releases.")
 
-_FILE: Options = {"path": Option(ARGUMENTS, "The file of the ledger.", "LEDGER", Path, REQUIRED)}
+_LEDGER: Options = {
+    "path": Option(
+        ARGUMENTS, "The file of the ledger, or postgresql://user@host/database?schema=name.", "LEDGER", default=REQUIRED
+    )
+}
 
 
 @command(
     group,
     _CREATE,
     {
-        **_FILE,
+        **_LEDGER,
         "epsilon": Option(BUDGET, "The epsilon that all releases may have together.", "NUMBER", default=REQUIRED),
         "delta": Option(BUDGET, "The delta that all releases may have together.", "NUMBER", default="0"),
         "accounting": Option(
@@ -57,24 +64,33 @@ _FILE: Options = {"path": Option(ARGUMENTS, "The file of the ledger.", "LEDGER",
             "<basic|zcdp|both>",
         ),
         "basic_share": Option(BUDGET, "With both: the share of --delta for basic. [default: 1/2]", "NUMBER"),
+        "rho_delta_share": Option(
+            BUDGET, "The share of zcdp's --delta for releases whose rho needs a delta. [default: 1/10]", "NUMBER"
+        ),
         **PROTECTED,
         "population": Option(BUDGET, "Whose data it is, say 'customers EU'.", "TEXT"),
         **QUIET,
     },
 )
-def create(*, path: Path, quiet: bool, **budget: Any) -> None:
-    """Create a ledger in a new file."""
+def create(*, path: str, quiet: bool, **budget: Any) -> None:
+    """Create a ledger in a new file, or in a schema of a PostgreSQL database.
+
+    For a database, the statements are printed that let a role charge releases, and another one read the ledger.
+    """
     from shortlist.ledger import Amount, Ledger
+    from shortlist.votes.failures import hide_secrets
 
-    made = Ledger.create(path, **budget).budget
-    remark(f"created {path}: {made.guarantee}; accounting: {' and '.join(made.list_left(Amount()))}")
+    ledger = Ledger.create(path, **budget)
+    made = ledger.budget
+    remark(f"created {hide_secrets(path)}: {made.guarantee}; accounting: {' and '.join(made.list_left(Amount()))}")
     if made.accounting == "both":
-        limits = made.write_left(Amount())
-        remark(f"limits: {limits}; only basic accounting covers a release with a delta and without a rho")
+        remark(f"limits: {made.write_left(Amount())}")
+    for statement in ledger.grants:
+        print(statement)
 
 
-@command(group, _SHOW, {**_FILE, **write_to("Write everything as JSON."), **QUIET})
-def show(*, path: Path, output: Path | None, force: bool, quiet: bool) -> None:
+@command(group, _SHOW, {**_LEDGER, **write_to("Write everything as JSON."), **QUIET})
+def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     """Show each charge, what is spent and what is left. With --quiet, only check that the ledger can be read."""
     from shortlist.atomic_files import write_whole
     from shortlist.ledger import Ledger
@@ -94,24 +110,41 @@ def show(*, path: Path, output: Path | None, force: bool, quiet: bool) -> None:
         print()
         print_lines(f"Charge {charge.number:,}, {charge.made:%Y-%m-%d %H:%M} UTC, {release}")
         print_lines(f"  {charge.mechanism}, {str(charge.guarantee).partition(' for one ')[0]}")
+        print_lines(f"  by {charge.user} on {charge.host}{f', role {charge.role}' if charge.role else ''}")
         if charge.note:
             print_lines(f"  {charge.note}")
+        if charge.once:
+            print_lines(f"  once: {charge.once}")
 
 
-@command(group, _AFFORD, {**_FILE, **REQUEST, **WITHOUT_DOMAIN})
-def afford(*, path: Path, **asked: Any) -> None:
+_LIMIT = FAMILY["groups_per_person"]
+_COUNTED: Options = {
+    "by": replace(FAMILY["by"], text="Lists by group: the columns of the groups, as for select."),
+    **GROUP_COUNT,
+    "groups_per_person": replace(_LIMIT, text=_LIMIT.text.replace("--by", "--by or --group-count")),
+}
+
+
+@command(group, _AFFORD, {**_LEDGER, **REQUEST, **WITHOUT_DOMAIN, **_COUNTED})
+def afford(*, path: str, by: str | None, group_count: int | None, **asked: Any) -> None:
     """Print how many more releases like this one the budget covers.
 
-    The options are those of select. --no-domain stands for a select without --domain. If none is covered, a remark on
-    stderr says why.
+    The options are those of select. --no-domain stands for a select without --domain. All lists of a family are one
+    release: --by, with --group-count in place of --groups, asks for one. If none is covered, a remark on stderr says
+    why.
     """
     from shortlist.ledger import Ledger
+    from shortlist.privacy.numbers import read_whole
     from shortlist.terms import Terms
 
     ledger = Ledger.open(path)
     if asked["without_domain"] and asked["delta"] is None:
         raise ParameterError("`delta` must go with `without_domain`", "it was not given", hint="try `delta=1e-6`")
-    guarantee = Terms.read(**read_request(asked)).guarantee
+    # Without a number of groups, a person may be in as many as the limits allow.
+    groups = 0 if by is not None else None
+    if group_count is not None:
+        groups = read_whole(group_count, name="group_count")
+    guarantee = Terms.read(**read_request(asked), groups=groups).guarantee
     number = ledger.afford(guarantee)
     # A number alone is for scripts, and a script reads from a pipe.
     print(f"{number:,} more {'release' if number == 1 else 'releases'} like this" if sys.stdout.isatty() else number)

@@ -14,7 +14,18 @@ from shortlist.cli.options import QUIET, WHAT, Option, app, command, complete_me
 from shortlist.safe_text import escape
 
 # Letters that every terminal can show.
-_LETTERS = {"ε′": "r", "ε": "epsilon", "δ": "delta", "β": "beta", "ρ": "rho", "²": "^2", "·": "*", "–": "-"}
+_LETTERS = {
+    "ε′": "r",
+    "ε": "epsilon",
+    "δ": "delta",
+    "β": "beta",
+    "ρ": "rho",
+    "²": "^2",
+    "₁": "_1",
+    "₂": "_2",
+    "·": "*",
+    "–": "-",
+}
 _NOTES = (
     "The guarantee is for the --neighbours that you choose. rho (zCDP) is a second guarantee, to add up many releases; "
     "r is what each of the k rounds of cdp-peel may spend. All mechanisms are exact, without floating-point noise."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from shortlist.cli.options import (
     ACCURACY,
     ARGUMENTS,
     BUDGET,
+    FAMILY,
+    GROUP_COUNT,
     OUTPUT,
     PRINTED,
     PRIVACY,
@@ -34,6 +37,7 @@ from shortlist.cli.options import (
     app,
     command,
     describe_files,
+    read_columns,
     read_sizes,
     write_to,
 )
@@ -70,12 +74,21 @@ _MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the
         "exponent": Option(WHAT, "With --like: how fast counts fall with the rank. [default: 1]", "NUMBER"),
         "items": Option(WHAT, "With --like: how many items there are.", "N"),
         "people": Option(WHAT, "With --like: how many people vote.", "N"),
+        "by": replace(FAMILY["by"], text="With FILES: the columns of groups, for a list of each group."),
+        "group_count": replace(GROUP_COUNT["group_count"], text="With --like: invent so many groups, a list for each."),
+        "votes_cast": Option(WHAT, "With --group-count: how many votes a person casts on average.", "NUMBER"),
+        "groups_visited": Option(WHAT, "With --group-count: in how many groups a person may vote.", "N"),
         **{name: REQUEST[name] for name in ("unordered", "epsilon", "delta", "neighbours")},
         "votes_per_person": Option(
             PRIVACY,
             "At most N votes of each person count, also in the counts given. With --like: N each, or 1.",
             "N",
             int,
+        ),
+        "groups_per_person": replace(
+            FAMILY["groups_per_person"],
+            text="Lists by group: at most N groups of each person count. With --group-count, limits that are not given "
+            "are chosen.",
         ),
         **WITHOUT_DOMAIN,
         "want": Option(
@@ -123,12 +136,14 @@ def plan(
         from shortlist.planning.plan import plan as make_plan
 
         size: Any = read_sizes(k)
+        asked["by"] = read_columns(asked["by"])
         reading, counts = [asked.pop(name) for name in READING], None
         if files:
             from shortlist.planning.inputs import read_count_files
 
             step("Reading the counts")
-            counts = read_count_files(describe_files(files, *reading), item=asked["item"], count=str(count))
+            by = asked["by"] or ()
+            counts = read_count_files(describe_files(files, *reading), item=asked["item"], count=str(count), by=by)
         made = make_plan(counts, k=size, ordered=not unordered, **asked, progress=step)
         if output is not None and output.suffix.lower() == ".json":
             made.to_json(output, force=force)
@@ -174,10 +189,11 @@ def _check_inputs(
 def _print_plan(made: Plan) -> None:
     from rich.table import Table
 
-    from shortlist.planning.advice import explain_answers, explain_limit
+    from shortlist.planning.advice import explain_answers
 
-    best, advice, wide = made.best, made.advice, make_console().width >= _WIDE
-    head = f"The top {best.k:,} of {made.histogram.d:,} items at ε = {float(best.epsilon):g}"
+    best, advice, wide, groups = made.best, made.advice, make_console().width >= _WIDE, made.constraints.groups
+    each = "" if groups is None else f" in each of {groups:,} groups"
+    head = f"The top {best.k:,} of {made.histogram.d:,} items{each} at ε = {float(best.epsilon):g}"
     print_lines(f"{head}, from {made.histogram.source}", bold=True)
     print_lines(f"Allowed: {made.constraints.describe()}.")
     # As wide as it is: a number that is cut off would be read as another number.
@@ -202,9 +218,8 @@ def _print_plan(made: Plan) -> None:
     catalogue = " and a public catalogue" if best.needs_domain else ""
     at = "" if made.wish is None else f" at ε = {float(best.epsilon):g}"
     _print_heading(f"To make the release{at}, from your votes{catalogue}:")
-    limit = explain_limit(made.constraints.votes_per_person)
-    if limit is not None:
-        print_lines(limit)
+    for note in made.notes:
+        print_lines(note)
     print(f"  {made.command}")
     if made.wish_command is not None:
         _print_heading("To make the release that you want:")
@@ -219,6 +234,8 @@ def _print_heading(text: str) -> None:
 def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
     """List the columns of the forecasts that are shown."""
     hidden = {"range", *(() if wide else _ONLY_WIDE)}
+    if made.constraints.groups is not None and not wide:
+        hidden |= {"exact", "ℓ∞"}
     names = [name for name in next(iter(made.cells.values())) if name not in hidden]
     shown = {name: [row[name] for row in made.cells.values()] for name in names}
     return {"mechanism": list(made.cells), **shown}
@@ -228,6 +245,11 @@ def _write_legend(made: Plan, *, wide: bool) -> str:
     short = "items: how many items are listed on average; " if made.constraints.without_domain else ""
     more = "ℓ1: the sum of these errors; bound: the public bound on the error; " if wide else ""
     promise = str(made.budget.guarantee).partition(" for")[0]
+    if made.constraints.groups is not None:
+        short = (
+            "groups, votes: at most so many of each person; kept: the share of the votes that these limits leave; "
+            f"large, middle, small: the recall in each third of the groups, by their votes; {short}"
+        )
     return (
         f"{short}recall: the share of the true top k that is listed; exact: the probability of the true list "
         f"(≈ from {made.forecasts[0].draws:,} draws, else from the law); ℓ∞: the largest error of a place in "

@@ -50,18 +50,20 @@ def explain(*, record: Path) -> None:
     _VERIFY,
     {
         **_RECORD,
-        "ledger": Option(BUDGET, "The ledger that the release was charged to.", "FILE", Path, REQUIRED),
+        "ledger": Option(BUDGET, "The ledger that the release was charged to.", "LEDGER", default=REQUIRED),
         **QUIET,
     },
     summary="Find the charge of a release.",
 )
-def verify(*, record: Path, ledger: Path, quiet: bool) -> None:
+def verify(*, record: Path, ledger: str, quiet: bool) -> None:
     """Say whether a record is the one that was charged to a ledger. The exit code is 1 if it is not."""
     from shortlist.ledger import Ledger
+    from shortlist.votes.failures import hide_secrets
 
     charge = Ledger.open(ledger).verify(_read(record))
     print_lines(
-        f"{record} is the release of charge {charge.number:,} of {ledger}, made {charge.made:%Y-%m-%d %H:%M} UTC."
+        f"{record} is the release of charge {charge.number:,} of {hide_secrets(ledger)}, made "
+        f"{charge.made:%Y-%m-%d %H:%M} UTC by {charge.user} on {charge.host}."
     )
 
 

@@ -8,12 +8,15 @@ import sys
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress, write_release
 from shortlist.cli.options import (
     ACCURACY,
     BUDGET,
+    FAMILY,
     PRINTED,
     PRIVACY,
     QUIET,
@@ -24,12 +27,16 @@ from shortlist.cli.options import (
     Option,
     app,
     command,
+    read_columns,
     read_request,
     read_source,
     write_to,
 )
-from shortlist.cli.process import write_option
+from shortlist.cli.process import RELEASED_BEFORE, find_account, write_option
 from shortlist.errors import ParameterError, ShortlistError
+
+if TYPE_CHECKING:
+    from shortlist.release import Publication
 
 _SELECT = r"""shortlist select plays/*.parquet --person user_id --item track \
     --domain catalogue.csv -k 10 --epsilon 1 --output top10.json"""
@@ -44,22 +51,39 @@ _CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
         **SOURCE,
         **REQUEST,
         "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
-        "by": Option(WHAT, "Release one list for each group: the columns of the groups, say country,week.", "COLUMNS"),
-        "groups": Option(
-            WHAT, "With --by: the public list of groups, with these columns. Else the domain has them.", "FILE"
+        **FAMILY,
+        "people_epsilon": Option(
+            ACCURACY, "With --by: spend this epsilon on top, for a noisy number of people of each group.", "NUMBER"
         ),
-        "groups_per_person": Option(
+        "min_people": Option(
+            ACCURACY, "With --people-epsilon: groups with fewer people, by that number, get no list.", "N", int
+        ),
+        "time": Option(
+            WHAT, "The column of dates or timestamps: only votes of a public range of days count.", "COLUMN"
+        ),
+        "every": Option(
+            WHAT, "With --time: release one list for each period of the range.", "<day|week|month|quarter|year>"
+        ),
+        "since": Option(WHAT, "With --time: the first day of the range, say 2026-08-31, or a period.", "DAY"),
+        "until": Option(WHAT, "With --time: the last day of the range, say 2026-10-25, or a period.", "DAY"),
+        "period": Option(
+            WHAT, "With --time, in place of a range: one period, say 2026-W36. Without --time, a note.", "PERIOD"
+        ),
+        "time_zone": Option(WHAT, "With --time: the zone of local dates, say Europe/Berlin. [default: UTC]", "NAME"),
+        "per": Option(
             PRIVACY,
-            "With --by: count each person in at most N groups. --votes-per-person is over all groups.",
-            "N",
-            int,
+            "With --every: protect one person in one period, such as week, not the whole person. Limits are for that, "
+            "too.",
+            "<day|week|month|quarter|year>",
         ),
         "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N", int),
         "ledger": Option(
-            BUDGET, "Charge the release to the budget in this file; see `shortlist ledger`.", "FILE", Path
+            BUDGET, "Charge the release to this budget, a file or postgresql://...; see `shortlist ledger`.", "LEDGER"
+        ),
+        "once": Option(
+            BUDGET, "With --ledger: release this key once. The same request gives the same release again, free.", "KEY"
         ),
         "note": Option(BUDGET, "What the release is for. The record and the ledger say it.", "TEXT"),
-        "period": Option(BUDGET, "The time that the votes are of, say 2026-W03.", "TEXT"),
         **write_to("Write the release: .json, .csv or .parquet; may be repeated.", list[Path]),
         **PRINTED,
         **QUIET,
@@ -87,6 +111,9 @@ def select(
 
     With --by, one list is released for each group. The guarantee is that of all lists together, so --groups-per-person
     or --votes-per-person is needed.
+
+    With --time, only votes of the days from --since to --until count, or those of one --period. With --every, one list
+    is released for each period of that range.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet)
@@ -96,25 +123,34 @@ def select(
 
         warnings.simplefilter("ignore", UsefulnessWarning)  # printed as remarks below
         for name in ("label", "by"):
-            if asked[name] is not None:
-                asked[name] = [column.strip() for column in asked[name].split(",")]
+            asked[name] = read_columns(asked[name])
         release = select_from(**read_source(read_request(asked)), bits=bits, progress=step)
     for path in outputs:
         write_release(release, path, force=force)
         remark(f"wrote {path}")
-    if quiet:
-        return
-    for text in find_warnings(release, asked["people"]):
-        remark(f"remark: {text}")
-    print_release(release, printed)
-    # The release is made, so a ledger that cannot be read is no failure.
+    account = find_account()
+    before = account is not None and account.recalled is not None
+    if not quiet:
+        for text in find_warnings(release, asked["people"]):
+            remark(f"remark: {text}")
+        print_release(release, printed)
+        _say_what_is_left(release, asked["ledger"], before=before)
+    if before:
+        raise typer.Exit(RELEASED_BEFORE)
+
+
+def _say_what_is_left(release: Publication, named: str | None, *, before: bool) -> None:
+    """Say what was charged and what is left. The release is made, so a ledger that cannot be read is no failure."""
     with suppress(ShortlistError):
         from shortlist.ledger import require_ledger
+        from shortlist.votes.failures import hide_secrets
 
-        ledger = require_ledger(asked["ledger"])
+        ledger = require_ledger(named)
         if ledger is not None:
             left = ledger.budget.write_left(ledger.spent)
-            remark(f"charged to {asked['ledger'] or ledger.path}: {release.guarantee}; left: {left}")
+            place = hide_secrets(named) if named else ledger.location
+            what = f"released before as charge {release.charge:,} of" if before else "charged to"
+            remark(f"{what} {place}: {release.guarantee}; left: {left}")
 
 
 def _read_bits(seed: int | None, insecure: bool) -> Any:

@@ -46,7 +46,7 @@ class DiscreteLaplace:
 
     >>> from shortlist.exact.bits import SeededBits
     >>> DiscreteLaplace(Fraction(10)).draw(5, SeededBits(2)).tolist()
-    [-3, -40, 10, -4, -20]
+    [3, 40, 10, -4, -20]
     """
 
     b: Fraction
@@ -63,13 +63,14 @@ class DiscreteLaplace:
         Rounds  A pair is rejected with probability (1 − e^(−1/b)) / 2, which is below 1/2. So log₂(count) + 2 rounds
                 are expected at most.
         """
-        parts, missing = [np.zeros(0, dtype=np.int64)], count
-        while missing > 0:
-            magnitudes = draw_geometric(self._rate, np.ones(missing, dtype=np.int64), bits)
-            positive = np.frombuffer(bits.draw(missing), dtype=np.uint8) & 1 == 1
-            parts.append(np.where(positive, magnitudes, -magnitudes)[positive | (magnitudes > 0)])
-            missing -= len(parts[-1])
-        return np.concatenate(parts)
+
+        def propose(number: int) -> IntArray:
+            magnitudes = draw_geometric(self._rate, np.ones(number, dtype=np.int64), bits)
+            positive = np.frombuffer(bits.draw(number), dtype=np.uint8) & 1 == 1
+            signed: IntArray = np.where(positive, magnitudes, -magnitudes)[positive | (magnitudes > 0)]
+            return signed
+
+        return _take_accepted(count, (1 + math.exp(-min(self._rate, Fraction(700)))) / 2, propose)
 
     def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
         """For each a draw noise x ≥ a. The tail has no memory, and p is P(noise ≥ a)."""
@@ -106,7 +107,7 @@ class DiscreteGaussian:
 
     >>> from shortlist.exact.bits import SeededBits
     >>> DiscreteGaussian(Fraction(100)).draw(5, SeededBits(2)).tolist()
-    [-3, 11, -12, -3, 13]
+    [-3, 11, -4, -14, 2]
     """
 
     variance: Fraction
@@ -132,18 +133,19 @@ class DiscreteGaussian:
         """
         t = self._floor + 1
         proposal, w = DiscreteLaplace(Fraction(t)), max(float(self.variance / t**2), 2.0**-1000)
-        parts, missing = [np.zeros(0, dtype=np.int64)], count
-        while missing > 0:
-            proposed = proposal.draw(missing, bits)
+
+        def propose(number: int) -> IntArray:
+            proposed = proposal.draw(number, bits)
             with np.errstate(over="ignore"):
                 exponents = ((np.abs(proposed) / t).astype(np.float64) - w) ** 2 / (2 * w)
 
-            def find_exponent(i: int, x: IntArray = proposed) -> Fraction:
-                return (abs(int(x[i])) - self.variance / t) ** 2 / (2 * self.variance)
+            def find_exponent(i: int) -> Fraction:
+                return (abs(int(proposed[i])) - self.variance / t) ** 2 / (2 * self.variance)
 
-            parts.append(proposed[flip_exp(exponents, find_exponent, bits)])
-            missing -= len(parts[-1])
-        return np.concatenate(parts)
+            return proposed[flip_exp(exponents, find_exponent, bits)]
+
+        # Θ is about the larger of 1 and σ√(2π), and tanh(1/2t) about 1/2t.
+        return _take_accepted(count, max(math.sqrt(math.pi * w / 2), 0.46) * math.exp(-w / 2), propose)
 
     def draw_from(self, leasts: IntArray, bits: Bits) -> tuple[IntArray, Mask]:
         """For each a draw noise x ≥ a by one proposal of rejection sampling.
@@ -171,7 +173,7 @@ class DiscreteGaussian:
         """Enclose p(least) = e^(τ²/2σ² − τ least/σ²) (1 + σ²/τ) / Θ, which is at least P(noise ≥ least)."""
         tangent = max(least, self._floor + 1)
         exponent = (least - Fraction(tangent, 2)) * tangent / self.variance
-        return enclose_exp_minus(exponent) * ball(1 + self.variance / tangent) / self._enclose_total()
+        return enclose_exp_minus(exponent) * ball(1 + self.variance / tangent) / self.enclose_total()
 
     def enclose_difference(self, least: int) -> arb:
         """Enclose e^(−n²/4σ²). It is at least P(Z − Z′ ≥ n), as E e^(tZ) ≤ e^(t²σ²/2)."""
@@ -194,19 +196,19 @@ class DiscreteGaussian:
     def _first_tail(self) -> tuple[Fraction, Scaled]:
         """1/2σ², and e^(t²/2σ²) / Θ with t = ⌊σ⌋ + 1."""
         rate = 1 / (2 * self.variance)
-        return rate, scale([lambda: ball(rate * (self._floor + 1) ** 2).exp() / self._enclose_total()])
+        return rate, scale([lambda: ball(rate * (self._floor + 1) ** 2).exp() / self.enclose_total()])
 
     @cached_property
     def _total(self) -> float:
         """Θ, about."""
         with use_precision():
-            return float(self._enclose_total().mid())
+            return float(self.enclose_total().mid())
 
     @cached_property
     def _floor(self) -> int:
         return math.isqrt(math.floor(self.variance))
 
-    def _enclose_total(self) -> arb:
+    def enclose_total(self) -> arb:
         """Enclose Θ = Σ e^(−x² / 2σ²) by its first terms, or by those of its Poisson sum σ√(2π) Σ e^(−2π²σ²x²).
 
         Of a sum of q^(x²) over all integers x, those with |x| ≥ n sum to at most 2q^(n²) / (1 − q). Here q < 1/20, so a
@@ -226,6 +228,67 @@ class DiscreteGaussian:
 
 Noise = DiscreteLaplace | DiscreteGaussian
 """A symmetric law on the integers."""
+
+
+@dataclass(frozen=True)
+class SharedGaussian:
+    """Noise (Z_i + η) / 2, where Z_i is drawn for each count, and η once for all of them.
+
+    Z_i and η are discrete Gaussian, with the variances `own` and `shared`. A half is rounded up or down at random, with
+    the same probability for each. So noise is whole, and its law is symmetric.
+
+    >>> from shortlist.exact.bits import SeededBits
+    >>> SharedGaussian(Fraction(100), Fraction(2500)).draw(5, SeededBits(2)).tolist()
+    [18, 26, 18, 13, 21]
+    """
+
+    own: Fraction
+    shared: Fraction
+
+    @property
+    def variance(self) -> Fraction:
+        """What the variance of one noise is at most.
+
+        A half has the probability (1 − E (−1)^(Z + η)) / 2, and is rounded by 1/2. The expectation is positive, by its
+        Poisson sum. So rounding adds 1/8 at most.
+        """
+        return (self.own + self.shared) / 4 + Fraction(1, 8)
+
+    def draw(self, count: int, bits: Bits) -> IntArray:
+        """Draw the noises of some counts that share η."""
+        doubled = DiscreteGaussian(self.own).draw(count, bits) + DiscreteGaussian(self.shared).draw(1, bits)
+        # An even number is halved whatever the bit is.
+        rounded: IntArray = (doubled + (np.frombuffer(bits.draw(count), dtype=np.uint8) & 1)) >> 1
+        return rounded
+
+    def enclose_tail(self, least: int) -> arb:
+        """Enclose a number that is at least P(noise ≥ least), for least ≥ 1.
+
+        With v = σ_Z² + σ_η² and w = σ_Z² σ_η² / v, P(Z + η = n) is e^(−n²/2v) / (Θ_Z Θ_η) times a sum of e^(−x²/2w)
+        over shifted integers, which is at most Θ_w. So it is at most Θ_w Θ_v / (Θ_Z Θ_η) times the probability of n
+        under the discrete Gaussian law of variance v. Noise is `least` or more if Z + η is 2 least or more, and with
+        probability 1/2 if it is 2 least − 1.
+        """
+        total = self.own + self.shared
+        own, shared, both = map(DiscreteGaussian, (self.own, self.shared, total))
+        inner = DiscreteGaussian(self.own * self.shared / total)
+        excess = inner.enclose_total() * both.enclose_total() / (own.enclose_total() * shared.enclose_total())
+        return excess * (both.enclose_tail(2 * least) + both.enclose_tail(2 * least - 1)) / 2
+
+
+def _take_accepted(count: int, share: float, propose: Callable[[int], IntArray]) -> IntArray:
+    """Take the first accepted ones of independent proposals. `propose` makes some and returns those it accepts.
+
+    Accepted proposals are independent, so the first of them are, too. `share` is about how many are accepted. No value
+    depends on it: it only makes a second round rare, as a round makes some more proposals than are expected to be
+    enough.
+    """
+    parts, missing = [np.zeros(0, dtype=np.int64)], count
+    while missing > 0:
+        wanted = missing / max(share, 0.25)
+        parts.append(propose(int(wanted + 3 * math.sqrt(wanted)) + 2)[:missing])
+        missing -= len(parts[-1])
+    return np.concatenate(parts)
 
 
 def draw_geometric(unit: Fraction, multiples: IntArray, bits: Bits) -> IntArray:
@@ -319,7 +382,7 @@ def flip_exp(exponents: FloatArray, exact: Callable[[int], Fraction], bits: Bits
 
 
 @lru_cache(maxsize=256)
-def bound_noise(noise: Noise, count: int, failure: Fraction) -> int:
+def bound_noise(noise: Noise | SharedGaussian, count: int, failure: Fraction) -> int:
     """Find a T such that `count` noises all lie in [−T, T] with a probability of at least 1 − failure.
 
     Claim   2 · count · P(noise ≥ T + 1) ≤ failure. The noises need not be independent.

@@ -20,6 +20,9 @@ class ReleasedCounts:
     of a person are not counted, so more people may have chosen the item. Without a public domain there
     are no intervals: how many counts they would have to hold is not public.
 
+    `others` is a noisy count of the votes for all items that are not listed, if it was asked for. A person with two
+    such votes counts twice in it. Its interval is from `others_low` to `others_high`.
+
     >>> ReleasedCounts(values=(310, 190), low=(300, 180), high=(320, 200), confidence="0.95").confidence
     Fraction(19, 20)
     """
@@ -28,8 +31,15 @@ class ReleasedCounts:
     low: tuple[int, ...] | None = None
     high: tuple[int, ...] | None = None
     confidence: Fraction | None = None
+    others: int | None = None
+    others_low: int | None = None
+    others_high: int | None = None
 
     def __post_init__(self) -> None:
+        others = (self.others, self.others_low, self.others_high)
+        complete = self.confidence is not None and all(type(each) is int for each in others)
+        if others != (None, None, None) and not complete:
+            raise ParameterError("`others`, `others_low`, `others_high` and `confidence` must go together")
         object.__setattr__(self, "values", tuple(int(each) for each in self.values))
         if self.low is None or self.high is None or self.confidence is None:
             if (self.low, self.high, self.confidence) != (None, None, None):
@@ -40,6 +50,31 @@ class ReleasedCounts:
         object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
         if not len(self.values) == len(self.low) == len(self.high):
             raise ParameterError("`values`, `low` and `high` must have the same length", "they differ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyPeople:
+    """A noisy number of people of a group: the number before noise lies from `low` to `high` with that confidence.
+
+    People are counted after the limits on groups and votes of a person, so a group may have more of them.
+
+    >>> print(NoisyPeople(value=812, low=790, high=834, confidence="0.95"))
+    812 (790 to 834)
+    """
+
+    value: int
+    low: int
+    high: int
+    confidence: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", read_probability(self.confidence, name="confidence"))
+        for name in ("value", "low", "high"):
+            if type(getattr(self, name)) is not int:
+                raise ParameterError(f"`{name}` must be a whole number")
+
+    def __str__(self) -> str:
+        return f"{self.value:,} ({self.low:,} to {self.high:,})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

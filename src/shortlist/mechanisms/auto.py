@@ -206,14 +206,21 @@ class MeanScore:
 
 
 class PrivateChoice:
-    """Auto's choice among the candidates, by their scores on the levels of one group or of all groups of a family."""
+    """Auto's choice among the candidates, by their scores on the levels of one group or of all groups of a family.
 
-    def __init__(self, groups: Sequence[Levels], auto: Auto) -> None:
-        self._candidates = dict(auto.candidates)
-        self._rate = auto.choice_epsilon * len(groups) / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
+    A forecast may look at some groups in place of all `lists`.
+    """
+
+    def __init__(self, groups: Sequence[Levels], auto: Auto, *, lists: int | None = None) -> None:
+        self._candidates, lists = dict(auto.candidates), lists or len(groups)
+        self._rate = auto.choice_epsilon * lists / (2 * auto.neighbours.sensitivity * auto.lists_per_person)
         self._chances: dict[int, dict[str, arb]] = {}
         """What `enclose_chances` returned for each effort."""
         self.scores = {name: MeanScore(each, groups) for name, each in self._candidates.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what was enclosed already: balls cannot be pickled, and are enclosed again when they are needed."""
+        return vars(self) | {"_chances": {}}
 
     def choose(self, bits: Bits) -> str:
         """Choose a candidate by permute-and-flip: flip the coin of each, and choose uniformly among the heads.

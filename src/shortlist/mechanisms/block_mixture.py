@@ -347,6 +347,7 @@ def find_core(
     *,
     parts: int,
     enough: int,
+    worth: float = -math.inf,
 ) -> Core:
     """Find the steps of each loss that carry the weight of a family, among the first `lengths` of each.
 
@@ -355,7 +356,8 @@ def find_core(
     weighs at most N q^(a+c). All candidates together weigh at least N q^(a+c) for N and (a, c) of any single step.
     Three bits allow for the errors.
 
-    A pass cuts each loss into `parts`, until `enough` steps are left or a pass leaves more than half of them.
+    A pass cuts each loss into `parts`, until `enough` steps are left or a pass leaves more than half of them. No pass
+    follows if the family weighs less than `worth`.
     """
     firsts, afters, vote = np.zeros(len(lengths), dtype=np.int64), np.array(lengths), float(rate) * BITS
     outside, surely, at_most = [np.empty(0)], -math.inf, math.inf
@@ -377,7 +379,7 @@ def find_core(
         dropped[tuple(kept)] = False
         outside.append(most[dropped])
         at_most = float(most.max()) + math.log2(most.size)
-        if 2 * float(np.prod(afters - firsts, dtype=np.float64)) > area:
+        if 2 * float(np.prod(afters - firsts, dtype=np.float64)) > area or at_most < worth:
             break
     return Core(
         firsts=firsts.tolist(), afters=afters.tolist(), left_out=np.concatenate(outside), surely=surely, at_most=at_most

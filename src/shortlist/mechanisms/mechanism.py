@@ -12,12 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from flint import arb, fmpq
 
 from shortlist.errors import DataError, ParameterError
-from shortlist.exact.balls import use_precision
+from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import stated
 from shortlist.near_names import describe_unknown
@@ -330,8 +331,8 @@ def check_names(kind: type[Mechanism], given: Collection[str], *, further: Colle
             raise ParameterError(f"{kind.name} needs `{name}`", hint=f"try `{name}={_EXAMPLES[name]}`")
 
 
-def ceil_log(number: Fraction, rate: Fraction) -> int:
-    """Compute ⌈ln(number) / rate⌉ exactly, for a number of at least 1.
+def ceil_log(number: Fraction | Callable[[], arb], rate: Fraction) -> int:
+    """Compute ⌈ln(number) / rate⌉ exactly, for a rational number of at least 1. It may be given by what encloses it.
 
     The logarithm of a rational other than 1 is irrational, so rising precision decides the integer.
 
@@ -340,25 +341,26 @@ def ceil_log(number: Fraction, rate: Fraction) -> int:
     """
     if number == 1:
         return 0
-    precision = 64
+    enclose, precision = number if callable(number) else partial(ball, number), 64
     while True:
         with use_precision(precision):
-            logarithm = arb(fmpq(number.numerator, number.denominator)).log()
-            whole = (logarithm * fmpq(rate.denominator, rate.numerator)).ceil().unique_fmpz()
+            whole = (enclose().log() * fmpq(rate.denominator, rate.numerator)).ceil().unique_fmpz()
         if whole is not None:
             return int(whole)
         precision *= 2
 
 
-def bound_loss(candidates: int, rate: Fraction, failure: Fraction) -> int:
+def bound_loss(candidates: int | Callable[[], arb], rate: Fraction, failure: Fraction) -> int:
     """Find the smallest B with candidates · e^(−rate · (B + 1)) ≤ failure.
 
     The loss is a whole number. It is t or more with a probability of at most candidates · e^(−rate · t). So it is above
-    B with a probability of at most `failure`.
+    B with a probability of at most `failure`. Many candidates may be given by what encloses their number.
 
     >>> bound_loss(1000, Fraction(1, 2), Fraction(1, 20))
     19
     """
+    if callable(candidates):
+        return max(0, ceil_log(lambda: candidates() / ball(failure), rate) - 1)
     return max(0, ceil_log(candidates / failure, rate) - 1)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,14 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.exact.crossings import Crossings
-from shortlist.exact.noise import DiscreteGaussian, DiscreteLaplace, Noise, bound_difference, bound_noise
+from shortlist.exact.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Noise,
+    SharedGaussian,
+    bound_difference,
+    bound_noise,
+)
 from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.accuracy import ReleasedCounts
@@ -175,11 +182,14 @@ class ListCounts:
     """A way to release noisy counts of k items that were released already.
 
     One person moves c of the k counts: the smaller of k and mΔ, or k without a cap of m votes per person. The noise is
-    discrete Laplace of scale c/ε, or with `rho` and `delta` discrete Gaussian of variance c/2ρ. With
-    `groups_per_person`, the counts are those of a family of lists, one for each of some `groups`.
+    discrete Laplace of scale c/ε. With `rho` and `delta` it is discrete Gaussian: independent, of variance c/2ρ, or
+    with a part that all counts of a list share, if that is less noise. With `groups_per_person`, the counts are those
+    of a family of lists, one for each of some `groups`. With `others`, the votes for all other items are one more count
+    of each list. It needs a cap.
 
     Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or rho-zCDP, on top of the guarantee of the list, or of the family.
-    Proof  noisy_counts.proof.md, Theorem 4; families.proof.md, Theorem 7.
+           With `others`, the rho of pure noise is larger.
+    Proof  noisy_counts.proof.md, Theorems 4 to 6; families.proof.md, Theorem 7.
 
     >>> counts = ListCounts(k=100, epsilon="0.5", votes_per_person=10)
     >>> counts.moved, str(counts.guarantee)
@@ -194,6 +204,7 @@ class ListCounts:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     groups_per_person: int | None = None
     groups: int | None = None
+    others: bool = False
 
     if TYPE_CHECKING:
 
@@ -208,6 +219,7 @@ class ListCounts:
             neighbours: str = ...,
             groups_per_person: int | None = ...,
             groups: int | None = ...,
+            others: bool = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -216,8 +228,9 @@ class ListCounts:
                 "`counts_epsilon` and `counts_rho` must not both be given", hint="pass `counts_epsilon=0.1` alone"
             )
         if self.epsilon is None and self.rho is None:
+            found = "`others` is a count, too" if self.others and self.delta is None else None
             raise ParameterError(
-                "either `counts_epsilon` or `counts_rho` must be given", hint="pass `counts_epsilon=0.1` alone"
+                "either `counts_epsilon` or `counts_rho` must be given", found, hint="pass `counts_epsilon=0.1`"
             )
         if (self.rho is None) != (self.delta is None):
             raise ParameterError(
@@ -231,35 +244,76 @@ class ListCounts:
         for name in ("votes_per_person", "groups_per_person", "groups"):
             if getattr(self, name) is not None:
                 read_whole(getattr(self, name), name=name)
+        if not isinstance(self.others, bool):
+            raise ParameterError("`others` must be True or False", f"not {quote(self.others)}")
+        if self.others and self.votes_per_person is None:
+            raise ParameterError(
+                "`others` must go with `votes_per_person`",
+                "without a limit, one person may have voted for every item that is not listed",
+                hint="pass `votes_per_person=20`: so many votes of each person are counted at most; or leave `others` "
+                "out",
+            )
+
+    @property
+    def lists(self) -> int:
+        """How many lists change at most if one person does."""
+        if self.groups_per_person is None:
+            return 1
+        changed = self.groups_per_person * self.neighbours.sensitivity
+        return min(changed, self.groups or changed)
 
     @property
     def moved(self) -> int:
         """How many of the counts of all lists one person moves by 1 at most."""
-        step, lists = self.neighbours.sensitivity, 1
-        if self.groups_per_person is not None:
-            changed = self.groups_per_person * step
-            lists = min(changed, self.groups or changed)
-        most = lists * self.k
-        return most if self.votes_per_person is None else min(most, self.votes_per_person * step)
+        most = self.lists * self.k
+        return most if self.votes_per_person is None else min(most, self.votes_per_person * self.neighbours.sensitivity)
 
     @property
     def guarantee(self) -> Guarantee:
         """What the counts promise, on top of the list."""
-        return state_guarantee(self.moved, self._find_epsilon(), self.delta, self.rho, self.neighbours)
+        listed, others = self._weigh()
+        moved = Fraction(listed)
+        if self.others:
+            moved = min(moved, Fraction(others, self.votes_per_person or 1))
+        return state_guarantee(moved, self._find_epsilon(), self.delta, self.rho, self.neighbours)
 
     @property
-    def noise(self) -> Noise:
-        """The noise on each count."""
-        return choose_noise(self.moved, self._find_epsilon(), self.rho)
+    def noise(self) -> Noise | SharedGaussian:
+        """The noise on each count of a listed item."""
+        return _choose_noises(self)[0]
+
+    @property
+    def others_noise(self) -> Noise:
+        """The noise on the count of all other items."""
+        return _choose_noises(self)[1]
 
     def add_noise(self, counts: Sequence[int], bits: Bits) -> list[int]:
-        """Draw noisy counts, given the counts of the items."""
+        """Draw noisy counts, given the counts of the items of one list."""
         return [count + drawn for count, drawn in zip(counts, self.noise.draw(len(counts), bits).tolist(), strict=True)]
 
-    def state_counts(self, noisy: Iterable[int], confidence: Real = Fraction(19, 20)) -> ReleasedCounts:
+    def add_noise_to_others(self, votes: int, bits: Bits) -> int:
+        """Draw a noisy count of the votes for all other items of one list."""
+        return votes + int(self.others_noise.draw(1, bits)[0])
+
+    def state_counts(
+        self, noisy: Iterable[int], confidence: Real = Fraction(19, 20), *, others: int | None = None
+    ) -> ReleasedCounts:
         """State noisy counts with intervals, each of which holds by itself with that confidence."""
         share = read_probability(confidence, name="confidence")
-        return add_intervals(noisy, bound_noise(self.noise, 1, 1 - share), share)
+        listed = add_intervals(noisy, bound_noise(self.noise, 1, 1 - share), share)
+        if not self.others:
+            return listed
+        value, bound = others or 0, bound_noise(self.others_noise, 1, 1 - share)
+        return replace(listed, others=value, others_low=max(0, value - bound), others_high=max(0, value + bound))
+
+    def _weigh(self) -> tuple[int, int]:
+        """Find A and B: if one person moves x listed counts by 1, and others by y votes, x/A + y/B is at most 1."""
+        most, cap, step = self.moved, self.votes_per_person or 0, self.neighbours.sensitivity
+        if not self.others:
+            return most, most
+        votes = cap + (step - 1) * min(cap, self.k) if self.groups_per_person is None else cap * step
+        rest = votes - most
+        return most + min(most, rest), rest + max(most, rest)
 
     def _find_epsilon(self) -> Fraction:
         if self.epsilon is not None:
@@ -267,6 +321,39 @@ class ListCounts:
         assert self.rho is not None
         assert self.delta is not None
         return find_epsilon(self.rho, self.delta)
+
+
+@lru_cache(maxsize=256)
+def _choose_noises(counts: ListCounts) -> tuple[Noise | SharedGaussian, Noise]:
+    """Choose the noise on each listed count, and that on the votes for others, which is used if these are counted.
+
+    Of independent and shared noise, it is the one with the smaller product of variances.
+    """
+    (listed, others), rho, cap = counts._weigh(), counts.rho, counts.votes_per_person or 1
+    if rho is None:
+        return choose_noise(listed, counts._find_epsilon(), None), choose_noise(others, counts._find_epsilon(), None)
+    independent = DiscreteGaussian(listed / (2 * rho)), DiscreteGaussian(cap * others / (2 * rho))
+    if counts.neighbours != Neighbours.ADD_REMOVE:
+        return independent
+    part = rho / 2 if counts.others else rho
+    shared = share_noise(counts.k, part / counts.lists), DiscreteGaussian(cap**2 / (2 * part))
+
+    def measure(noises: tuple[DiscreteGaussian | SharedGaussian, DiscreteGaussian]) -> Fraction:
+        return noises[0].variance * (noises[1].variance if counts.others else 1)
+
+    return shared if measure(shared) < measure(independent) else independent
+
+
+def share_noise(k: int, rho: Fraction) -> SharedGaussian:
+    """Find noise for k counts that is rho-zCDP if all of them move to the same side by 0 or 1.
+
+    With r near √k, η has the share 1/(r + 1) of rho, and the k noises Z_i have the rest. Any r gives the whole rho.
+
+    >>> share_noise(4, Fraction(1, 2)), float(share_noise(100, Fraction(1, 2)).variance)
+    (SharedGaussian(own=Fraction(6, 1), shared=Fraction(3, 1)), 30.375)
+    """
+    root = Fraction(math.isqrt(k << 40), 1 << 20)
+    return SharedGaussian(own=k * (1 + 1 / root) / (2 * rho), shared=(root + 1) / (2 * rho))
 
 
 @lru_cache(maxsize=256)
@@ -282,7 +369,7 @@ def choose_noise(moved: int, epsilon: Fraction, rho: Fraction | None) -> Noise:
 
 
 def state_guarantee(
-    moved: int, epsilon: Fraction, delta: Fraction | None, rho: Fraction | None, neighbours: Neighbours
+    moved: int | Fraction, epsilon: Fraction, delta: Fraction | None, rho: Fraction | None, neighbours: Neighbours
 ) -> Guarantee:
     """State what that noise promises.
 
@@ -307,8 +394,9 @@ def clip_counts(noisy: Sequence[int] | NDArray[np.object_]) -> IntArray:
 def add_intervals(values: Iterable[int], bound: int, confidence: Fraction) -> ReleasedCounts:
     """Put an interval around each noisy count that is off by `bound` at most. Counts are from 0 to 2^63 − 1.
 
-    >>> add_intervals([7, -2], 3, Fraction(19, 20))
-    ReleasedCounts(values=(7, -2), low=(4, 0), high=(10, 1), confidence=Fraction(19, 20))
+    >>> counts = add_intervals([7, -2], 3, Fraction(19, 20))
+    >>> counts.low, counts.high
+    ((4, 0), (10, 1))
     """
     noisy = tuple(values)
     low, high = (tuple(min(max(0, value + side * bound), _LARGEST) for value in noisy) for side in (-1, 1))
@@ -443,19 +531,18 @@ class NoisyDraws(Prepared):
         close = int(np.count_nonzero(chances.align(0) * (1 + chances.error) > near))
         first = above + close
         sizes = self._shown.sizes
-        before = int(sizes[:first].sum())
-
-        def enclose_chance(event: int) -> arb:
-            level = self._complete.find_levels(np.array([before + event]))[0]
-            return self._noise.enclose_tail(threshold + self._kth - int(self._complete.values[level]))
-
         self._crossings = Crossings(
             sizes[first:last],
             chances.take(slice(close, None)),
             rare=self._levels.d - int(sizes[:last].sum()),
-            enclose=enclose_chance,
+            enclose=partial(self._enclose_chance, threshold, int(sizes[:first].sum())),
         )
         return first
+
+    def _enclose_chance(self, threshold: int, near: int, event: int) -> arb:
+        """Enclose the probability that a far item, numbered after the near ones, reaches the threshold."""
+        level = self._complete.find_levels(np.array([near + event]))[0]
+        return self._noise.enclose_tail(threshold + self._kth - int(self._complete.values[level]))
 
 
 def _widen(heights: IntArray) -> IntArray:

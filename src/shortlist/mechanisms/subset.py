@@ -12,14 +12,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx, fmpq
 
 from shortlist.array_types import FloatArray, IntArray
-from shortlist.exact.balls import use_precision
+from shortlist.exact.balls import round_to_float, use_precision
 from shortlist.exact.scaled import Scaled, concatenate, powers
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.block_mixture import (
@@ -109,7 +109,7 @@ class Subset(Mechanism):
         return self.rate, 1
 
     def _find_error_bound(self, d: int, failure: Fraction) -> int | None:
-        return bound_loss(sum(math.comb(d, size) for size in self.sizes), self.rate, failure)
+        return bound_loss(partial(enclose_sets, d, self.sizes), self.rate, failure)
 
     def _prepare(self, levels: Levels) -> Prepared:
         return SetDraws(levels, sizes=self.sizes, rate=self.rate)
@@ -145,11 +145,16 @@ class SetDraws(BlockMixture):
         # A reach that is cut off at the largest count holds the sum of two losses as well.
         farthest = math.inf if self._reach == EVERY_LEVEL else self._reach
         within = [owner for owner, each in enumerate(families) if each.offset <= farthest]
-        cores = {owner: families[owner].find_core(rate, self._reach) for owner in within}
         # The best set weighs 1.
-        surely = max(0.0, *(core.surely for core in cores.values()))
-        blocks, left_out = [], []
-        for owner, core in cores.items():
+        cores, surely, left_out = dict[int, Core](), 0.0, list[FloatArray]()
+        for owner, at_most in _bound_families(families, within, rate):
+            if at_most < surely - LEFT_OUT_BITS:
+                left_out.append(np.array([at_most]))
+            else:
+                cores[owner] = core = families[owner].find_core(rate, self._reach, worth=surely - LEFT_OUT_BITS)
+                surely = max(surely, core.surely)
+        blocks = []
+        for owner, core in sorted(cores.items()):
             left_out.append(core.left_out)
             if core.at_most < surely - LEFT_OUT_BITS:
                 left_out.append(np.array([core.at_most]))
@@ -279,7 +284,7 @@ class Sets:
         """Compute the number of sets times the weight of the losses, for all pairs of some steps."""
         return self.compute_numbers(rows, columns) * areas
 
-    def find_core(self, rate: Fraction, reach: int) -> Core:
+    def find_core(self, rate: Fraction, reach: int, *, worth: float) -> Core:
         """Find the pairs of steps that carry the weight of the family, and bound it."""
         upper, lower = self.steps
         return find_core(
@@ -289,6 +294,7 @@ class Sets:
             lambda rows, columns: count_bits_of_sets(upper.find_sizes(rows)[:, None], lower.find_sizes(columns)),
             parts=_COARSE,
             enough=0,
+            worth=worth,
         )
 
 
@@ -332,6 +338,17 @@ class Steps:
         return replace(self, counts=counts, items=items)
 
 
+def _bound_families(families: Sequence[Sets], owners: Sequence[int], rate: Fraction) -> list[tuple[int, float]]:
+    """Bound the weights of some families from above, as base-2 logarithms, as if no set had a loss. The largest first.
+
+    A tenth of a bit and the roundings are less than one bit.
+    """
+    most = np.array([[steps.find_sizes(-1) for steps in families[owner].steps] for owner in owners])
+    offsets = np.array([float(families[owner].offset) for owner in owners])
+    bounds = count_bits_of_sets(most[:, 0], most[:, 1]) * (1 + 2.0**-40) - offsets * float(rate) * BITS + 1
+    return [(owners[place], float(bounds[place])) for place in np.argsort(-bounds).tolist()]
+
+
 def _divide(family: Sets, owner: int, rate: Fraction, core: Core, most_pairs: int) -> Blocks:
     """Cut the pairs of steps of a core into blocks: single pairs if there are few, or blocks of similar numbers."""
     (top, left), (bottom, right) = core.firsts, core.afters
@@ -358,34 +375,51 @@ def _find_least(blocks: Sequence[Blocks]) -> Scaled:
 
 
 def count_sets(places: IntArray, spare: IntArray) -> Scaled:
-    """Compute C(r + m, r) for all r in a rising array and all m in another, a row for each r, with a proven error.
+    """Compute C(r + m, r) = (r + m)! / (r! m!) for all r in an array and all m in another, a row for each r.
 
-    C(r + m, r) is the product of (m + t)/t over t ≤ r. Each factor is rounded twice, by its division and by the
-    multiplication. The running products are scaled before they leave the range of floats.
-
-    >>> count_sets(np.array([0, 2]), np.array([1, 3])).align(0)
+    >>> count_sets(np.array([0, 2]), np.array([1, 3])).align(0).round(6)
     array([[ 1.,  1.],
            [ 3., 10.]])
     """
-    if places[-1] > spare[-1]:
-        swapped = count_sets(spare, places)
-        return replace(swapped, mantissa=swapped.mantissa.T, exponent=swapped.exponent.T)
-    most = int(places[-1])
-    group = 1000 // int(most + spare[-1] + 1).bit_length()
-    products = np.ones((len(places), len(spare)))
-    exponents = np.zeros((len(places), len(spare)), dtype=np.int64)
-    mantissa, exponent = np.ones(len(spare)), np.zeros(len(spare), dtype=np.int64)
-    for start in range(0, most, group):
-        end = min(start + group, most)
-        steps = np.arange(start + 1.0, end + 1.0)[:, None]
-        running = np.multiply.accumulate((spare + steps) / steps, axis=0)
-        running *= mantissa
-        rows = slice(*np.searchsorted(places, [start, end], side="right"))
-        products[rows], exponents[rows] = running[places[rows] - start - 1], exponent
-        mantissa, shift = np.frexp(running[-1])
-        exponent = exponent + shift
-    products, shifts = np.frexp(products)
-    return Scaled(mantissa=products, exponent=exponents + shifts, roundings=2 * most + most // group + 2)
+    return factorials(places[:, None] + spare) / (factorials(places).reshape(-1, 1) * factorials(spare))
+
+
+def factorials(numbers: IntArray) -> Scaled:
+    """Compute n! for numbers in an array of any shape, at least one, as floats with a proven error.
+
+    >>> factorials(np.array([0, 5, 20])).align(0).tolist() == [1.0, 120.0, math.factorial(20)]
+    True
+    """
+    blocks = numbers >> _FACTORIAL_BITS
+    first = int(blocks.min())
+    needed = np.bincount((blocks - first).ravel()) > 0
+    tables = [_tabulate_factorials(first + block) for block in np.flatnonzero(needed).tolist()]
+    rows, columns = (np.cumsum(needed) - 1)[blocks - first], numbers & (1 << _FACTORIAL_BITS) - 1
+    mantissa, exponent = (np.stack(each)[rows, columns] for each in zip(*tables, strict=True))
+    return Scaled(mantissa=mantissa, exponent=exponent, roundings=_FACTORIAL_ROUNDINGS)
+
+
+_FACTORIAL_BITS = 8
+"""Factorials are tabulated in blocks of 2^8: the first of a block from balls, the others by running products."""
+_FACTORIAL_ROUNDINGS = 2 + 2**_FACTORIAL_BITS
+"""Two roundings of the first, and at most one for each factor of the products. A shift by a power of two is exact."""
+_FACTORS = 15
+"""A product of so many factors below 2^64, and of a mantissa, is within the range of floats."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _tabulate_factorials(block: int) -> tuple[FloatArray, IntArray]:
+    """Tabulate n! of a block of numbers, as mantissas and exponents."""
+    first, size = block << _FACTORIAL_BITS, 1 << _FACTORIAL_BITS
+    mantissa, exponent = round_to_float(lambda: arb.fac_ui(first))
+    mantissas, exponents = np.empty(size), np.empty(size, dtype=np.int64)
+    for start in range(0, size, _FACTORS):
+        factors = np.arange(first + start, first + min(start + _FACTORS, size), dtype=np.float64)
+        factors[0] = mantissa if start == 0 else mantissa * factors[0]
+        products, shifts = np.frexp(np.multiply.accumulate(factors))
+        mantissas[start : start + _FACTORS], exponents[start : start + _FACTORS] = products, exponent + shifts
+        mantissa, exponent = float(products[-1]), exponent + int(shifts[-1])
+    return mantissas, exponents
 
 
 def count_bits_of_sets(places: IntArray, spare: IntArray) -> FloatArray:
@@ -400,6 +434,29 @@ def _count_factorial_bits(numbers: IntArray) -> FloatArray:
     n = np.maximum(numbers, 1).astype(np.float64)
     nats: FloatArray = (n + 0.5) * np.log(n) - n + math.log(2 * math.pi) / 2 + 1 / (12 * n)
     return np.where(numbers > 0, nats * math.log2(math.e), 0.0)
+
+
+def enclose_sets(d: int, sizes: range) -> arb:
+    """Enclose the number of sets of these sizes among d items, at the working precision.
+
+    C(d, n) falls on both sides of its largest term. So terms are added from there outwards, each from the one before,
+    and the terms beyond a small one are bounded by it.
+
+    >>> enclose_sets(5, range(1, 4)).unique_fmpz()
+    25
+    """
+    most = min(max(d // 2, sizes[0]), sizes[-1])
+    peak = arb.bin_uiui(d, most)
+    total, small = peak, peak * arb(2) ** -ctx.prec
+    for outwards in (range(most, sizes[0], -1), range(most + 1, sizes[-1] + 1)):
+        term, falling = peak, outwards.step < 0
+        for place, n in enumerate(outwards):
+            term *= fmpq(n, d - n + 1) if falling else fmpq(d - n + 1, n)  # C(d, n − 1) from C(d, n), or C(d, n)
+            total += term
+            if term < small:
+                total += (term * (len(outwards) - place - 1)).union(arb(0))
+                break
+    return total
 
 
 def count_set_bits(d: int, sizes: range) -> float:

@@ -21,9 +21,7 @@ from flint import arb
 from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, use_precision
 from shortlist.exact.bits import Bits
-from shortlist.exact.choice import LossRange, quantile
 from shortlist.exact.noise import DiscreteLaplace, Noise, bound_noise
-from shortlist.exact.uniform import Uniform, draw_below
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, ceil_log, read_sizes
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
@@ -31,7 +29,7 @@ from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
 from shortlist.privacy.numbers import Choice, Real, quote
-from shortlist.privacy.zcdp import find_excess_order, find_rho, round_down
+from shortlist.privacy.zcdp import find_excess_order, find_rho, find_rho_of_pure, round_down
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 _AUDITED_DELTA = Fraction(1, 5)
@@ -43,7 +41,6 @@ class UnknownDomain(Mechanism):
     """A mechanism that needs no domain: it chooses up to k of the items that have votes, and it needs a delta."""
 
     guarantee_in_words = "(ε, δ)"
-    rho_in_words = "–"
     needs_domain = False
     counted: ClassVar[bool] = False
     """Whether the picks have noisy counts."""
@@ -57,8 +54,13 @@ class UnknownDomain(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one draw promises."""
-        return Guarantee(epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours)
+        """What one draw promises. Its ρ is that of approximate zCDP."""
+        rho, failure = self._state_rho()
+        return Guarantee(epsilon=self.epsilon, delta=self.delta, rho=rho, rho_delta=failure, neighbours=self.neighbours)
+
+    @abstractmethod
+    def _state_rho(self) -> tuple[Fraction, Fraction]:
+        """State the ρ of approximate zCDP, and its δ₁."""
 
     def _prepare(self, levels: Levels) -> Prepared:
         profile = levels.above(1, EVERY_LEVEL) if levels.d else Profile.of(np.zeros(0, dtype=np.int64))
@@ -102,8 +104,8 @@ class LimitedDomain(UnknownDomain):
     The stop weighs (c/δ₁) e^(rate · (t + Δ)), where c is the smaller of `k_bar` and `votes_per_person`. Equal counts at
     the cut-off are ordered by the item's bytes. `k_bar` is 20 k by default, and 1,000 at least.
 
-    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1, at most `votes_per_person` of them. In a
-           family, this is the number of votes in all groups together.
+    Claim  (epsilon, delta)-DP, and (k ε′²/8)-zCDP with δ₁, when one person raises each count by 0 or 1, at most
+           `votes_per_person` of them. In a family, this is the number of votes in all groups together.
     Proof  limited_domain.proof.md; families.proof.md, Theorem 5, for a family.
     Cost   one pass over the profile, then O(k) for each draw.
 
@@ -115,6 +117,7 @@ class LimitedDomain(UnknownDomain):
     name = "limited-domain"
     summary = "k rounds of the exponential mechanism among the most-voted items, with a stop"
     when = "there is no list of all items, and k is small"
+    rho_in_words = "kε′²/8, with a δ"
     # Two candidates, so that items of few people are at the cut-off.
     audited = (
         {"delta": _AUDITED_DELTA, "k_bar": 2},
@@ -195,6 +198,9 @@ class LimitedDomain(UnknownDomain):
             if len(chosen) < self.k:
                 chance *= halt / sum((weights[other] for other in left), halt)
             yield stated.Output(chosen), chance
+
+    def _state_rho(self) -> tuple[Fraction, Fraction]:
+        return self.rounds * self.round_epsilon**2 / 8, self.hidden_delta
 
     def _stop_weight(self) -> Fraction:
         """c/δ₁: how much more the stop weighs than an item that one person can show, in any list of a family."""
@@ -309,8 +315,9 @@ class Threshold(UnknownDomain):
     With m votes per person and c = mΔ, the noise is discrete Gaussian of variance c/2ρ or discrete Laplace of scale
     c/ε. Without `noise`, it is the law with the lower threshold. Equal noisy counts are ordered at random.
 
-    Claim  (epsilon, delta)-DP when one person casts at most m votes, for different items. In a family, m is the number
-           of votes in all groups together.
+    Claim  (epsilon, delta)-DP, and ρ-zCDP with a δ₁ of delta at most, when one person casts at most m votes, for
+           different items; ρ is ε tanh(ε/2c) for Laplace noise. In a family, m is the number of votes in all groups
+           together.
     Proof  threshold.proof.md; families.proof.md for a family.
     Cost   one pass over the profile, then about k noises for each draw, however many items there are.
 
@@ -322,6 +329,7 @@ class Threshold(UnknownDomain):
     name = "threshold"
     summary = "the items whose counts reach a threshold after noise, with the noisy counts"
     when = "there is no list of all items, people cast few votes each, and k is large"
+    rho_in_words = "ρ, or ε·tanh(ε/2m), with a δ"
     counted = True
     # With two votes, one person can bring two items, or one, and move the count of another.
     audited = tuple(
@@ -383,6 +391,12 @@ class Threshold(UnknownDomain):
                 else:
                     yield stated.Output(items, noisy), stated.chance_of_few(counts, places, noisy, least, noise)
 
+    def _state_rho(self) -> tuple[Fraction, Fraction]:
+        moved, law = self.votes_per_person * self.neighbours.sensitivity, self.law
+        if isinstance(law, DiscreteLaplace):
+            return moved * find_rho_of_pure(self.epsilon / moved), self.delta
+        return find_rho(self.epsilon, self.delta), self.delta
+
     def _find(self, noise: NoiseLaw | None) -> tuple[Noise, int]:
         moved = self.votes_per_person * self.neighbours.sensitivity
         if noise is NoiseLaw.LAPLACE:
@@ -442,7 +456,8 @@ class Stable(UnknownDomain):
     if g(n) is above 0 and g(n) + discrete Laplace noise of scale Δ/ε₂ reaches `threshold`. Else nothing is. Sizes are
     from `at_least` to k; `at_least` is half of k by default, and a pair as k gives both.
 
-    Claim  (epsilon, delta)-DP when one person raises each count by 0 or 1.
+    Claim  (epsilon, delta)-DP, and (ε₁²/8 + ε₂ tanh(ε₂/2))-zCDP with δ₁ = delta, when one person raises each count by 0
+           or 1.
     Proof  stable.proof.md; families.proof.md, Theorem 5, for a family.
     Cost   one pass over the profile, then one choice and one noise for each draw.
 
@@ -454,6 +469,7 @@ class Stable(UnknownDomain):
     name = "stable"
     summary = "the exact set of the most-voted items, at a size where the counts have a gap, or nothing"
     when = "there is no list of all items, and a set of any size near k that is exactly right is wanted"
+    rho_in_words = "ε₁²/8 + ε₂·tanh(ε₂/2), with a δ"
     audited = ({"delta": _AUDITED_DELTA},)
     unordered: ClassVar[bool] = True
 
@@ -525,6 +541,10 @@ class Stable(UnknownDomain):
             nothing += weights[size] / total * (1 - passes)
         yield stated.Output(()), nothing
 
+    def _state_rho(self) -> tuple[Fraction, Fraction]:
+        of_gap = find_rho_of_pure(self.list_epsilon - self.size_epsilon)
+        return self.lists_per_person * (self.size_epsilon**2 / 8 + of_gap), self.delta
+
     def _prepare_observed(self, observed: Profile) -> StableSets:
         return StableSets(observed, sizes=self.sizes, rate=self.rate, law=self.law, threshold=self.threshold)
 
@@ -540,19 +560,17 @@ class StableSets(Prepared):
         self._law = law
         self._threshold = threshold
         self.gaps = observed.find_gaps(sizes)
-        self._widest = widest = int(self.gaps.max())
-        losses = np.sort(widest - self.gaps)
-        further = sizes.stop - sizes.start - len(self.gaps)  # they have the gap 0, which is the narrowest
-
-        def count(loss: int) -> int:
-            return int(losses.searchsorted(loss, side="right")) + (further if loss >= widest else 0)
-
-        self._all_sizes = LossRange(rate=rate, count=count, first=0, last=int(losses[-1]))
+        listed = Profile.of(self.gaps)
+        members = listed.sizes.copy()
+        members[-1] += len(sizes) - len(self.gaps)  # all further sizes have the gap 0, which is the narrowest
+        # A size weighs as much as an item with so many votes as its gap. With one size, any rate will do.
+        gaps = Profile(values=listed.values, sizes=members, d=len(sizes))
+        self._all_sizes = PeelLevels(gaps, k=1, rate=rate or Fraction(1))
 
     def draw(self, bits: Bits) -> Picks:
         """Choose a set of items, or none."""
-        chosen = quantile(Uniform(bits), [self._all_sizes])
-        gap, place = self._widest - chosen.first, draw_below(chosen.members, bits)
+        level, place = PeelRun(self._all_sizes, bits).propose()
+        gap = int(self._all_sizes.profile.values[level])
         noisy = gap + int(self._law.draw(1, bits)[0])
         released = 0
         if gap > 0 and noisy >= self._threshold:

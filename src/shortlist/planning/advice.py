@@ -17,7 +17,7 @@ import math
 import shlex
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,9 +25,9 @@ import numpy as np
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
-from shortlist.mechanisms.accuracy import write_votes
+from shortlist.planning.families import Family
 from shortlist.planning.forecast import Forecast, write_share
-from shortlist.planning.inputs import Histogram
+from shortlist.planning.inputs import Histogram, Limits
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import quote, read_rational, write_exact, write_rounded_up
 
@@ -36,7 +36,7 @@ NOT_PRIVATE = (
     "invented, and do not publish a plan that was made on private counts."
 )
 INVENTED = "These counts are invented, so this plan gives nothing away. Never publish a plan made on private counts."
-VOTES, CATALOGUE, PERSON, ITEM = "votes.csv", "catalogue.csv", "person", "item"
+VOTES, CATALOGUE, GROUPS, PERSON, ITEM = "votes.csv", "catalogue.csv", "groups.csv", "person", "item"
 """What files and columns are called where nobody has said it."""
 
 _GOOD = 0.95
@@ -71,11 +71,14 @@ class Advice:
         return f"{self.choice} {self.rule}{helps}"
 
 
-def advise(histogram: Histogram, forecasts: Sequence[Forecast], others: Mapping[str, Forecast]) -> Advice:
+def advise(histogram: Histogram | Family, forecasts: Sequence[Forecast], others: Mapping[str, Forecast]) -> Advice:
     """Advise on forecasts in the order of the user's wishes, and on those that changes would allow."""
     best = forecasts[0]
-    explain = explain_collapse if best.mechanism.needs_domain else explain_votes
-    rule, more = explain(histogram, forecasts)
+    if isinstance(histogram, Family):
+        rule, more = explain_family(histogram, best), list[str]()
+    else:
+        explain = explain_collapse if best.mechanism.needs_domain else explain_votes
+        rule, more = explain(histogram, forecasts)
     changes = [
         f"{words}, {each.name} gets {write_share(each.recall.mean)} right, and the budget covers "
         f"{_count_releases(each)}"
@@ -97,7 +100,9 @@ def needs_help(best: Forecast) -> bool:
 def _describe_choice(best: Forecast) -> str:
     k, order = best.mechanism.k, " without their order" if best.mechanism.unordered else ""
     top = f"the true top {k:,}"
-    if best.recall.low == 1:
+    if best.by_size:
+        parts = [_describe_family(best, top, order)]
+    elif best.recall.low == 1:
         parts = [f"Take {best.name}: in 95 of 100 lists or more, all {k:,} items are in {top}{order}."]
     else:
         share, least = write_share(best.recall.mean), write_share(best.recall.low)
@@ -106,7 +111,7 @@ def _describe_choice(best: Forecast) -> str:
             "lists."
         ]
     if best.length.mean < k - 0.5:
-        parts.append(f"It lists about {best.length.mean:,.0f} items.")
+        parts.append(f"It lists about {best.length.mean:,.0f} items{' in a group' if best.by_size else ''}.")
     if best.exact == 1 and not best.exact_is_computed:
         parts.append(f"All of {best.draws:,} drawn lists were exact.")
     elif best.exact >= 0.005:
@@ -115,6 +120,16 @@ def _describe_choice(best: Forecast) -> str:
     else:
         parts.append("The exact list is unlikely.")
     return " ".join([*parts, f"The budget covers {_count_releases(best)}."])
+
+
+def _describe_family(best: Forecast, top: str, order: str) -> str:
+    """Say how good the lists of a family will be, by the size of the group."""
+    sizes = [f"{write_share(each.mean)} in {name} groups" for name, each in best.by_size.items()]
+    detail = f": {', '.join(sizes[:-1])} and {sizes[-1]}" if len(sizes) > 1 else ""
+    return (
+        f"Take {best.name} with at most {best.limits}: on average over all lists, {write_share(best.recall.mean)} of "
+        f"{top} are in the list{order}{detail}."
+    )
 
 
 def _count_releases(forecast: Forecast) -> str:
@@ -187,12 +202,45 @@ def explain_votes(histogram: Histogram, forecasts: Sequence[Forecast]) -> tuple[
     return rule, [f"k = {enough:,} or less: only these items have enough votes"] if enough else []
 
 
+def explain_family(family: Family, best: Forecast) -> str:
+    """Explain what one person may change in a family, and how many votes items need and have, by size of the group."""
+    c, k, groups = best.mechanism.lists_per_person, best.mechanism.k, family.count(best.limits)
+    rule = f"The {family.groups:,} lists are one release. One person is in at most {c:,} of them"
+    rule += ", and the others cost that person nothing." if c < family.groups else "."
+    if family.invented:
+        rule += f" These limits leave {write_share(best.kept)} of the votes."
+    chosen = best.mechanism.resolve(next(iter(best.choices), None))
+    need = chosen.find_need(groups[0].profile)
+    if need is not None:
+        votes = [
+            f"{int(groups[places[len(places) // 2]].top(k)[-1]):,} in a {name} group"
+            for name, places in family.sizes.items()
+        ]
+        rule += (
+            f" With {chosen.name}, an item with {need:,} votes or more is safe from items without votes in 95 of 100 "
+            f"lists; the item at rank {k:,} has {_join(votes)}."
+        )
+    return rule
+
+
+def _join(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
 _MEASURES: dict[str, tuple[str, Callable[[Forecast], float]]] = {
     "recall": ("in 95 of 100 lists, {} or more of the items are in the true top k", lambda each: each.recall.low),
     "exact": ("the exact list has a probability of {} or more", lambda each: each.exact),
     "error": ("in 95 of 100 lists, no place is off by more than {} votes", lambda each: each.largest.high),
 }
 """What a wish may be about: what it means in words, and where a forecast states it."""
+_FAMILY_MEASURES = _MEASURES | {
+    "recall": (
+        "on average over all lists, {} or more of the items are in the true top k",
+        lambda each: each.recall.mean,
+    ),
+    "exact": ("on average, a list is exact with a probability of {} or more", lambda each: each.exact),
+}
+"""The same for a family."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +254,11 @@ class Wish:
 
     measure: str
     value: Fraction
+    family: bool = False
+    """Whether it is about all lists of a family."""
 
     @classmethod
-    def read(cls, text: object) -> Wish:
+    def read(cls, text: object, *, family: bool = False) -> Wish:
         """Read a wish such as "recall 0.9", "exact 0.5" or "error 20"."""
         parts = text.split() if isinstance(text, str) else []
         if len(parts) != 2 or parts[0] not in _MEASURES:
@@ -224,20 +274,24 @@ class Wish:
         if not (0 < value <= 1 if parts[0] != "error" else value >= 0):
             limits = "0 votes or more" if parts[0] == "error" else "above 0 and at most 1"
             raise ParameterError(f"`want` for {parts[0]} must be {limits}", f"not {quote(parts[1])}")
-        return cls(measure=parts[0], value=value)
+        return cls(measure=parts[0], value=value, family=family)
+
+    @property
+    def _measure(self) -> tuple[str, Callable[[Forecast], float]]:
+        return (_FAMILY_MEASURES if self.family else _MEASURES)[self.measure]
 
     def __str__(self) -> str:
         value = f"{float(self.value):,g}" if self.measure == "error" else f"{float(100 * self.value):g} %"
-        return _MEASURES[self.measure][0].format(value)
+        return self._measure[0].format(value)
 
     def measure_of(self, forecast: Forecast) -> str:
         """The measure of a forecast that the wish is about, in words."""
-        found = _MEASURES[self.measure][1](forecast)
+        found = self._measure[1](forecast)
         return f"{found:,.0f} votes" if self.measure == "error" else write_share(found)
 
     def holds(self, forecast: Forecast) -> bool:
         """Whether a forecast satisfies the wish."""
-        found = _MEASURES[self.measure][1](forecast)
+        found = self._measure[1](forecast)
         return found <= float(self.value) if self.measure == "error" else found >= float(self.value)
 
 
@@ -250,6 +304,8 @@ class Answer:
     """None if not even the largest epsilon of the grid does it."""
     reached: str
     """What the measure is at the largest epsilon."""
+    limits: Limits = Limits()  # noqa: RUF009 (frozen)
+    """The limits on each person that the answer is for."""
 
     def __str__(self) -> str:
         if self.epsilon is None:
@@ -257,7 +313,18 @@ class Answer:
         return f"ε = {write_exact(self.epsilon)}{' or less' if self.epsilon == EPSILONS[0] else ''}"
 
 
-def find_epsilon(wish: Wish, mechanism: Mechanism, look: Callable[[Mechanism], Forecast]) -> Answer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Limits that were tried with a mechanism: the share of the votes that they leave, and the mean recall."""
+
+    limits: Limits
+    kept: float = 1.0
+    recall: float = 0.0
+
+
+def find_epsilon(
+    wish: Wish, mechanism: Mechanism, look: Callable[[Mechanism], Forecast], limits: Limits | None = None
+) -> Answer:
     """Go down the grid from the largest epsilon until the wish fails. Then look at the numbers above with two digits.
 
     Recall need not grow with epsilon, so all larger values of the grid are looked at. `look` draws from equal random
@@ -273,7 +340,7 @@ def find_epsilon(wish: Wish, mechanism: Mechanism, look: Callable[[Mechanism], F
         found = EPSILONS[last + 1]
         between = [each for each in _TWO_DIGITS if last >= 0 and EPSILONS[last] < each < found]
         found = [*between, found][bisect_left(between, True, key=lambda epsilon: not fails(epsilon))]
-    return Answer(mechanism=mechanism.name, epsilon=found, reached=wish.measure_of(largest))
+    return Answer(mechanism=mechanism.name, epsilon=found, reached=wish.measure_of(largest), limits=limits or Limits())
 
 
 def find_least(answers: Mapping[str, Answer], preferred: str) -> Answer | None:
@@ -295,13 +362,21 @@ def explain_answers(wish: Wish, answers: Mapping[str, Answer]) -> str:
     names = [each.mechanism for each in answers.values() if each.epsilon == least.epsilon]
     every = len(names) == len(answers) > 1
     which = "any of the mechanisms" if every else " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    return f"What you want needs {least}, with {which}: {wish}."
+    limits = f" and at most {least.limits}" if wish.family else ""
+    return f"What you want needs {least}, with {which}{limits}: {wish}."
 
 
-def write_command(mechanism: Mechanism, *, votes_per_person: int | None = None, item: str | None = None) -> str:
+def write_command(
+    mechanism: Mechanism,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    item: str | None = None,
+    by: Sequence[str] = (),
+) -> str:
     """Write the command of the shell that releases a list by a mechanism, from a table of votes and a catalogue.
 
-    A limit on votes per person is a limit on the votes that are counted, whatever the mechanism.
+    A limit on votes per person is a limit on the votes that are counted, whatever the mechanism. With `by`, it releases
+    a list for each group.
 
     >>> from shortlist.mechanisms import CDPPeel
     >>> print(write_command(CDPPeel(k=50, epsilon=1, delta="1e-6"), item="track"))
@@ -310,7 +385,8 @@ def write_command(mechanism: Mechanism, *, votes_per_person: int | None = None, 
     """
     words = ["shortlist", "select", VOTES, "--person", PERSON, "--item", ITEM if item is None else item]
     words += ["--domain", CATALOGUE] if mechanism.needs_domain else []
-    for name, value in _list_terms(mechanism, votes_per_person).items():
+    words += ["--by", ",".join(by), "--groups", GROUPS] if by else []
+    for name, value in _list_terms(mechanism, limits).items():
         if name == "ordered":
             words.append("--unordered")
         elif value != DEFAULT_MECHANISM:
@@ -318,18 +394,28 @@ def write_command(mechanism: Mechanism, *, votes_per_person: int | None = None, 
     return shlex.join([*words, "--output", f"top{mechanism.k}.json"])
 
 
-def write_call(mechanism: Mechanism, *, votes_per_person: int | None = None) -> str:
-    """Write the call of Python that chooses a list by a mechanism, from counts.
+def write_call(
+    mechanism: Mechanism,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    by: Sequence[str] = (),
+) -> str:
+    """Write the call of Python that chooses a list by a mechanism, from counts, or a family of lists, from votes.
 
     >>> from shortlist.mechanisms import PNFPeel
     >>> write_call(PNFPeel(k=50, epsilon="0.5"))
     "shortlist.top_k(new_counts, k=50, epsilon='0.5', mechanism='pnf-peel')"
     """
-    terms = _list_terms(mechanism, votes_per_person)
-    return f"shortlist.top_k(new_counts, {', '.join(f'{name}={value!r}' for name, value in terms.items())})"
+    source: dict[str, object] = {}
+    if by:
+        source = {"person": PERSON, "item": ITEM, "by": list(by), "groups": GROUPS}
+        source |= {"domain": CATALOGUE} if mechanism.needs_domain else {}
+    terms = source | _list_terms(mechanism, limits)
+    call = "select(new_votes" if by else "top_k(new_counts"
+    return f"shortlist.{call}, {', '.join(f'{name}={value!r}' for name, value in terms.items())})"
 
 
-def _list_terms(mechanism: Mechanism, votes_per_person: int | None) -> dict[str, object]:
+def _list_terms(mechanism: Mechanism, limits: Limits) -> dict[str, object]:
     """List the terms of a release by the names of their parameters, without those that are left at their default."""
     delta: Any = mechanism.parameters.get("delta")
     if delta is not None:  # as 1e-6 if that is the same number
@@ -338,17 +424,24 @@ def _list_terms(mechanism: Mechanism, votes_per_person: int | None) -> dict[str,
     replaced = None if mechanism.neighbours is Neighbours.ADD_REMOVE else str(mechanism.neighbours)
     terms: dict[str, object] = {"k": mechanism.k, "epsilon": write_exact(mechanism.epsilon)}
     terms |= {"mechanism": mechanism.name, "ordered": None if mechanism.parameters.get("ordered", True) else False}
-    terms |= {"delta": delta, "votes_per_person": votes_per_person, "neighbours": replaced}
+    terms |= {"delta": delta, **asdict(limits), "neighbours": replaced}
     return {name: value for name, value in terms.items() if value is not None}
 
 
-def explain_limit(votes_per_person: int | None) -> str | None:
-    """Say what a limit in a command means for the votes; None without a limit.
+def explain_limits(limits: Limits) -> str | None:
+    """Say what limits in a command mean for the votes; None without a limit.
 
-    >>> explain_limit(3)
+    >>> explain_limits(Limits(votes_per_person=3))
     'This counts at most 3 votes of each person. If many people cast more, their other votes are not counted.'
     """
-    if votes_per_person is None:
+    if limits == Limits():
         return None
-    counted = f"This counts at most {write_votes(votes_per_person)} of each person."
-    return f"{counted} If many people cast more, their other votes are not counted."
+    return f"This counts at most {limits}. If many people cast more, their other votes are not counted."
+
+
+def explain_trials(best: Forecast, trials: Sequence[Trial]) -> str | None:
+    """Say which limits were tried with the best mechanism, and what they gave; None if there was no choice."""
+    if not trials:
+        return None
+    parts = [f"{str(each.limits).removesuffix(' of each person')} {each.recall:.2f}" for each in trials]
+    return f"Recall by the limits that were tried with {best.name}: {', '.join(parts)}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.exact.bits import SeededBits
 from shortlist.ledger import Amount, Budget
-from shortlist.mechanisms import Mechanism
-from shortlist.planning.inputs import Histogram
+from shortlist.mechanisms import Auto, Mechanism
+from shortlist.mechanisms.auto import PrivateChoice
+from shortlist.planning.families import Family
+from shortlist.planning.inputs import Histogram, Limits
 from shortlist.privacy.numbers import write_exact, write_rounded_up
 from shortlist.profile import Picks
 
@@ -66,6 +68,16 @@ class Forecast:
     samples: IntArray
     """Some of the lists: the positions of their items in falling order of count, a row for each list. A place
     without an item has −1."""
+    inside: tuple[int, ...]
+    """For each sample: how many items of its group are as good as the one at place k."""
+    by_size: Mapping[str, Spread] = field(default_factory=dict)
+    """For a family: the recall in large, middle and small groups."""
+    sampled: tuple[str, ...] = ()
+    """For a family: whether each sample is of a large, middle or small group."""
+    limits: Limits = Limits()  # noqa: RUF009 (frozen)
+    """The limits on each person that the forecast is for."""
+    kept: float = 1.0
+    """For an invented family: the share of the votes that the limits leave."""
 
     @property
     def name(self) -> str:
@@ -75,9 +87,15 @@ class Forecast:
     def to_cells(self) -> dict[str, str]:
         """Write the forecast as the cells of a table that people read, by the names of the columns."""
         recall, largest, total, rho = self.recall, self.largest, self.total, self.mechanism.guarantee.rho
-        return {
+        limits = [self.limits.groups_per_person, self.limits.votes_per_person] if self.by_size else []
+        shown = dict(
+            zip(("groups", "votes"), ("any" if each is None else f"{each:,}" for each in limits), strict=False)
+        )
+        shown |= {"kept": write_share(self.kept)} if self.by_size else {}
+        return shown | {
             "items": f"{self.length.mean:,.0f}",
             "recall": f"{recall.mean:.2f}",
+            **{name: f"{each.mean:.2f}" for name, each in self.by_size.items()},
             "range": f"{recall.low:.2f}…{recall.high:.2f}",
             "exact": f"{'' if self.exact_is_computed else '≈ '}{write_share(self.exact)}",
             "ℓ∞": f"{largest.low:,.0f}…{largest.middle:,.0f}…{largest.high:,.0f}",
@@ -93,6 +111,7 @@ class Forecast:
         guarantee = self.mechanism.guarantee
         row: dict[str, Any] = {
             "mechanism": self.name,
+            **(asdict(self.limits) | {"votes_kept": self.kept} if self.by_size else {}),
             "exact": self.exact,
             "exact_from": "law" if self.exact_is_computed else "draws",
         }
@@ -103,6 +122,7 @@ class Forecast:
             ("total_error", self.total),
         ):
             row |= {name: spread.mean, f"{name}_5": spread.low, f"{name}_50": spread.middle, f"{name}_95": spread.high}
+        row |= {f"recall_{name}": each.mean for name, each in self.by_size.items()}
         return row | {
             "error_bound": self.bound,
             "epsilon": write_exact(guarantee.epsilon),
@@ -118,29 +138,115 @@ def forecast(mechanism: Mechanism, histogram: Histogram, *, budget: Budget, draw
     """Draw many lists of a mechanism, and compute what its law says. Equal seeds draw from equal random numbers."""
     prepared = mechanism.prepare(histogram.profile)
     lists = prepared.draw_many(draws, SeededBits(seed))
-    errors = measure(histogram.counts[: mechanism.k], lists)
-    chance = prepared.compute_exact_chance()
-    bounds = [each.error_bound(histogram.d) for each in mechanism.candidates.values()]
-    # By default, a ledger keeps half of delta for guarantees with a rho. Those without a rho need basic accounting.
+    return _summarise(
+        mechanism,
+        [
+            Drawn(
+                histogram=histogram,
+                lists=lists,
+                errors=measure(histogram.top(mechanism.k), lists),
+                chance=prepared.compute_exact_chance(),
+            )
+        ],
+        budget=budget,
+        samples=[(0, each) for each in range(min(draws, SAMPLES))],
+    )
+
+
+def forecast_family(
+    mechanism: Mechanism, family: Family, limits: Limits, *, budget: Budget, draws: int, seed: int
+) -> Forecast:
+    """Draw lists of each shown group under limits, about `draws` in all. `auto` chooses once for all groups.
+
+    Lists are compared with the counts of all votes, also of those that the limits drop.
+    """
+    groups, bits = family.count(limits), SeededBits(seed)
+    times = -(-draws // len(groups))
+    names = [mechanism.name] * times
+    if isinstance(mechanism, Auto):
+        choice = PrivateChoice([each.profile for each in groups], mechanism, lists=family.groups)
+        names = [choice.choose(bits) for _ in range(times)]
+    drawn = []
+    for group, full in zip(groups, family.shown, strict=True):
+        lists = []
+        for name, number in Counter(names).items():
+            prepared = mechanism.candidates[name].prepare(group.profile)
+            chosen = name if len(mechanism.candidates) > 1 else None
+            for each in prepared.draw_many(number, bits):
+                # A limit drops votes of all items alike, so the order of the items stays.
+                positions = find_positions(group, each)
+                votes = np.append(full.counts, 0)[np.minimum(positions, len(full.counts))]
+                ranks = positions - np.searchsorted(-full.counts, -votes)
+                lists.append(replace(each, levels=votes, ranks=ranks, chosen=chosen, unordered=mechanism.unordered))
+        # Where fewer than k items of a group have votes, an item without votes is not right.
+        errors = measure(full.top(mechanism.k), lists, least=1)
+        drawn.append(Drawn(histogram=full, lists=lists, errors=errors, chance=None))
+    middles = [places[len(places) // 2] for places in family.sizes.values()]
+    number = min(times, SAMPLES // len(middles))
+    samples = [(place, each) for place in middles for each in range(number)]
+    found = _summarise(mechanism, drawn, budget=budget, samples=samples)
+    recalls = [one.errors.recall for one in drawn]
+    return replace(
+        found,
+        by_size={
+            name: Spread.of(np.concatenate([recalls[n] for n in places])) for name, places in family.sizes.items()
+        },
+        sampled=tuple(name for name in family.sizes for _ in range(number)),
+        limits=limits,
+        kept=family.keep(limits),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """Lists that were drawn of one histogram, their errors, and the probability of the exact one if the law says it."""
+
+    histogram: Histogram
+    lists: Sequence[Picks]
+    errors: Errors
+    chance: float | None
+
+
+def _summarise(
+    mechanism: Mechanism, drawn: Sequence[Drawn], *, budget: Budget, samples: Sequence[tuple[int, int]]
+) -> Forecast:
+    """Summarise the lists of all histograms. `samples` are pairs of a histogram and one of its lists."""
+    errors = [each.errors for each in drawn]
+    lists = [picks for each in drawn for picks in each.lists]
+    chances = [each.chance for each in drawn if each.chance is not None]
+    computed = len(chances) == len(drawn)
+    exact = np.concatenate([each.exact for each in errors])
+    d = max(each.histogram.d for each in drawn)
+    bounds = [each.error_bound(d) for each in mechanism.candidates.values()]
+    # By default, a ledger keeps a part of delta for the conversion of rhos. Few releases may need all of it.
     whole = budget.guarantee
     basic = Budget.plan(epsilon=whole.epsilon, delta=whole.delta, accounting="basic", neighbours=whole.neighbours)
-    # Items with equal counts are ranked as they stand.
-    positions = [np.searchsorted(-histogram.counts, -each.levels) + each.ranks for each in lists[:SAMPLES]]
+    shown = [(drawn[place].histogram, drawn[place].lists[number]) for place, number in samples]
+    positions = [find_positions(histogram, each) for histogram, each in shown]
     return Forecast(
         mechanism=mechanism,
-        exact=float(errors.exact.mean()) if chance is None else chance,
-        exact_is_computed=chance is not None,
+        exact=sum(chances) / len(chances) if computed else float(exact.mean()),
+        exact_is_computed=computed,
         length=Spread.of(np.array([len(each.levels) for each in lists], dtype=np.float64)),
-        recall=Spread.of(errors.recall),
-        largest=Spread.of(errors.largest),
-        total=Spread.of(errors.total),
+        recall=Spread.of(np.concatenate([each.recall for each in errors])),
+        largest=Spread.of(np.concatenate([each.largest for each in errors])),
+        total=Spread.of(np.concatenate([each.total for each in errors])),
         # `auto` states the bound of the mechanism that it chooses, so here it is the largest of these.
         bound=max((bound for bound in bounds if bound is not None), default=None),
         affordable=max(each.afford(Amount(), mechanism.guarantee) for each in (budget, basic)),
-        draws=draws,
-        choices={name: times / draws for name, times in Counter(each.chosen for each in lists).most_common() if name},
+        draws=len(lists),
+        choices={
+            name: times / len(lists) for name, times in Counter(each.chosen for each in lists).most_common() if name
+        },
         samples=fill_places(positions, mechanism.k, empty=-1),
+        inside=tuple(histogram.count_inside(mechanism.k) for histogram, _ in shown),
     )
+
+
+def find_positions(histogram: Histogram, picks: Picks) -> IntArray:
+    """Find the positions of items in falling order of count. Items with equal counts are ranked as they stand."""
+    found: IntArray = np.searchsorted(-histogram.counts, -picks.levels) + picks.ranks
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +266,11 @@ class Errors:
         return np.where(self.largest == 0, 1.0, 0.0)
 
 
-def measure(top: IntArray, lists: Sequence[Picks]) -> Errors:
+def measure(top: IntArray, lists: Sequence[Picks], *, least: int = 0) -> Errors:
     """Compare lists of k items with the k largest counts. Lists without an order are put in the order of counts.
 
-    Without a domain, a list may be shorter. A place without an item counts like an item without votes.
+    Without a domain, a list may be shorter. A place without an item counts like an item without votes. An item is
+    right only if it has at least `least` votes.
 
     >>> picks = Picks(levels=np.array([9, 2]), ranks=np.zeros(2, dtype=int))
     >>> measure(np.array([9, 7]), [picks])
@@ -175,7 +282,7 @@ def measure(top: IntArray, lists: Sequence[Picks]) -> Errors:
     differences = np.abs(levels - top).astype(np.float64)
     return Errors(
         # If nobody voted for the item at place k, a place without an item is as good.
-        recall=(levels >= top[-1]).mean(axis=1),
+        recall=(levels >= max(top[-1], least)).mean(axis=1),
         largest=differences.max(axis=1),
         total=differences.sum(axis=1),
     )

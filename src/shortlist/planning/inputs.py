@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.array_types import IntArray
+from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism
+from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism
 from shortlist.mechanisms.accuracy import write_votes
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import (
@@ -24,6 +24,7 @@ from shortlist.privacy.numbers import (
     write_rounded_up,
 )
 from shortlist.profile import Profile
+from shortlist.terms import Terms
 from shortlist.votes.array_counts import ArrayTally, read_counts
 from shortlist.votes.failures import strip_context
 
@@ -36,8 +37,25 @@ _WHOLE = "^[+-]?[0-9]{1,19}$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """At most so many groups of each person, and so many votes over all groups; None is no limit.
+
+    >>> str(Limits(groups_per_person=8, votes_per_person=20)), str(Limits(votes_per_person=1))
+    ('8 groups and 20 votes of each person', '1 vote of each person')
+    """
+
+    groups_per_person: int | None = None
+    votes_per_person: int | None = None
+
+    def __str__(self) -> str:
+        c, m = self.groups_per_person, self.votes_per_person
+        parts = [] if c is None else [f"{c:,} group{'' if c == 1 else 's'}"]
+        return " and ".join([*parts, *([] if m is None else [write_votes(m)])]) + " of each person"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a list must satisfy, apart from k and epsilon.
+    """What a list, or each list of a family, must satisfy, apart from k and epsilon.
 
     >>> list(Constraints().allow(k=3, epsilon=1))
     ['auto', 'joint', 'margin-joint', 'fastjoint', 'pnf-joint', 'pnf-peel']
@@ -45,6 +63,8 @@ class Constraints:
     ['margin-joint', 'subset']
     >>> list(Constraints(delta="1e-6", votes_per_person=5, without_domain=True).allow(k=3, epsilon=1))
     ['limited-domain', 'threshold']
+    >>> Constraints(groups=216, votes_per_person=20).allow(k=3, epsilon=1)["joint"].groups_per_person
+    20
     """
 
     delta: Any = None
@@ -53,12 +73,47 @@ class Constraints:
     neighbours: str = "add-remove"
     without_domain: bool = False
     """Whether there is no public list of items."""
+    groups: int | None = None
+    """How many lists a family has; None is one list."""
+    groups_per_person: int | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """The limits on each person."""
+        return Limits(groups_per_person=self.groups_per_person, votes_per_person=self.votes_per_person)
+
+    def limit(self, limits: Limits) -> Constraints:
+        """The same with other limits."""
+        return replace(self, groups_per_person=limits.groups_per_person, votes_per_person=limits.votes_per_person)
+
+    @property
+    def lists_per_person(self) -> int | None:
+        """In how many lists of a family one person is at most; None for one list."""
+        if self.groups is None:
+            return None
+        terms = Terms.read(
+            DEFAULT_MECHANISM,
+            k=1,
+            epsilon=1,
+            groups=self.groups,
+            groups_per_person=self.groups_per_person,
+            votes_per_person=self.votes_per_person,
+        )
+        return terms.groups_per_person
 
     def __post_init__(self) -> None:
         if self.delta is not None:
             object.__setattr__(self, "delta", read_probability(self.delta, name="delta"))
         if self.votes_per_person is not None:
             read_whole(self.votes_per_person, name="votes_per_person")
+        if self.groups_per_person is not None:
+            read_whole(self.groups_per_person, name="groups_per_person")
+            if self.groups is None:
+                raise ParameterError(
+                    "`groups_per_person` must go with groups",
+                    "one list has none",
+                    hint="pass counts of each group, or `group_count=27` to invent groups",
+                )
         object.__setattr__(self, "neighbours", str(Neighbours.read(self.neighbours)))
         if self.without_domain and self.delta is None:
             raise ParameterError(
@@ -70,7 +125,12 @@ class Constraints:
     def allow(self, k: int, epsilon: Any) -> Mapping[str, Mechanism]:
         """The mechanisms that are allowed, by name: all that need no more than is given, and give an order if asked."""
         found: dict[str, Mechanism] = {}
-        accepted = {"delta": self.delta, "votes_per_person": self.votes_per_person, "ordered": self.ordered}
+        accepted = {
+            "delta": self.delta,
+            "votes_per_person": self.votes_per_person,
+            "ordered": self.ordered,
+            "groups_per_person": self.lists_per_person,
+        }
         for name, kind in MECHANISMS.items():
             known = {field.name: field.default is MISSING for field in fields(kind)}
             given = {each: value for each, value in accepted.items() if each in known and value is not None}
@@ -90,28 +150,29 @@ class Constraints:
         """
         parts = ["an ordered list" if self.ordered else "a list in any order"]
         parts.append("δ = 0" if self.delta is None else f"δ = {write_rounded_up(self.delta)}")
-        cap = self.votes_per_person
-        parts.append(f"{'any number of votes' if cap is None else f'at most {write_votes(cap)}'} of each person")
+        free = "any number of votes of each person" if self.groups is None else "any limits on each person"
+        parts.append(free if self.limits == Limits() else f"at most {self.limits}")
         parts += ["no public list of items"] if self.without_domain else []
         return "; ".join([*parts, f"neighbours: {self.neighbours}"])
 
-    def relax(self, k: int, epsilon: Any, *, few: int = FEW_VOTES) -> Mapping[str, Mechanism]:
-        """What one change of the constraints would allow: a mechanism for each change, described in words.
+    def relax(self, *, few: int | None = FEW_VOTES) -> Mapping[str, tuple[Constraints, str]]:
+        """What one change of the constraints would allow: each change in words, with the name of a mechanism.
 
-        `few` is the limit on votes per person that is proposed.
+        `few` is the limit on votes per person that is proposed, if one is.
         """
-        limit = f"with at most {write_votes(few)} per person, if that changes the counts little"
+        limit = few and f"with at most {write_votes(few)} per person, if that changes the counts little"
         unlisted = self.without_domain
         changes: list[tuple[bool, dict[str, Any], str, str]] = [
             (self.ordered, {"ordered": False}, "in any order", "stable" if unlisted else "subset"),
             (self.delta is None, {"delta": "1e-6"}, "with δ = 1e-6", "cdp-peel"),
-            (not self.votes_per_person, {"votes_per_person": few}, limit, "threshold" if unlisted else "noisy-counts"),
+            (
+                bool(few and not self.votes_per_person),
+                {"votes_per_person": few},
+                str(limit),
+                "threshold" if unlisted else "noisy-counts",
+            ),
         ]
-        return {
-            words: replace(self, **change).allow(k, epsilon)[name]
-            for possible, change, words, name in changes
-            if possible
-        }
+        return {words: (replace(self, **change), name) for possible, change, words, name in changes if possible}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,68 +184,143 @@ class Histogram:
     source: str
     """What the counts are, in words."""
     invented: bool
+    unvoted: int = 0
+    """How many further items nobody voted for. They are public if there are any."""
 
     @property
     def d(self) -> int:
         """The number of items."""
-        return len(self.counts)
+        return len(self.counts) + self.unvoted
 
     @cached_property
     def profile(self) -> Profile:
         """How many items have each count."""
-        return Profile.of(self.counts)
+        profile = Profile.of(self.counts)
+        if not self.unvoted:
+            return profile
+        return Profile(values=np.append(profile.values, 0), sizes=np.append(profile.sizes, self.unvoted), d=self.d)
+
+    def top(self, k: int) -> IntArray:
+        """The k largest counts. A count that does not exist is 0."""
+        found = self.counts[:k]
+        return np.append(found, np.zeros(k - len(found), dtype=np.int64))
+
+    def count_inside(self, k: int) -> int:
+        """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
+        return int(np.searchsorted(-self.counts, -self.top(k)[-1], side="right"))
+
+    def scale(self, share: float) -> Histogram:
+        """The counts if only a share of the votes of every item is left."""
+        counts = np.floor(self.counts * share).astype(np.int64)
+        voted = counts[: np.count_nonzero(counts)]
+        return replace(self, counts=voted, unvoted=self.d - len(voted))
+
+    def drop_unvoted(self) -> Histogram:
+        """Without a public list, only items that have votes are known."""
+        return replace(self, counts=self.counts[: np.count_nonzero(self.counts)], unvoted=0)
 
     def name(self, position: int) -> str:
         """The name of an item, given its position in falling order of count."""
         return f"item {position + 1:,}" if self.names is None else str(self.names[position])
 
 
-def read_histogram(counts: Any, *, source: str = "the given counts") -> Histogram:
-    """Read counts as `top_k` does. Refuse what looks like votes that are not counted yet.
+def read_histogram(counts: Any, *, source: str = "the given counts", few: bool = False) -> Histogram:
+    """Read counts as `top_k` does. Unless they may be `few`, refuse what looks like votes that are not counted yet.
 
     >>> read_histogram({"pear": 190, "apple": 310}).names
     ['apple', 'pear']
     """
     array, labels = read_counts(counts)
     ArrayTally(array)  # refuses negative counts
-    if len(array) > 1 and int(array.max()) <= 1:
-        raise DataError(
-            "`counts` must be totals, one for each item, and some above 1",
-            "none is above 1, as in a table of votes",
-            hint="count the votes of each item first",
-        )
+    if len(array) > 1 and int(array.max()) <= 1 and not few:
+        raise refuse_votes()
     order = np.argsort(-array, kind="stable")
     names = None if labels is None else [labels[index] for index in order.tolist()]
     return Histogram(counts=array[order], names=names, source=source, invented=False)
 
 
+def refuse_votes() -> DataError:
+    """Answer counts that look like votes which are not counted yet."""
+    return DataError(
+        "`counts` must be totals, one for each item, and some above 1",
+        "none is above 1, as in a table of votes",
+        hint="count the votes of each item first",
+    )
+
+
 @strip_context
-def read_count_files(files: Any, *, item: str, count: str) -> Histogram:
-    """Read a Parquet, CSV or JSON lines file with a column of items and a column of counts."""
+def read_count_files(
+    files: Any, *, item: str, count: str, by: Sequence[str] = ()
+) -> Histogram | dict[tuple[str, ...], Histogram]:
+    """Read a Parquet, CSV or JSON lines file with a column of items and a column of counts.
+
+    With `by`, the columns of groups, the result is a mapping from each group to its counts. Every item that the files
+    name is an item of every group.
+    """
     from shortlist.votes.duckdb import Workspace
     from shortlist.votes.files import open_files
 
-    workspace = Workspace(memory_limit=None)
-    opened = open_files(workspace, files, choose=lambda header: header.take([item, count], where=_TABLE), name=_TABLE)
-    text = "trim(CAST(#2 AS VARCHAR))"
+    workspace, wanted = Workspace(memory_limit=None), [*by, item, count]
+    opened = open_files(workspace, files, choose=lambda header: header.take(wanted, where=_TABLE), name=_TABLE)
+    text = f"trim(CAST(#{len(wanted)} AS VARCHAR))"
     whole = f"CASE WHEN regexp_matches({text}, '{_WHOLE}') THEN TRY_CAST({text} AS BIGINT) END"
-    columns = f"CAST(#1 AS VARCHAR) AS item, {whole} AS votes"
-    table = opened.read(lambda relation: relation.project(columns).fetchnumpy())
-    unnamed, uncounted = (np.any(np.ma.getmaskarray(table[name])) for name in ("item", "votes"))
+    columns = ", ".join(f"CAST(#{place} AS VARCHAR) AS c{place}" for place in range(1, len(wanted)))
+    table = list(opened.read(lambda relation: relation.project(f"{columns}, {whole} AS votes").fetchnumpy()).values())
+    unnamed, uncounted = (any(np.any(np.ma.getmaskarray(each)) for each in part) for part in (table[:-1], table[-1:]))
     if unnamed or uncounted:
+        missing = "some rows have no item" + (" or no group" if by else "")
         raise DataError(
             f"{_TABLE} must have an item and a whole number in each row",
-            "some rows have no item" if unnamed else "some counts are missing or no whole numbers",
+            missing if unnamed else "some counts are missing or no whole numbers",
             hint="is it the right column? Write 1000, not 1,000 or 1000.0",
         )
-    counts = dict(zip(map(str, table["item"].tolist()), table["votes"].tolist(), strict=True))
-    if len(counts) < len(table["item"]):
+    keys = list(zip(*(map(str, each.tolist()) for each in table[:-1]), strict=True))
+    counts = dict(zip(keys, table[-1].tolist(), strict=True))
+    if len(counts) < len(keys):
         raise DataError(
-            f"{_TABLE} must name each item once",
+            f"{_TABLE} must name each item once" + (" in each group" if by else ""),
             "some items have several rows, as in a table of votes",
             hint="count the votes of each item first; `like='zipf'` plans without any data",
         )
-    return read_histogram(counts, source=f"the counts in column {count!r}")
+    source = f"the counts in column {count!r}"
+    if not by:
+        return read_histogram({name: votes for (name,), votes in counts.items()}, source=source)
+    groups: dict[tuple[str, ...], dict[str, int]] = {}
+    for (*group, name), votes in counts.items():
+        groups.setdefault(tuple(group), {})[name] = votes
+    items = len({key[-1] for key in keys})
+    read = {group: read_histogram(each, source=source, few=True) for group, each in groups.items()}
+    return {group: replace(each, unvoted=items - each.d) for group, each in read.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shape:
+    """What invented counts are made from: the weight of each item among all votes, and the number of people."""
+
+    weights: FloatArray
+    people: int
+    exponent: float
+
+    @classmethod
+    def read(cls, like: str, *, items: Real | None, people: Real | None, exponent: Real | None = None) -> Shape:
+        """Read the shape: the item at rank r has the weight 1 / r^exponent."""
+        if like != "zipf":
+            raise ParameterError("`like` must be 'zipf'", f"not {quote(like)}")
+        for name, value in (("items", items), ("people", people)):
+            if value is None:
+                raise ParameterError(
+                    "`like` must go with `items` and `people`", f"`{name}` is missing", hint=f"try `{name}=100000`"
+                )
+        size = read_number(items, name="items", most=_MOST_ITEMS)
+        population = read_number(people, name="people", most=_LARGEST_COUNT)
+        steep = float(read_positive(1 if exponent is None else exponent, name="exponent"))
+        weights = np.arange(1, size + 1, dtype=np.float64) ** -steep
+        return cls(weights=weights, people=population, exponent=steep)
+
+    def count(self, votes: float, people: int) -> IntArray:
+        """Share votes of so many people among the items. Nobody votes twice for an item."""
+        counts: IntArray = np.floor(votes * self.weights / self.weights.sum()).astype(np.int64)
+        return np.minimum(counts, people)
 
 
 def invent_histogram(
@@ -202,21 +338,10 @@ def invent_histogram(
     >>> invent_histogram("zipf", items=5, people=1000).counts
     array([437, 218, 145, 109,  87])
     """
-    if like != "zipf":
-        raise ParameterError("`like` must be 'zipf'", f"not {quote(like)}")
-    for name, value in (("items", items), ("people", people)):
-        if value is None:
-            raise ParameterError(
-                "`like` must go with `items` and `people`", f"`{name}` is missing", hint=f"try `{name}=100000`"
-            )
-    size = read_number(items, name="items", most=_MOST_ITEMS)
-    population = read_number(people, name="people", most=_LARGEST_COUNT)
-    steep = float(read_positive(1 if exponent is None else exponent, name="exponent"))
-    shares = np.arange(1, size + 1, dtype=np.float64) ** -steep
-    votes = population * (votes_per_person or 1)
-    counts = np.minimum(np.floor(votes * shares / shares.sum()), population).astype(np.int64)
-    people_and_votes = f"{population:,} people with {write_votes(votes_per_person or 1)} each"
-    source = f"invented counts of {size:,} items: {people_and_votes}, Zipf with exponent {steep:g}"
+    shape = Shape.read(like, items=items, people=people, exponent=exponent)
+    counts = shape.count(shape.people * (votes_per_person or 1), shape.people)
+    people_and_votes = f"{shape.people:,} people with {write_votes(votes_per_person or 1)} each"
+    source = f"invented counts of {len(counts):,} items: {people_and_votes}, Zipf with exponent {shape.exponent:g}"
     return Histogram(counts=counts, names=None, source=source, invented=True)
 
 
@@ -231,35 +356,3 @@ def read_number(value: Any, *, name: str, most: int) -> int:
             f"`{name}` must be a whole number from 1 to {most:,}", f"not {quote(value)}", hint=f"try `{name}=20000`"
         )
     return int(number)
-
-
-def take_histogram(
-    counts: Any,
-    k: int,
-    constraints: Constraints,
-    like: str | None,
-    items: Real | None,
-    people: Real | None,
-    exponent: Real | None,
-) -> Histogram:
-    """Read the counts, or invent them."""
-    if (counts is None) == (like is None):
-        wrong = "neither was" if counts is None else "both were"
-        raise ParameterError("`counts` or `like` must be given, and only one of them", wrong)
-    sizes = {"items": items, "people": people, "exponent": exponent}
-    if like is not None:
-        histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person)
-    else:
-        for name in (each for each, value in sizes.items() if value is not None):
-            raise ParameterError(f"`{name}` must go with `like`", "counts were given")
-        histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
-    if constraints.without_domain:
-        # Without a public list, only items that have votes are known.
-        histogram = replace(histogram, counts=histogram.counts[: np.count_nonzero(histogram.counts)])
-    if k > histogram.d:
-        raise DataError(
-            "`k` must be at most the number of items" + (" with votes" if constraints.without_domain else ""),
-            f"k is {k}, and there are {histogram.d}",
-            hint="ask for fewer items",
-        )
-    return histogram

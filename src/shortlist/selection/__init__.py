@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast, overload
@@ -20,9 +21,10 @@ from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
 from shortlist.near_names import show_options
+from shortlist.periods import Period, Span, read_span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, read_whole
-from shortlist.profile import Levels, Picks
+from shortlist.profile import NO_PICKS, Levels, Picks
 from shortlist.terms import ListOptions, ReleaseOptions, Sizes, Terms
 from shortlist.votes.array_counts import ArrayTally, read_counts
 
@@ -45,8 +47,13 @@ class VoteOptions(ReleaseOptions, total=False):
     domain_column: str | None
     label: str | Sequence[str] | None
     ledger: Ledger | str | os.PathLike[str] | None
+    once: str | None
     note: str | None
-    period: str | None
+    time: str | None
+    since: str | date | None
+    until: str | date | None
+    period: str | date | None
+    time_zone: str | None
     memory_limit: str | None
     bits: Bits | None
     progress: Callable[[str], None] | None
@@ -97,6 +104,10 @@ def select(
     count: str | None = ...,
     groups: Any = ...,
     groups_per_person: int | None = ...,
+    people_epsilon: Real | None = ...,
+    min_people: int | None = ...,
+    every: str | None = ...,
+    per: str | None = ...,
     k: Sizes,
     epsilon: Real,
     mechanism: str = ...,
@@ -112,6 +123,42 @@ def select(
     count: str | None = ...,
     groups: Any = ...,
     groups_per_person: int | None = ...,
+    people_epsilon: Real | None = ...,
+    min_people: int | None = ...,
+    every: str | None = ...,
+    per: str | None = ...,
+    mechanism: Mechanism,
+    **options: Unpack[VoteOptions],
+) -> ReleaseFamily: ...
+@overload
+def select(
+    votes: Any,
+    *,
+    item: str,
+    every: str,
+    person: str | None = ...,
+    count: str | None = ...,
+    groups_per_person: int | None = ...,
+    people_epsilon: Real | None = ...,
+    min_people: int | None = ...,
+    per: str | None = ...,
+    k: Sizes,
+    epsilon: Real,
+    mechanism: str = ...,
+    **options: Unpack[VoteOptions],
+) -> ReleaseFamily: ...
+@overload
+def select(
+    votes: Any,
+    *,
+    item: str,
+    every: str,
+    person: str | None = ...,
+    count: str | None = ...,
+    groups_per_person: int | None = ...,
+    people_epsilon: Real | None = ...,
+    min_people: int | None = ...,
+    per: str | None = ...,
     mechanism: Mechanism,
     **options: Unpack[VoteOptions],
 ) -> ReleaseFamily: ...
@@ -130,14 +177,24 @@ def select(
     label: str | Sequence[str] | None = None,
     by: str | Sequence[str] | None = None,
     groups: Any = None,
+    time: str | None = None,
+    every: str | None = None,
+    since: str | date | None = None,
+    until: str | date | None = None,
+    period: str | date | None = None,
+    per: str | None = None,
+    time_zone: str | None = None,
     k: Sizes | None = None,
     epsilon: Real | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
     groups_per_person: int | None = None,
+    people_epsilon: Real | None = None,
+    min_people: int | None = None,
     sensitivity: int = 1,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    once: str | None = None,
     note: str | None = None,
-    period: str | None = None,
+    unit: str = "person",
     memory_limit: str | None = None,
     bits: Bits | None = None,
     progress: Callable[[str], None] | None = None,
@@ -155,7 +212,14 @@ def select(
     public list of groups, with these columns, and with a column `people` if their numbers of people are public. Without
     `groups`, the columns are those of the domain. Each person counts in at most `groups_per_person` groups, and
     `votes_per_person` is over all groups: one of them must be given. The guarantee is that of all lists together
-    (docs/families.md).
+    (docs/families.md). `people_epsilon` is an epsilon on top, for a noisy number of people of each group. Groups with
+    fewer than `min_people` by that number get no list.
+
+    Time: `time` is a column of dates or timestamps, and only votes of the public days from `since` to `until`, or of
+    one `period` such as "2026-W36", count. With `every` ("day", "week", "month", "quarter" or "year") there is one list
+    for each period of that range, and for each group. Instants are taken in `time_zone`, which is UTC by itself.
+    With `per`, say "week", the guarantee is for one person in one week, and so are the limits: a person with votes in
+    eight weeks has it eight times. Without `time`, `period` is only a note.
 
     Privacy: `epsilon` is read as the exact rational that was written. `delta` allows a failure probability.
     `ordered=False` leaves out the order. With `votes_per_person`, at most that many items of each person count; which
@@ -164,14 +228,15 @@ def select(
 
     Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
     object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
-    these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items. The
-    guarantee of the release is the sum. `people` is the number of people, where that is public: a bound above it is a
-    warning.
+    these data. `counts_epsilon`, or `counts_rho` with `counts_delta`, is spent on noisy counts of the items, and with
+    `others=True` of the votes for all other items. The guarantee of the release is the sum. `people` is the number of
+    people, where that is public: a bound above it is a warning.
 
     Budget: with `ledger`, the release is charged to that budget before any vote is read and any randomness is drawn. If
     the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a ledger
-    mandatory. `note` and `period` say what the release is for and which time the votes are of. The record holds both,
-    and the ledger the note.
+    mandatory. `note` says what the release is for. The record and the ledger hold it. `once` is a key that is released
+    once: the ledger stores the release, and the same request with the same key gives it again, free and identical
+    (docs/ledger.md).
 
     `memory_limit` is that of DuckDB. Without `bits`, the operating system's randomness is used. `progress` is called
     with each step when it starts.
@@ -195,7 +260,9 @@ def select(
         )
     if by is None and groups is not None:
         raise ParameterError("`groups` must go with `by`, the columns of the groups")
-    by_names, label_names = _read_names(by, label)
+    span = read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone)
+    by_names, label_names = _read_names(by, label, span)
+    columns = by_names + (() if span is None or span.every is None else (str(span.every),))
     read_terms = partial(
         Terms.read,
         *(mechanism, k, epsilon),
@@ -203,14 +270,39 @@ def select(
         persons_counted=count is None,
         without_domain=domain is None,
         groups_per_person=groups_per_person,
+        people_epsilon=people_epsilon,
+        min_people=min_people,
+        unit=unit if span is None else span.name_unit(unit),
         **options,
     )
     # How many groups there are is known later. Until then, a person may be in as many as the limits allow.
-    terms, report = read_terms(groups=0 if by_names else None), progress or (lambda step: None)
+    unknown = 0 if by_names or span is None else span.count_lists(len(span.periods))
+    terms, report = read_terms(groups=unknown if columns else None), progress or (lambda step: None)
     from shortlist.ledger import open_account
+    from shortlist.ledger.once import Once
     from shortlist.votes import plan_tally
 
-    account = open_account(ledger, terms, bits=read_bits(bits), note=note, period=period)
+    said = period if period is None or span is None else str(Period.read(period))
+    asked = {"item": item, "person": person, "count": count, "domain": domain, "domain_column": domain_column}
+    asked |= {"label": label_names, "by": by_names, "groups": groups, "note": note, "period": said}
+    asked |= {
+        "time": time,
+        "every": every,
+        "per": per,
+        "since": since if since is None else str(since),
+        "until": until if until is None else str(until),
+    }
+    asked["time_zone"] = time_zone
+    account = open_account(
+        ledger,
+        terms,
+        bits=read_bits(bits),
+        note=note,
+        period=cast("str | None", said),
+        once=None if once is None else Once.read(once, terms, votes, asked),
+    )
+    if account.recalled is not None:
+        return cast("Release | ReleaseFamily", account.recalled)
     plan = plan_tally(
         votes,
         item=item,
@@ -225,6 +317,9 @@ def select(
         by=by_names,
         groups=groups,
         groups_per_person=terms.groups_per_person,
+        with_people=terms.group_people is not None,
+        time=time,
+        span=span,
     )
     label_items = None
     if label_names:
@@ -233,11 +328,13 @@ def select(
         labels = read_labels(domain, label_names, item=item, person=person, count=count, column=domain_column)
         label_items = partial(find_labels, labels, label_names)
     if plan.groups is not None:
-        account.terms = terms = read_terms(groups=len(plan.groups))
+        account.terms = terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
         _check_sizes(terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
     account.charge(plan.d)
-    make = partial(_make, account, label_items=label_items)
+    if account.recalled is not None:
+        return cast("Release | ReleaseFamily", account.recalled)
+    make = partial(_make, account, label_items=label_items, span=span)
     if plan.groups is not None:
         family = plan.count_family()
 
@@ -249,8 +346,13 @@ def select(
 
         report("Drawing the items")
         levels = cast("Sequence[Levels]", family)
-        draw, sizes = partial(terms.mechanism.draw_family, levels), plan.sizes or [None] * len(plan.groups)
-        return make(draw, levels, name_all, sizes=sizes, by=by_names, plan=plan)
+        sizes = plan.sizes or [None] * len(plan.groups)
+
+        def draw(bits: Bits, places: Sequence[int]) -> list[Picks]:
+            shown = levels if len(places) == len(levels) else [levels[place] for place in places]
+            return terms.mechanism.draw_family(shown, bits)
+
+        return make(draw, levels, name_all, sizes=sizes, by=columns, plan=plan, people=family.people)
     counted = plan.count()
 
     def name(picks: Sequence[Picks]) -> list[tuple[Sequence[Any], IntArray | None]]:
@@ -260,7 +362,7 @@ def select(
 
     report("Drawing the items")
     prepared, d = terms.mechanism.prepare(counted), None if domain is None else counted.d
-    return make(lambda bits: [prepared.draw(bits)], [counted], name, sizes=[d])
+    return make(lambda bits, _: [prepared.draw(bits)], [counted], name, sizes=[d])
 
 
 @overload
@@ -342,9 +444,9 @@ def prepare(
 
     The parameters of `top_k` mean the same. Further ones are for `release`, which makes a whole release. `assess` is an
     epsilon on top, for a bound on the error that uses these data. `counts_epsilon`, or `counts_rho` with
-    `counts_delta`, is spent on noisy counts of the items. The guarantee is the sum. `people` is the number of people,
-    where that is public: a bound above it is a warning. `unit` is the word for one person in the guarantee, say
-    "household".
+    `counts_delta`, is spent on noisy counts of the items, and with `others=True` of the votes for all other items. The
+    guarantee is the sum. `people` is the number of people, where that is public: a bound above it is a warning. `unit`
+    is the word for one person in the guarantee, say "household".
 
     >>> selector = prepare({"apple": 310, "pear": 190, "plum": 12, "quince": 2}, k=2, epsilon=1)
     >>> selector
@@ -419,6 +521,7 @@ class Selector(Generic[Items]):
         bits: Bits | None = None,
         *,
         ledger: Ledger | str | os.PathLike[str] | None = None,
+        once: str | None = None,
         note: str | None = None,
         period: str | None = None,
     ) -> Release:
@@ -426,17 +529,23 @@ class Selector(Generic[Items]):
 
         With `ledger`, the release is charged to that budget before anything is drawn. Each release is a charge of its
         own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory. `note` and `period` say what the
-        release is for and which time the counts are about. The record holds both, and the ledger the note.
+        release is for and which time the counts are about. The record holds both, and the ledger the note. `once` is a
+        key that is released once, as for `select`.
         """
         from shortlist.ledger import open_account
+        from shortlist.ledger.once import Once
 
-        account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period)
-        account.charge(self._tally.d)
+        key = None if once is None else Once.read(once, self._terms, None, {"note": note, "period": period})
+        account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period, once=key)
+        if account.recalled is None:
+            account.charge(self._tally.d)
+        if account.recalled is not None:
+            return cast("Release", account.recalled)
 
         def name(picks: Sequence[Picks]) -> list[tuple[Any, IntArray | None]]:
             return [self._name(picks[0], self._tally.items(picks[0]))]
 
-        made = _make(account, lambda bits: [self._prepared.draw(bits)], [self._tally], name, sizes=[self._tally.d])
+        made = _make(account, lambda bits, _: [self._prepared.draw(bits)], [self._tally], name, sizes=[self._tally.d])
         return cast("Release", made)
 
     def _draw(self, bits: Bits) -> Items:
@@ -453,7 +562,7 @@ class Selector(Generic[Items]):
 
 def _make(
     account: Account,
-    draw: Callable[[Bits], Sequence[Picks]],
+    draw: Callable[[Bits, Sequence[int]], Sequence[Picks]],
     levels: Sequence[Levels],
     name: Callable[[Sequence[Picks]], Sequence[tuple[Sequence[Any], IntArray | None]]],
     *,
@@ -461,28 +570,38 @@ def _make(
     label_items: Callable[[Sequence[Any]], dict[str, tuple[Any, ...]]] | None = None,
     by: tuple[str, ...] = (),
     plan: Plan | None = None,
+    people: IntArray | None = None,
+    span: Span | None = None,
 ) -> Release | ReleaseFamily:
     """Draw, name the items, and make the release or the family that was charged. `sizes` are those of the domains.
+
+    `people` is how many people each group has, if noisy numbers of them are bought. `draw` makes the lists of groups at
+    some places: those with enough people.
 
     The caller of its caller is warned of what it lacks.
     """
     from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning, find_warnings, show_warning
 
     terms, bits = account.terms, account.bits
-    drawn = [terms.draw_extras(each, levels[place], bits) for place, each in enumerate(draw(bits))]
-    chosen, people = drawn[0][0].chosen, None if plan is None else plan.people
+    noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
+    places = [place for place, number in enumerate(noisy_people) if terms.has_list(number)]
+    drawn: list[tuple[Picks, dict[str, int]]] = [(NO_PICKS, {})] * len(levels)
+    for place, each in zip(places, draw(bits, places), strict=True):
+        drawn[place] = terms.draw_extras(each, levels[place], bits)
+    chosen, public = (drawn[places[0]][0].chosen if places else None), None if plan is None else plan.people
     lists: list[dict[str, Any]] = []
     for place, (items, noisy) in enumerate(name([picks for picks, _ in drawn])):
-        own: dict[str, Any] = {"d": sizes[place], "spread": drawn[place][1], "people": people and people[place]}
+        own: dict[str, Any] = {"d": sizes[place], **drawn[place][1], "people": public and public[place]}
+        own["noisy_people"] = noisy_people[place]
         labels = {} if label_items is None else label_items(items)
         lists.append({"items": tuple(items), "labels": labels, **terms.state_list(noisy=noisy, chosen=chosen, **own)})
-    common = {"secure": is_secure(bits), **terms.state_promise(chosen), **account.describe()}
+    common = {"secure": is_secure(bits), "span": span, **terms.state_promise(chosen), **account.describe()}
     if plan is None or plan.groups is None:
         release: Release | ReleaseFamily = Release(**lists[0], **common)
     else:
         groups = tuple(GroupList(group=group, **each) for group, each in zip(plan.groups, lists, strict=True))
         release = ReleaseFamily(by=by, lists=groups, **common)
-    account.finish(release)
+    release = account.finish(release)
     for text in find_warnings(release, terms.people):
         show_warning(text, UsefulnessWarning, stacklevel=4)
     return release
@@ -496,17 +615,20 @@ def _publish(picks: Picks, items: Sequence[Any]) -> tuple[Sequence[Any], IntArra
     return [items[place] for place in order], None if picks.counts is None else picks.counts[order]
 
 
-def _read_names(by: Any, label: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _read_names(by: Any, label: Any, span: Span | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Read the names of the columns of groups and of labels. No two columns of a release have the same name."""
     if by is None and label is None:
         return (), ()
     from shortlist.record import COLUMNS, FAMILY_COLUMNS
     from shortlist.selection.labels import read_names
 
-    by_names = read_names(by, "by", "votes", FAMILY_COLUMNS)
+    # The column of the periods is called like them.
+    periods = set() if span is None or span.every is None else {str(span.every)}
+    by_names = read_names(by, "by", "votes", FAMILY_COLUMNS | periods)
     if by is not None and not by_names:
         raise ParameterError("`by` must be a column of the votes, or a list of different ones", "it is empty")
-    return by_names, read_names(label, "label", "domain", FAMILY_COLUMNS | {*by_names} if by_names else COLUMNS)
+    others = FAMILY_COLUMNS | periods | {*by_names} if by_names or periods else COLUMNS
+    return by_names, read_names(label, "label", "domain", others)
 
 
 def _check_sizes(mechanism: Mechanism, plan: Plan) -> None:

@@ -16,6 +16,8 @@ from shortlist.profile import EVERY_LEVEL, Picks, Profile
 
 _EXPECTED = "`counts` must be whole numbers from 0 to 2^63 − 1, one for each item"
 _KINDS = "`counts` must be a mapping, a Series, or a list or array of numbers"
+_LONGEST = 400
+"""A decimal with more digits is not made a whole number: those of Decimal("1e999999") take a minute to write."""
 _COLUMNS = 1 << 11  # a longer array shows only its upper levels, for k up to here
 _SHORT = 1 << 14  # so many counts are sorted in a moment
 _CHUNK = 1 << 15  # below 2^16, the range of a tally
@@ -254,11 +256,13 @@ def _read_objects(array: np.ndarray[Any, np.dtype[np.object_]]) -> IntArray:
     if {type(value) for value in values} != {int}:
         if any(isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal) for value in values):
             raise DataError(_EXPECTED, "some are missing or of another type")
+        if any(isinstance(value, Decimal) and value.adjusted() > _LONGEST for value in values):
+            raise DataError(_EXPECTED, "some are negative or larger")
         try:
             whole = [int(value) for value in values]
         except (ValueError, OverflowError):
             raise DataError(_EXPECTED, "some are fractional or missing") from None
-        if any(number != value for number, value in zip(whole, values, strict=True)):
+        if whole != values:
             raise DataError(_EXPECTED, "some are fractional")
         values = whole
     if min(values) < 0 or max(values) > EVERY_LEVEL:

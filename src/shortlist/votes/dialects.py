@@ -9,13 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from shortlist.errors import DataError
+from shortlist.periods import Span
+from shortlist.votes.times import DAY_TEXT, INSTANT_TEXT, write_day, write_instant, write_moment
 from shortlist.votes.values import Family
 
 if TYPE_CHECKING:
     from shortlist.votes.source import Request
 
+_NANOSECONDS = (-9223372036, "1677-09-21 00:12:43.145224194"), (9223372036, "infinity")
+"""The first and the last second that timestamps of DuckDB in nanoseconds hold, and the bounds of all finite ones."""
 NO_COUNT, SEVERAL_COUNTS = -1, -2
 """In place of the votes of a group: a value of it is no count, or it has several rows."""
 _LONG = "{0} >= -9223372036854775808 AND {0} < 9223372036854775808"
@@ -42,8 +48,26 @@ class Dialect:
     """The SQL of what `values.write_text` writes, for types whose own text is another one."""
     numbers: str
     """The SQL that makes rows of whole numbers in a text, whose parser is much faster than that of SQL."""
+    moments: Mapping[str, str]
+    """The SQL of a boundary that a moment is compared with, for each type of moments."""
+    matching: str
+    """The SQL that says whether a whole text follows a pattern."""
     collation: str = ""
     """The collation by bytes, where text has another one by itself."""
+    functions: str = ""
+    """What stands before the name of a function, so that no macro can have it."""
+    encode: str = "{0}"
+    join: str = "concat({0}, ' ', {1})"
+    """The SQL that makes what is hashed of a text, and that joins two of them with a blank."""
+    digest: str = "md5({0})"
+    order: str = f"concat({', '.join(f'substr(digest, {place}, 2)' for place in range(31, 16, -2))})"
+    """The hash of a text, and the SQL of its order: by its bytes from last to first, as DuckDB reads it as a number.
+
+    Half of the bytes are enough, because equal ones are ordered by their values.
+    """
+    materialized: str = ""
+    """The word that makes a table of a query of WITH. Without it, a limit counts a table of different pairs, which the
+    caller made once: votes that are read twice may change in between, and a person would keep more than the limit."""
 
     def is_present(self, column: str, kind: object) -> str:
         """The SQL that says whether a value of a type is there: neither NULL nor NaN. Python's is `values.is_missing`.
@@ -59,41 +83,145 @@ class Dialect:
         return _HELD.get(family or Family.OTHER, "{0} IS NOT NULL").format(column, naive=self.naive, aware=self.aware)
 
     def write_text(self, column: str, kind: str) -> str:
-        """The SQL of `values.write_text` of a column."""
+        """The SQL of `values.write_text` of a column, as it is hashed."""
         other = _find(self.texts, kind)
-        return f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')"
+        return self.encode.format(f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')")
 
-    def write_counting(self, votes: str, request: Request, kinds: Mapping[str, str]) -> str:
+    def find_period(self, column: str, kind: str, family: Family | None, span: Span) -> tuple[str, str]:
+        """The SQL that says whether a moment is in a range, and that of the number of its period there.
+
+        Without a family, the column holds these numbers already.
+        """
+        if family is None:
+            return f"{column} IS NOT NULL", column
+        if family == Family.TEXT:
+            number = self._number_text(column, span)
+            return f"({number}) IS NOT NULL", number
+        timeline = span.instants if family == Family.AWARE else span.wall
+        first, *bounds, last = (self._write_bound(kind, second) for second in timeline.starts)
+        number = _write_search(column, bounds, timeline.numbers)
+        # The first condition is one that a reader of files can use to skip parts of them.
+        holes = f" AND ({number}) IS NOT NULL" if None in timeline.numbers else ""
+        return f"({column} >= {first} AND {column} < {last}{holes})", number
+
+    def _number_text(self, column: str, span: Span) -> str:
+        """The SQL of the number of the period of a text. Texts of one pattern are in the order of their bytes."""
+        replaced = f"{self.functions}replace({self.functions}replace({column}, ' ', 'T'), 'Z', '')"
+        cases = []
+        for pattern, key, timeline, write in (
+            (DAY_TEXT, f"{self.functions}substr({column}, 1, 10)", span.wall, write_day),
+            (INSTANT_TEXT, replaced, span.instants, write_instant),
+        ):
+            bounds = [f"'{write(second)}'" for second in timeline.starts]
+            search = _write_search(key, bounds, [None, *timeline.numbers, None])
+            cases.append(f"WHEN {self.matching.format(column, pattern)} THEN {search}")
+        return f"CASE {' '.join(cases)} END"
+
+    def _write_bound(self, kind: str, second: int) -> str:
+        """The SQL of a boundary in the type of a column."""
+        moment = write_moment(second)
+        if kind.endswith("_NS"):
+            low, high = _NANOSECONDS
+            moment = low[1] if second <= low[0] else high[1] if second >= high[0] else moment
+        bound = _find(self.moments, kind)
+        if bound is None:
+            raise DataError("the times of the votes must have a type that can be compared", f"not {kind}")
+        utc = "" if moment == _NANOSECONDS[1][1] else "+00"
+        return bound.format(day=moment.partition(" ")[0], moment=moment, utc=utc, kind=kind)
+
+    def write_unit(self, request: Request) -> str:
+        """The SQL of the columns that tell units apart: those of whom a limit keeps so many groups and cells.
+
+        A unit is a person, or a person in a period. The period of a group is the rest of its number.
+        """
+        units = () if request.span is None else request.span.units
+        if len(set(units)) < 2:
+            return "other"
+        period = f"{self.functions}mod(group_number, {len(units)})"
+        if len(set(units)) == len(units):
+            return f"other, {period}"
+        firsts = [place for place in range(1, len(units)) if units[place] > units[place - 1]]
+        return f"other, {_write_search(period, [*map(str, firsts)], [*range(len(firsts) + 1)])}"
+
+    def write_counting(
+        self, votes: str, request: Request, kinds: Mapping[str, str], texts: Mapping[str, str] | None = None
+    ) -> str:
         """The query that counts persons (`other`) for each cell, or takes counts, given the types of all columns.
 
         A limit keeps, of each person, the first groups or cells by a hash of the texts of the person and of the group
         or cell, and then by their values. So what it keeps depends on that person's votes alone, and not on the types
-        of the columns, which other persons' values may decide.
+        of the columns, which other persons' values may decide. `texts` names columns that hold the texts of others.
         """
         cell = ", ".join(request.cell)
         if request.counted:
             several = f"WHEN count(*) > 1 THEN {SEVERAL_COUNTS}"
             votes_of = f"CASE WHEN count(other) < count(*) THEN {NO_COUNT} {several} ELSE max(other) END"
             return f"SELECT {cell}, {votes_of} AS votes FROM {votes} GROUP BY {cell}"
-        kept = f"SELECT DISTINCT {cell}, other FROM {votes}"
-        for number, (values, limit) in enumerate(request.limits):
-            texts = ", ' ', ".join(self.write_text(name, kinds[name]) for name in ("other", *values))
-            digests = f"SELECT {cell}, other, md5(concat({texts})) AS digest FROM ({kept}) AS pairs_{number}"
-            # The bytes of the hash from last to first: DuckDB reads it as a number in that order.
-            order = ", ".join(f"substr(digest, {place}, 2)" for place in range(31, 0, -2))
-            order = f"concat({order}){self.collation}, {', '.join(values)}"
-            turn = f"dense_rank() OVER (PARTITION BY other ORDER BY {order}) AS turn"
-            turns = f"SELECT {cell}, other, {turn} FROM ({digests}) AS digests_{number}"
-            kept = f"SELECT {cell}, other FROM ({turns}) AS turns_{number} WHERE turn <= {limit}"
-        if any(request.limits):
-            return f"SELECT {cell}, count(*) AS votes FROM ({kept}) AS kept GROUP BY {cell}"
-        return f"SELECT {cell}, count(DISTINCT other) AS votes FROM {votes} GROUP BY {cell}"
+        if not request.needs_pairs:
+            return f"SELECT {cell}, count(DISTINCT other) AS votes FROM {votes} GROUP BY {cell}"
+        names = ("other", *request.cell)
+        written = {name: (texts or {}).get(name) or self.write_text(name, kinds[name]) for name in names}
+        further = [text for text in dict.fromkeys(written.values()) if text in kinds and text not in names]
+        pairs = self._write_distinct(votes, names, further) if self.materialized else f"SELECT * FROM {votes}"
+        return self._write_limits(pairs, request, written, further)
 
-    def write_levels(self, cell: Sequence[str], with_domain: bool) -> str:
-        """The query on `{table}` that counts the cells of each group and number of votes."""
+    def _write_limits(self, pairs: str, request: Request, texts: Mapping[str, str], further: Sequence[str]) -> str:
+        """The query that counts cells under limits, given one that lists each person once for each cell.
+
+        Persons within a limit keep all that they have. Only of the others, groups or cells are hashed and ordered. A
+        person is kept only where it is found, so no mistake in finding it keeps more than the limit.
+        """
+        columns, count = ", ".join(["other", *request.cell, *further]), f"{self.functions}count(*)"
+        steps, kept = {"pairs": pairs}, "pairs"
+        for number, (values, limit) in enumerate(request.limits):
+            units, of_cells = kept, values == request.cell
+            if not of_cells:
+                units = f"units_{number}"
+                steps[units] = self._write_distinct(kept, ("other", *values), further)
+            sizes = f"sizes_{number}"
+            steps[sizes] = f"SELECT other, {count} AS size FROM {units} GROUP BY other"
+            few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {limit})" for sign in ("<=", ">"))
+            digest = self.digest.format(reduce(self.join.format, [texts[name] for name in ("other", *values)]))
+            digests = f"SELECT *, {digest} AS digest FROM {units} WHERE {many}"
+            order = f"{self.order}{self.collation}, {', '.join(values)}"
+            turn = (
+                f"{self.functions}row_number() OVER (PARTITION BY {self.write_unit(request)} ORDER BY {order}) AS turn"
+            )
+            turns = f"SELECT *, {turn} FROM ({digests}) AS digests_{number}"
+            first = f"SELECT {{}} FROM ({turns}) AS turns_{number} WHERE turn <= {limit}"
+            chosen = first.format(columns)
+            if not of_cells:
+                same = " AND ".join(f"first.{name} = {kept}.{name}" for name in ("other", *values))
+                first = first.format(", ".join(("other", *values)))
+                chosen = f"SELECT {columns} FROM {kept} WHERE EXISTS (SELECT 1 FROM ({first}) AS first WHERE {same})"
+            query = f"SELECT {columns} FROM {kept} WHERE {few} UNION ALL {chosen}"
+            kept = f"kept_{number}"
+            steps[kept] = query
+        last, cell = steps.pop(kept), ", ".join(request.cell)
+        tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
+        start, votes = f"WITH {tables} " if tables else "", f"{count} AS votes"
+        if request.with_people:
+            # Of each person in a group, one cell is marked: the sum of the marks is the number of people.
+            turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY item)"
+            last = f"SELECT {cell}, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
+            votes += f", {self.functions}sum(is_first) AS firsts"
+        return f"{start}SELECT {cell}, {votes} FROM ({last}) AS {kept} GROUP BY {cell}"
+
+    def _write_distinct(self, table: str, names: Sequence[str], further: Sequence[str]) -> str:
+        """The query for the different values of some columns, each with the least of its further ones.
+
+        Equal persons may have two texts, as a whole number and a float.
+        """
+        least = [f"{self.functions}min({name}) AS {name}" for name in further]
+        return f"SELECT {', '.join([*names, *least])} FROM {table} GROUP BY {', '.join(names)}"
+
+    def write_levels(self, cell: Sequence[str], with_domain: bool, with_people: bool = False) -> str:
+        """The query on `{table}` that counts the cells of each group and number of votes, and the people there."""
         where = " WHERE votes <> 0" if with_domain else ""
         number = _write_number(cell)
-        return f"SELECT {number}, votes, count(*) FROM {{table}}{where} GROUP BY {', '.join((*cell[:-1], 'votes'))}"
+        people = ", CAST(sum(firsts) AS BIGINT)" if with_people else ""
+        by = ", ".join((*cell[:-1], "votes"))
+        return f"SELECT {number}, votes, count(*){people} FROM {{table}}{where} GROUP BY {by}"
 
     def write_finding(self, cell: Sequence[str], stride: int, places: str, levels: str) -> str:
         """The query on `{table}` that finds items by their places: among those of some levels, by falling votes."""
@@ -124,6 +252,22 @@ def _write_number(cell: Sequence[str]) -> str:
     return "0" if len(cell) == 1 else cell[0]
 
 
+def _write_search(column: str, bounds: Sequence[str], numbers: Sequence[int | None]) -> str:
+    """The SQL that finds the number of a piece by halving: of n pieces, a value is compared with log n bounds.
+
+    >>> _write_search("t", ["1", "2"], [0, 1, None])
+    'CASE WHEN t < 2 THEN CASE WHEN t < 1 THEN 0 ELSE 1 END ELSE NULL END'
+    """
+    if not bounds:
+        return "NULL" if numbers[0] is None else str(numbers[0])
+    half = len(bounds) // 2
+    below, above = (
+        _write_search(column, bounds[:half], numbers[: half + 1]),
+        _write_search(column, bounds[half + 1 :], numbers[half + 1 :]),
+    )
+    return f"CASE WHEN {column} < {bounds[half]} THEN {below} ELSE {above} END"
+
+
 def _find(patterns: Mapping[str, str], kind: str) -> str | None:
     return next((sql for pattern, sql in patterns.items() if re.fullmatch(pattern, kind, re.DOTALL)), None)
 
@@ -137,9 +281,22 @@ DUCKDB = Dialect(
         "FLOAT|DOUBLE": "TRY_CAST(system.main.floor({0}) AS BIGINT)",
         r"DECIMAL\(.*": "system.main.floor({0})",
         "BLOB": "system.main.lower(system.main.hex({0}))",
+        "TIMESTAMPTZ_NS": "TRY(system.main.epoch_us(CAST({0} AS TIMESTAMPTZ)))",
         "TIME|TIMESTAMP.*": "TRY(system.main.epoch_us({0}))",
     },
     numbers="unnest(CAST('[{0}]' AS BIGINT[]))",
+    moments={
+        "DATE": "DATE '{day}'",
+        "TIMESTAMP(_S|_MS|_NS)?": "CAST('{moment}' AS {kind})",
+        "TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ_NS": "CAST('{moment}{utc}' AS {kind})",
+    },
+    matching="system.main.regexp_full_match({0}, '{1}')",
+    functions="system.main.",
+    encode="system.main.encode({0})",
+    join="""system.main."||"(system.main."||"({0}, CAST(' ' AS BLOB)), {1})""",
+    digest="system.main.md5_number({0})",
+    order="digest",
+    materialized="MATERIALIZED ",
 )
 SPARK = Dialect(
     text="STRING",
@@ -154,6 +311,13 @@ SPARK = Dialect(
         "timestamp.*": "unix_micros(TRY_CAST({0} AS TIMESTAMP))",
     },
     numbers="explode(from_json('[{0}]', 'array<bigint>'))",
+    moments={
+        "date": "DATE '{day}'",
+        "timestamp_ntz": "TIMESTAMP_NTZ '{moment}'",
+        "timestamp": "TIMESTAMP_LTZ '{moment}+00:00'",
+    },
+    # No character follows: the sign $ would allow the end of a line.
+    matching="{0} RLIKE '^({1})(?!a)(?![^a])'",
 )
 POSTGRES = Dialect(
     text="text",
@@ -167,5 +331,12 @@ POSTGRES = Dialect(
         "time|timestamp|timestamptz": "floor(extract(epoch FROM {0}) * 1000000)",
     },
     numbers="unnest(CAST(string_to_array('{0}', ',') AS bigint[]))",
+    moments={
+        "date": "DATE '{day}'",
+        "timestamp": "TIMESTAMP '{moment}'",
+        "timestamptz": "TIMESTAMPTZ '{moment}+00'",
+    },
+    matching="{0} ~ '^({1})$'",
     collation=' COLLATE "C"',
+    materialized="MATERIALIZED ",
 )

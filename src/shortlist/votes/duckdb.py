@@ -47,6 +47,7 @@ from shortlist.votes.source import (
     name_roles,
     scatter_counts,
 )
+from shortlist.votes.times import MomentLookup
 from shortlist.votes.values import (
     Family,
     choose_exact_type,
@@ -213,6 +214,8 @@ def _remove_left_folders() -> None:
 
 _WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER")
 _WHOLE_TEXT = "^[+-]?[0-9]{1,19}$"
+_VIEW = invent_name()
+"""What votes under limits are called in a query. DuckDB 1 makes a temporary view of that name."""
 
 
 def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: Request) -> Tally | FamilyTally:
@@ -220,7 +223,17 @@ def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: 
 
     Relations are composed as objects, so no table is made and no name is written into a statement.
     """
-    plain, family, domain = match_rows(connection, rows, request), rows.family, request.domain
+    try:
+        return _count_matched(workspace, connection, match_rows(connection, rows, request), rows.family, request)
+    finally:
+        if request.needs_pairs:
+            connection.execute(f"DROP VIEW IF EXISTS {_VIEW}")
+
+
+def _count_matched(
+    workspace: Workspace, connection: Any, plain: Any, family: Family | None, request: Request
+) -> Tally | FamilyTally:
+    domain = request.domain
     if domain is None and family == Family.FLOAT:
         # A gap makes floats of whole numbers. Larger floats stand for several whole numbers.
         whole = "item = system.main.trunc(item) AND item > -9007199254740992 AND item < 9007199254740992"
@@ -239,6 +252,11 @@ def count_rows(workspace: Workspace, connection: Any, rows: TypedRows, request: 
 def match_rows(connection: Any, rows: TypedRows, request: Request) -> Any:
     """Put numbers in place of the values that are public. Votes for anything else are dropped."""
     plain, groups = rows.relation, request.groups
+    period = "0"
+    for moment, span in request.moments.items():
+        kind = str(plain.types[plain.columns.index(moment)])
+        inside, period = DUCKDB.find_period(moment, kind, rows.types[-1][1], span)
+        plain = plain.filter(inside)
     for column, public, (kept, family) in request.match(rows.types):
         if family is not None:
             keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
@@ -247,16 +265,20 @@ def match_rows(connection: Any, rows: TypedRows, request: Request) -> Any:
     if groups is None:
         return plain
     columns = name_group_columns(len(groups.columns))
-    numbers = connection.from_arrow(groups.make_table()).set_alias("g")
-    plain = plain.set_alias("v").join(numbers, " AND ".join(f"v.{name} = g.{name}" for name in columns))
-    kept = [f"v.{name}" for name in rows.relation.columns if name not in columns]
-    plain = plain.project(", ".join([*kept, "group_number"]))
+    if columns:
+        numbers = connection.from_arrow(groups.make_table()).set_alias("g")
+        plain = plain.set_alias("v").join(numbers, " AND ".join(f"v.{name} = g.{name}" for name in columns))
+        kept = [f"v.{name}" for name in rows.relation.columns if name not in columns]
+        plain = plain.project(", ".join([*kept, "group_number"]))
     cells = groups.make_cell_table()
-    if cells is None:
+    if cells is not None:
+        cells = connection.from_arrow(cells).set_alias("c")
+        listed = plain.set_alias("v").join(cells, "v.group_number = c.listed_group AND v.item = c.listed")
+        plain = _replace(listed, "place", "item", drop=("place", "listed", "listed_group"))
+    if groups.periods is None:
         return plain
-    cells = connection.from_arrow(cells).set_alias("c")
-    listed = plain.set_alias("v").join(cells, "v.group_number = c.listed_group AND v.item = c.listed")
-    return _replace(listed, "place", "item", drop=("place", "listed", "listed_group"))
+    number = f'system.main."+"(system.main."*"(group_number, {groups.width}), {period})' if columns else period
+    return _replace(plain, f"CAST({number} AS BIGINT)", "group_number", drop=[*request.moments])
 
 
 def _replace(relation: Any, value: str, column: str, *, drop: Sequence[str] = ()) -> Any:
@@ -268,8 +290,8 @@ def _replace(relation: Any, value: str, column: str, *, drop: Sequence[str] = ()
 def count_groups(plain: Any, request: Request) -> Any:
     """Group a relation of cells and `other` by cell; the answer has the columns of a cell, and `votes`.
 
-    It does what `Dialect.write_counting` describes. Text is told apart by its bytes, because DuckDB's windows misread
-    text that is no UTF-8. Where values have no type, their texts are columns of their own.
+    Under limits, `Dialect.write_counting` has the query. Text is told apart by its bytes, because DuckDB's windows
+    misread text that is no UTF-8. Where values have no type, their texts are columns of their own.
     """
     kinds, cell = dict(zip(plain.columns, map(str, plain.types), strict=True)), ", ".join(request.cell)
     voted = plain.filter(f"item IS NOT NULL AND {DUCKDB.is_present('other', kinds['other'])}")
@@ -278,32 +300,13 @@ def count_groups(plain: Any, request: Request) -> Any:
         none = f"WHEN {count}(votes) < {count}(*) THEN {NO_COUNT}"
         several = f"WHEN {count}(*) > 1 THEN {SEVERAL_COUNTS}"
         return read.aggregate(f"{cell}, CASE {none} {several} ELSE system.main.max(votes) END AS votes", cell)
-    limits = list(request.limits)
-    if not limits:
+    if not request.needs_pairs:
         return voted.aggregate(f"{cell}, system.main.count(DISTINCT other) AS votes", cell)
-    texts = {name for name, kind in kinds.items() if kind in ("VARCHAR", "JSON") or kind.startswith("ENUM(")}
-    columns = [f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if name in texts else name for name in kinds]
-    written = {
-        name: f"{name}_text"
-        if f"{name}_text" in kinds
-        else name
-        if name in texts
-        else f"system.main.encode({DUCKDB.write_text(name, kinds[name])})"
-        for name in ("other", *request.cell)
-    }
-    # Equal persons may have two texts, as a whole number and a float: a person has one row for each cell.
-    vote, join = ["other", *request.cell], 'system.main."||"'
-    least = [f"system.main.min({name}) AS {name}" for name in kinds if name not in vote]
-    kept = voted.project(", ".join(columns)).aggregate(", ".join([*vote, *least]), ", ".join(vote))
-    columns = list(kept.columns)
-    for values, limit in limits:
-        text = written["other"]
-        for name in values:
-            text = f"{join}({join}({text}, CAST(' ' AS BLOB)), {written[name]})"
-        order = f"system.main.md5_number({text}), {', '.join(values)}"
-        turn = f"system.main.dense_rank() OVER (PARTITION BY other ORDER BY {order}) AS turn"
-        kept = kept.project(", ".join([*columns, turn])).filter(f"turn <= {limit}").project(", ".join(columns))
-    return kept.aggregate(f"{cell}, system.main.count(*) AS votes", cell)
+    encoded = {name for name, kind in kinds.items() if kind in ("VARCHAR", "JSON") or kind.startswith("ENUM(")}
+    columns = [f"system.main.encode(CAST({name} AS VARCHAR)) AS {name}" if name in encoded else name for name in kinds]
+    texts = {name: name for name in encoded} | {name: f"{name}_text" for name in kinds if f"{name}_text" in kinds}
+    sql = DUCKDB.write_counting(_VIEW, request, kinds, texts)
+    return voted.project(", ".join(columns)).query(_VIEW, sql)
 
 
 def write_count_reader(kind: str) -> str:
@@ -339,7 +342,8 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
     if family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):  # a stream holds instants as times in UTC
         condition = DUCKDB.is_held("item", Family.NAIVE)
     with register_engine(connection.interrupt):
-        columns = [*request.cell[:-1], f"{item} AS item", "CAST(votes AS BIGINT) AS votes"]
+        numbers = ["votes", *(["firsts"] if request.with_people else [])]
+        columns = [*request.cell[:-1], f"{item} AS item", *(f"CAST({each} AS BIGINT) AS {each}" for each in numbers)]
         clean = counted.project(", ".join(columns)).filter(condition)
         kinds = ", ".join(f"{name} {kind}" for name, kind in zip(clean.columns, clean.types, strict=True))
         connection.execute(f"CREATE TEMP TABLE {table} ({kinds})")
@@ -594,15 +598,18 @@ def _choose_columns(kinds: tuple[Any, ...], request: Request | None) -> Iterable
     texts that order votes, in columns of their own.
     """
     pa, (item, other, *groups) = import_optional("pyarrow"), kinds
-    limited, domain = (False, None) if request is None else (any(request.limits), request.domain)
+    limited, domain = (False, None) if request is None else (request.needs_pairs, request.domain)
     texts = partial(_write_each, lambda value: write_text(value).encode())
     numbered = [] if request is None else request.match([item, *groups])
+    moments = {} if request is None else request.moments
     for name, kind, place in zip(name_roles(kinds), kinds, range(len(kinds)), strict=True):
         public = next((public for column, public, _ in numbered if column == name), None)
         if name == "other":
             continue
         if kind is not None:
             yield name, choose_exact_type(kind), _write_items, place
+        elif name in moments:
+            yield name, pa.int64(), MomentLookup(moments[name]).number, place
         elif public is not None:
             yield name, pa.int64(), Lookup(public).number, place
         else:

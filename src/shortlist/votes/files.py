@@ -67,7 +67,8 @@ _LONGEST_LINE = 2_000_000
 _MARK = "shortlist-mark"
 """What cannot be decoded becomes a sign that is no UTF-8."""
 codecs.register_error(_MARK, lambda error: ("\udc80", getattr(error, "end", 0)))
-_NO_HEADER = Header(columns=[str(position) for position in range(1, 1000)], origin=Origin.UNKNOWN)
+_POSITIONS = tuple(str(position) for position in range(1, 1000))
+_NO_HEADER = Header(columns=_POSITIONS, origin=Origin.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class Files:
     list of them. `format` is "parquet", "csv" or "json" (JSON lines); without it, the names of the files decide.
     `encoding` is that of CSV and JSON lines. `delimiter` is that of CSV; without it, the header decides.
     With `header=False`, the columns of a CSV file are called "1", "2" and so on, and the delimiter is a comma
-    (in .tsv files a tab) unless it is given: nothing is guessed from a row of data.
+    (in .tsv files a tab) unless it is given: nothing is guessed from a row of data. A row of votes counts if it has the
+    columns that are named, whatever follows them.
 
     >>> Files("plays.txt", format="csv", header=False)
     Files(paths=('plays.txt',), format='csv', encoding='utf-8', header=False, delimiter=None)
@@ -228,7 +230,7 @@ class OpenedFiles(ABC):
             empty = next((part for part in parts if part.empty), None)
             if empty is not None and self.needs_header and files.header:
                 raise DataError(f"{name} must not be an empty file", f"{empty.place.label!r} is")
-            self._parts = self._describe([part for part in parts if not part.empty])
+            self._parts = self._describe([part for part in parts if not (part.empty and self._names_inside)])
             self.chosen = self._parts[0].chosen if self._parts else choose(_NO_HEADER)
 
     def read(self, use: Callable[[Any], _R]) -> _R:
@@ -252,6 +254,11 @@ class OpenedFiles(ABC):
     def _tolerant(self) -> bool:
         """Whether a line that cannot be read is a row without values."""
         return self._name == VOTES
+
+    @property
+    def _names_inside(self) -> bool:
+        """Whether the names of the columns are read from the files."""
+        return True
 
     @abstractmethod
     def _describe(self, parts: list[Part]) -> list[Part]:
@@ -458,6 +465,10 @@ class _JsonFiles(OpenedFiles):
 
     needs_header = False
 
+    @property
+    def _names_inside(self) -> bool:
+        return not self._tolerant
+
     def _describe(self, parts: list[Part]) -> list[Part]:
         for part in parts:
             start = ""
@@ -470,7 +481,7 @@ class _JsonFiles(OpenedFiles):
                     f"{part.place.label!r} holds an array",
                     hint="write it line by line: jq -c '.[]', or in pandas to_json(orient='records', lines=True)",
                 )
-        if self._tolerant:
+        if not self._names_inside:
             chosen = self._choose(_NO_HEADER)
         else:
             found: dict[str, None] = {}
@@ -528,11 +539,20 @@ class _CsvFiles(OpenedFiles):
 
     _parallel = True
 
+    @property
+    def _names_inside(self) -> bool:
+        """Without a header, the first row of a public table says how many columns there are. A vote must not."""
+        return self._files.header or not self._tolerant
+
     def _describe(self, parts: list[Part]) -> list[Part]:
         described = []
         for part in parts:
             delimiter, names = self._find_columns(part)
-            chosen = self._choose(self._make_header(part, names))
+            chosen = self._choose(self._make_header(part, names if self._names_inside else _POSITIONS))
+            if not self._names_inside:
+                # If all rows are as long as the first, DuckDB reads the file in place; otherwise see `_repair`.
+                width = _count_needed(chosen, part)
+                names = _POSITIONS[: len(names) if width <= len(names) <= len(_POSITIONS) else width]
             described.append(replace(part, chosen=tuple(chosen), layout=(delimiter, names)))
         return described
 
@@ -562,7 +582,7 @@ class _CsvFiles(OpenedFiles):
 
     def _make_header(self, part: Part, names: Sequence[str]) -> Header:
         columns = [*names, *(key for key in part.place.keys if key not in names)]
-        origin = Origin.FIRST_LINE if self._files.header else Origin.SCHEMA
+        origin = Origin.FIRST_LINE if self._files.header else Origin.SCHEMA if self._names_inside else Origin.POSITIONS
         return Header(columns=columns, origin=origin, file=Path(part.place.label))
 
     def _read_first_record(self, part: Part, delimiter: str) -> tuple[str, ...]:
@@ -597,22 +617,33 @@ class _CsvFiles(OpenedFiles):
         )
 
     def _repair(self) -> bool:
-        """Copy files without the lines that cannot be read. In a public table, such a line stays an error."""
+        """Copy files without the lines that cannot be read. In a public table, such a line stays an error.
+
+        Votes without a header are cut behind the last column that is needed. So each line is read by itself.
+        """
         if any(part.place.kind is Kind.REMOTE or part.path not in self._copies for part in self._parts):
             return False
         for part in self._parts:
-            delimiter, width = part.layout[0], len(part.layout[1])
+            delimiter, names = part.layout
+            width = len(names) if self._names_inside else _count_needed(part.chosen, part)
             found = self._copies[part.path]
+            if found.empty:
+                continue
             plain = found if found.compression == "uncompressed" else self._unpack(found, True)
             with open(plain.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 if not self._tolerant and None in _split_records(data, delimiter, width):
                     return False
                 blank = delimiter.encode() * (width - 1)
-                lines = _split_records(data, delimiter, width)
+                lines = _split_records(data, delimiter, width, cut=not self._names_inside)
                 path = self._copy(part.place, ((blank if line is None else line) + b"\n" for line in lines))
-            self._copies[part.path] = replace(plain, path=path)
+            self._copies[part.path] = replace(plain, path=path, layout=(delimiter, names[:width]))
         self._parallel = False
         return True
+
+
+def _count_needed(chosen: Iterable[str], part: Part) -> int:
+    """How many fields a row without a header must have, so that it has those that are chosen by their positions."""
+    return max((int(each) for each in chosen if each not in part.place.keys), default=1)
 
 
 def _match_field(delimiter: str) -> str:
@@ -621,17 +652,20 @@ def _match_field(delimiter: str) -> str:
     return rf'(?: ?"(?:[^"]++|"")*+" *+(?={sign}|[\r\n]|\Z)|(?! ?")(?:(?!{sign})[^\r\n])*+)'
 
 
-def _split_records(data: Any, delimiter: str, width: int) -> Iterator[bytes | None]:
+def _split_records(data: Any, delimiter: str, width: int, *, cut: bool = False) -> Iterator[bytes | None]:
     r"""Split CSV in UTF-8 into records without their line ends, with None in place of a line that cannot be read.
 
-    A record has `width` fields, and delimiters may follow. If a quote is not closed before a delimiter or a line end,
-    its line is left out, and the next line is read by itself.
+    A record has `width` fields, and delimiters may follow, or with `cut` other fields, which are left out. If a quote
+    is not closed before a delimiter or a line end, its line is left out, and the next line is read by itself.
 
     >>> list(_split_records(b'1,"a\n2,b\r\n3,"c\nd"\n4\n', ",", 2))
     [None, b'2,b', b'3,"c\nd"', None]
+    >>> list(_split_records(b'1,a,x\n2,b\n3\n4,c,"d\n', ",", 2, cut=True))
+    [b'1,a', b'2,b', None, None]
     """
     field, sign, line_end = _match_field(delimiter), re.escape(delimiter), r"(?:\r\n?|\n|\Z)"
-    record = rf"({field}(?:{sign}{field}){{{width - 1}}}(?:{sign})*+){line_end}|[^\r\n]*+{line_end}"
+    more = f"{sign}{field}" if cut else sign
+    record = rf"({field}(?:{sign}{field}){{{width - 1}}})(?:{more})*+{line_end}|[^\r\n]*+{line_end}"
     for found in re.finditer(rb"(?:\A\xef\xbb\xbf)?(?:%b)" % record.encode(), data):
         line, kept = found[0], found[1]
         with suppress(UnicodeDecodeError):

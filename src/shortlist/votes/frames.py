@@ -35,12 +35,13 @@ from shortlist.votes.source import (
     name_roles,
     scatter_counts,
 )
-from shortlist.votes.values import DIGITS, Family, choose_exact_type
+from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_family
 
 
 def _needs_workspace(described: Description, request: Request) -> bool:
-    """Whether votes go to the workspace: counts, families, votes under a cap, and columns whose type is not known."""
-    return request.counted or request.groups is not None or request.cap is not None or described.kind is None
+    """Whether votes go to the workspace: counts, families, votes of a time, or under a cap, or of an unknown type."""
+    several = request.groups is not None or request.span is not None
+    return request.counted or several or request.cap is not None or described.kind is None
 
 
 # Polars
@@ -219,7 +220,10 @@ class SparkSource(Source):
         return make_tally(SPARK, ask, request, hint=self.hint)
 
     def plan_counts(self, described: Description, request: Request) -> Any:
-        """The data frame of cells and their votes, which Spark computes when it is asked for."""
+        """The data frame of cells and their votes, which Spark computes when it is asked for.
+
+        Under limits, the pairs of a person and a cell are computed at once.
+        """
         plain, groups, session = described.held, request.groups, described.held.sparkSession
         kind = dict(plain.dtypes)["other"]
         # 0 and −0 are one person.
@@ -229,17 +233,29 @@ class SparkSource(Source):
         if request.domain is None:
             valid = " AND is_valid_utf8(item)" if described.family == Family.TEXT else ""
             voted = voted.where(SPARK.is_held("item", described.family) + valid)
+        period = "0"
+        for moment, span in request.moments.items():
+            family = find_family(described.kinds[-1])
+            inside, period = SPARK.find_period(moment, dict(plain.dtypes)[moment], family, span)
+            voted = voted.where(inside)
         for column, public, arrow_type in request.match(described.kinds):
             keys = _send(session, make_key_table(public, arrow_type), plain.schema[column].dataType)
             voted = voted.join(keys, voted[column] == keys["key"]).withColumn(column, keys["row"]).drop("key", "row")
         if groups is not None:
-            voted = voted.join(_send(session, groups.make_table()), on=name_group_columns(len(groups.columns)))
+            if groups.columns:
+                voted = voted.join(_send(session, groups.make_table()), on=name_group_columns(len(groups.columns)))
             cells = groups.make_cell_table()
             if cells is not None:
                 cells = _send(session, cells)
                 listed = (voted["group_number"] == cells["listed_group"]) & (voted["item"] == cells["listed"])
                 voted = voted.join(cells, listed).withColumn("item", cells["place"])
+            if groups.periods is not None:
+                number = f"group_number * {groups.width} + {period}" if groups.columns else period
+                voted = voted.selectExpr("item", "other", f"CAST({number} AS BIGINT) AS group_number")
             voted = voted.select(*request.cell, "other")
+        if request.needs_pairs:
+            # Limits look at the pairs several times. A checkpoint is computed once, whatever the votes are made of.
+            voted = voted.select("other", *request.cell).distinct().localCheckpoint()
         return session.sql(SPARK.write_counting("{votes}", request, dict(voted.dtypes)), votes=voted)
 
 

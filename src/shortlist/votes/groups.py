@@ -14,6 +14,7 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
+from shortlist.periods import Period
 from shortlist.votes.domain import Domain, encode_items, find_fault, is_table_of_votes
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.source import Header, Origin, Request, Table, name_group_columns
@@ -40,38 +41,57 @@ class Groups:
     starts: IntArray | None = None
     items: IntArray | None = None
     """Where a catalogue lists items by group: group g has the rows `items[starts[g] : starts[g + 1]]` of the domain."""
+    periods: tuple[str, ...] | None = None
+    """With periods of time, each listed group is as many groups: number g · len(periods) + p is group g in period p."""
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.codes) * self.width
+
+    @property
+    def width(self) -> int:
+        """How many groups a listed group is."""
+        return 1 if self.periods is None else len(self.periods)
 
     @property
     def names(self) -> tuple[tuple[Any, ...], ...]:
         """The values of each group, as the list wrote them."""
-        return tuple(
-            zip(*(each.names(codes) for each, codes in zip(self.columns, self.codes.T, strict=True)), strict=True)
-        )
+        columns = [each.names(codes) for each, codes in zip(self.columns, self.codes.T, strict=True)]
+        listed = list(zip(*columns, strict=True)) if columns else [()] * len(self.codes)
+        return tuple(listed if self.periods is None else ((*group, each) for group in listed for each in self.periods))
+
+    def split(self, periods: Sequence[Period]) -> Groups:
+        """Make groups of each listed one, one for each period. A group has no more people in one period."""
+        people = None if self.people is None else tuple(each for each in self.people for _ in periods)
+        return replace(self, periods=tuple(map(str, periods)), people=people)
 
     def count_items(self, domain: Domain) -> IntArray:
         """How many items each group has."""
-        return np.full(len(self), domain.d) if self.starts is None else np.diff(self.starts)
+        return np.full(len(self), domain.d) if self.starts is None else np.repeat(np.diff(self.starts), self.width)
 
     def make_table(self) -> Any:
-        """The Arrow table of the numbers of values, and of the group that they make (`group_number`)."""
+        """The Arrow table of the numbers of values, and of the listed group that they make (`group_number`)."""
         numbers = dict(zip(name_group_columns(len(self.columns)), self.codes.T, strict=True))
-        return import_optional("pyarrow").table({**numbers, "group_number": np.arange(len(self))})
+        return import_optional("pyarrow").table({**numbers, "group_number": np.arange(len(self.codes))})
 
     def make_cell_table(self) -> Any:
-        """The Arrow table of the rows of each group, with their places in it; None if every group has all rows."""
+        """The Arrow table of the rows of each listed group, with their places in it; None if groups have all rows."""
         if self.starts is None or self.items is None:
             return None
-        numbers = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        numbers = np.repeat(np.arange(len(self.codes)), np.diff(self.starts))
         places = np.arange(len(self.items)) - self.starts[numbers]
         columns = {"listed_group": numbers, "listed": self.items, "place": places}
         return import_optional("pyarrow").table(columns)
 
     def find_rows(self, numbers: IntArray, places: IntArray) -> IntArray:
         """The rows of the domain at some places of some groups."""
-        return places if self.starts is None or self.items is None else self.items[self.starts[numbers] + places]
+        if self.starts is None or self.items is None:
+            return places
+        rows: IntArray = self.items[self.starts[numbers // self.width] + places]
+        return rows
+
+
+ALL = Groups(columns=(), codes=np.zeros((1, 0), dtype=np.int64))
+"""The only group, where groups differ by their periods alone."""
 
 
 def number_groups(columns: Sequence[Any], people: Sequence[Any] | None = None) -> Groups:

@@ -68,6 +68,10 @@ class PostgresSource(Source):
         """Count on the server."""
         with self._open(described) as (session, (item, other, *columns)):
             counts, groups, votes = f"pg_temp.{invent_name()}", request.groups, f"{session.view} AS v"
+            inside, period = [], "0"
+            for time, span in zip(columns[len(request.by) :], request.moments.values(), strict=True):
+                condition, period = POSTGRES.find_period(time.value, time.kind, find_family(time.arrow), span)
+                inside.append(condition)
             # Equal decimals with other numbers of digits are one item.
             value = f"trim_scale({item.value})" if item.kind == "numeric" else item.value
             cell, kinds = {"item": value}, {"item": item.kind, "other": other.kind, "group_number": "int8"}
@@ -77,11 +81,12 @@ class PostgresSource(Source):
             if request.domain is not None:
                 cell["item"], kinds["item"] = 'k_item."row"', "int8"
             if groups is not None:
-                names = name_group_columns(len(groups.columns))
-                fields = "".join(f"{name} bigint, " for name in names)
-                numbers = session.send(f"{fields}group_number bigint", _write_csv(groups.make_table()))
-                votes += f" JOIN {numbers} AS g ON " + " AND ".join(f'k_{name}."row" = g.{name}' for name in names)
-                cell["group_number"] = "g.group_number"
+                names, cell["group_number"] = name_group_columns(len(groups.columns)), period
+                if names:
+                    fields = "".join(f"{name} bigint, " for name in names)
+                    numbers = session.send(f"{fields}group_number bigint", _write_csv(groups.make_table()))
+                    votes += f" JOIN {numbers} AS g ON " + " AND ".join(f'k_{name}."row" = g.{name}' for name in names)
+                    cell["group_number"] = f"g.group_number * {groups.width} + {period}"
                 cells = groups.make_cell_table()
                 if cells is not None:
                     listed = session.send("listed_group bigint, listed bigint, place bigint", _write_csv(cells))
@@ -89,12 +94,14 @@ class PostgresSource(Source):
                     cell["item"] = "c.place"
             kind = item.key_type if request.domain is None else "bigint"
             number = "group_number bigint, " if groups is not None else ""
-            session.execute(f"CREATE TABLE {counts} ({number}item {kind}, votes bigint)")
+            firsts = ", firsts bigint" if request.with_people else ""
+            session.execute(f"CREATE TABLE {counts} ({number}item {kind}, votes bigint{firsts})")
             session.execute("SET TRANSACTION READ ONLY")
             cell["other"] = other.count if request.counted else other.person
             taken = ", ".join(f"{each} AS {name}" for name, each in cell.items())
-            held = f"{item.is_held} AND " if request.domain is None else ""
-            votes = f"(SELECT {taken} FROM {votes} WHERE {held}{other.is_present}) AS votes"
+            held = [item.is_held] if request.domain is None else []
+            where = " AND ".join([*inside, *held, other.is_present])
+            votes = f"(SELECT {taken} FROM {votes} WHERE {where}) AS votes"
             session.execute(f"INSERT INTO {counts} {POSTGRES.write_counting(votes, request, kinds)}")
 
             def ask(sql: str) -> list[Any]:

@@ -30,9 +30,11 @@ from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import can_match
+from shortlist.votes.times import check_times
 from shortlist.votes.values import Family, find_family, make_arrow_column, read_item, write_item
 
 if TYPE_CHECKING:
+    from shortlist.periods import Span
     from shortlist.votes.domain import Domain
     from shortlist.votes.duckdb import Workspace
     from shortlist.votes.groups import Groups
@@ -57,6 +59,8 @@ class Origin(StrEnum):
     """In a frame or a dict, where a table of items and persons or counts may have items as its columns."""
     FIRST_LINE = "first line"
     """In the first line of a CSV file, which is a vote if the file has no header."""
+    POSITIONS = "positions"
+    """Nowhere: votes in CSV without a header have columns that are called by their positions."""
     KEYS = "keys"
     """In the objects of JSON lines."""
     ANSWER = "answer"
@@ -105,6 +109,7 @@ class Header:
             Origin.FRAME: near,
             Origin.FIRST_LINE: "is the first line a header, and is the name written as there, in case and blanks too?"
             + ("" if where == "the groups" else _NO_HEADER.replace("`votes.", f"`{where.removeprefix('the ')}.")),
+            Origin.POSITIONS: "without a header, columns are called 1, 2 and so on",
             Origin.KEYS: "is each line one object, with the names of the columns as its keys?",
             Origin.ANSWER: f"name the column in the query: SELECT ... AS {name}",
         }[self.origin]
@@ -138,6 +143,9 @@ class Request:
 
     In a family, the columns `by` say the group of a vote. A person counts once for a cell, which is an item in a group,
     in at most `groups_per_person` groups, and for at most `cap` cells over all groups. A single list has no groups.
+
+    With a `span`, only votes count whose time is in it. If it has periods, a group has one of them, too, and if it says
+    what a unit is, both limits hold for one person in each period of that kind.
     """
 
     item: str
@@ -148,10 +156,24 @@ class Request:
     groups_per_person: int | None = None
     domain: Domain | None = None
     groups: Groups | None = None
+    with_people: bool = False
+    """Whether the people of each group are counted, too, after the limits."""
+    time: str | None = None
+    span: Span | None = None
 
     def choose(self, header: Header) -> list[str]:
         """The columns, each of which must be there once."""
-        return header.take([self.item, self.other, *self.by], where=VOTES)
+        return header.take([self.item, self.other, *self.by, *self.times], where=VOTES)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The column of times, if there is one. It is the last of all columns."""
+        return () if self.time is None else (self.time,)
+
+    @property
+    def moments(self) -> dict[str, Span]:
+        """What the column of times is called in engines, with the range that it must lie in, if there is one."""
+        return {} if self.span is None else {name_group_columns(len(self.by) + 1)[-1]: self.span}
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -164,11 +186,20 @@ class Request:
 
         A limit on cells limits groups as well: who has m cells is in at most m groups.
         """
-        groups = 1 if self.groups is None else len(self.groups)
+        groups = 1 if self.groups is None else self.count_lists(len(self.groups))
         if not self.counted and (self.groups_per_person or groups) < min(groups, self.cap or groups):
             yield ("group_number",), self.groups_per_person or groups
         if not self.counted and self.cap is not None:
             yield self.cell, self.cap
+
+    @property
+    def needs_pairs(self) -> bool:
+        """Whether the different pairs of a person and a cell are listed. Limits need them, and so do people."""
+        return self.with_people or any(self.limits)
+
+    def count_lists(self, lists: int) -> int:
+        """Of so many lists, count those in which one unit can be."""
+        return lists if self.span is None else self.span.count_lists(lists)
 
     def match(self, described: Iterable[Any]) -> list[tuple[str, Domain, Any]]:
         """The columns whose values are numbered, each with its public values and with what is said of it."""
@@ -187,6 +218,8 @@ def read_request(
     votes_per_person: Any = None,
     by: Sequence[str] | str = (),
     groups_per_person: Any = None,
+    time: str | None = None,
+    span: Span | None = None,
 ) -> Request:
     """Refuse columns that contradict each other.
 
@@ -207,12 +240,14 @@ def read_request(
         raise ParameterError(f"`item` and `{('person' if count is None else 'count')}` must be different columns")
     if len({item, person or count, *by}) < 2 + len(by):
         raise ParameterError("`by` must name columns that differ from each other and from all others")
+    if time in (item, person or count, *by):
+        raise ParameterError("`time` must be a column that differs from all others")
     cap = votes_per_person
     for name, limit in (("votes_per_person", cap), ("groups_per_person", groups_per_person)):
         whole = isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= EVERY_LEVEL
         if limit is not None and not whole:
             raise ParameterError(f"`{name}` must be a whole number from 1", f"not {quote(limit)}")
-    if groups_per_person is not None and not by:
+    if groups_per_person is not None and not by and not (span and span.periods):
         raise ParameterError("`groups_per_person` must go with `by`, the columns of the groups")
     if cap is not None and person is None:
         raise ParameterError(
@@ -226,6 +261,8 @@ def read_request(
         cap=cap,
         by=by,
         groups_per_person=groups_per_person,
+        time=time,
+        span=span,
     )
 
 
@@ -370,6 +407,8 @@ def check_types(described: Description, request: Request) -> None:
             f"it holds {family}",
             hint="cast it to text or to whole numbers",
         )
+    if request.time is not None and described.kinds[-1] is not None:
+        check_times(request.time, find_family(described.kinds[-1]))
     names = [request.item] * (domain is not None) + list(request.by)
     for name, (role, public, kind) in zip(names, request.match(described.kinds), strict=True):
         found = None if kind is None else find_family(kind)
@@ -432,8 +471,11 @@ class LocalTally(ArrayTally):
 class FamilyTally(Protocol):
     """The votes of every cell of a family, counted and fixed: for each group, in the order of the list, a `Tally`'s.
 
-    Rows and names are found for all groups together, so that the engine is asked once.
+    Rows and names are found for all groups together, so that the engine is asked once. `people` is how many persons
+    each group has after the limits, if the request asks for it.
     """
+
+    people: IntArray | None
 
     def __len__(self) -> int:
         """How many groups there are."""
@@ -478,14 +520,19 @@ class CellTally:
         self._dialect, self._ask, self._hint = dialect, ask, hint
         self._domain, self._groups, self._cell, self._write = request.domain, request.groups, request.cell, write
         self._chosen: Sequence[Any] = ()
-        with_domain = self._domain is not None
-        levels = [np.asarray(column, dtype=np.int64) for column in ask(dialect.write_levels(request.cell, with_domain))]
-        numbers, values, sizes = np.array(levels, dtype=np.int64).reshape(3, -1)
+        with_domain, with_people = self._domain is not None, request.with_people
+        asked = dialect.write_levels(request.cell, with_domain, with_people)
+        levels = [np.asarray(column, dtype=np.int64) for column in ask(asked)]
+        numbers, values, sizes, *firsts = np.array(levels, dtype=np.int64).reshape(3 + with_people, -1)
         check_counts(np.unique(values).tolist())
         falling = np.lexsort((-values, numbers))
         self._numbers, self._values, self._sizes = numbers[falling], values[falling], sizes[falling]
         count = 1 if self._groups is None else len(self._groups)
         self._starts = np.searchsorted(self._numbers, np.arange(count + 1))
+        self.people: IntArray | None = None
+        if with_people:
+            self.people = np.zeros(count, dtype=np.int64)
+            np.add.at(self.people, numbers, firsts[0])
         voted = np.append(0, np.cumsum(self._sizes))[self._starts]
         self._sums = np.diff(voted)
         if self._domain is not None:

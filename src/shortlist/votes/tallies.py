@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from shortlist.errors import ParameterError
+from shortlist.periods import Span
 from shortlist.votes.domain import NAME, check_domain, make_chooser, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.files import is_path
 from shortlist.votes.frames import PolarsSource, SparkSource, open_ibis, take_frame
-from shortlist.votes.groups import GROUPS, GroupReader, check_groups, make_columns, number_cells
+from shortlist.votes.groups import ALL, GROUPS, GroupReader, check_groups, make_columns, number_cells
 from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
@@ -143,6 +144,9 @@ def plan_tally(
     by: Sequence[str] | str = (),
     groups: Any = None,
     groups_per_person: int | None = None,
+    with_people: bool = False,
+    time: str | None = None,
+    span: Span | None = None,
     observed: bool = False,
     any_type: bool = False,
     memory_limit: str | None = None,
@@ -163,7 +167,10 @@ def plan_tally(
     `by` names the columns of the groups of a family. `groups` is the public list of groups, and votes of other groups
     are ignored. Without it, the domain must have the columns of `by`, and an item counts in the groups that it is
     listed with. Votes of one person count in at most `groups_per_person` groups, and at most `votes_per_person` of them
-    over all groups.
+    over all groups. With `with_people`, the people of each group are counted, too.
+
+    `time` names the column of dates or times, and `span` the public days whose votes count. If it has periods, each of
+    them is a group, or a part of each group.
     """
     request = read_request(
         item=item,
@@ -172,19 +179,22 @@ def plan_tally(
         votes_per_person=votes_per_person,
         by=by,
         groups_per_person=groups_per_person,
+        time=time,
+        span=span,
     )
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
         raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
         raise ParameterError("`votes` must be given")
+    request = replace(request, with_people=with_people)
     votes, domain, workspace = unwrap(votes), unwrap(domain), Workspace(memory_limit=memory_limit)
     listed = bool(request.by) and groups is None
     if not observed:
         check_domain(domain, votes, domain_column=domain_column, request=request)
         progress("Reading the domain")
         request = _read_domain(workspace, domain, column=domain_column, request=request, listed=listed)
-    if request.by:
+    if request.by or (request.span and request.span.periods):
         request = _read_groups(workspace, unwrap(groups), votes, request, any_limit=any_type)
     source = open_votes(workspace, votes)
     with source.explain_failures():
@@ -227,7 +237,7 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, reque
 
 def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request, *, any_limit: bool) -> Request:
     """Read the public list of groups, unless the domain has it, and find the number of groups of a person."""
-    listed = request.groups
+    listed = request.groups if request.by else ALL
     if listed is None:
         if groups is None:
             raise ParameterError(
@@ -254,7 +264,9 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
             "without a limit, one person could be in every list",
             hint="pass `groups_per_person=1` if each person is in one group, or say how many count",
         )
-    return replace(request, groups=listed, groups_per_person=min([*limits, len(listed)]))
+    if request.span is not None and request.span.periods:
+        listed = listed.split(request.span.periods)
+    return replace(request, groups=listed, groups_per_person=min([*limits, request.count_lists(len(listed))]))
 
 
 def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:

@@ -183,7 +183,8 @@ def read_count(value: Any) -> int | None:
         family, key = classify(value)
         if family == Family.TEXT and key.strip("0123456789") in ("", "+"):
             key = int(key)
-        if family in (Family.BOOLEAN, Family.DATE) or key != int(key) or not 0 <= key <= EVERY_LEVEL:
+        # In this order: the digits of Decimal("1e999999") would take a minute to write.
+        if family in (Family.BOOLEAN, Family.DATE) or not 0 <= key <= EVERY_LEVEL or key != int(key):
             return None
         return int(key)
     except Exception:  # values may have any type, and their methods may fail in any way

@@ -116,6 +116,8 @@ def test_counts_without_a_type(all_items):
     assert counts(all_items, votes, ["a", "b", "c"], person=None, count="n") == {"a": 5, "b": 7, "c": 0}
     with pytest.raises(DataError, match="others were found"):
         tally({"item": ["a", "b"], "n": [5, "x"]}, count="n", item="item", domain=["a", "b"])
+    with pytest.raises(DataError, match="others were found"):
+        tally({"item": ["a", "b"], "n": [5, Decimal("1e999999")]}, count="n", item="item", domain=["a", "b"])
 
 
 def test_short_codes_number_each_chunk_alone(all_items):

@@ -43,7 +43,12 @@ def make_columns(rows):
 
 def count(rows, c, m, write=str):
     """The votes of each cell (group and item, in numbers or values) by the rule, of rows of a person and a cell."""
-    cells, kept = {}, Counter()
+    return dict(Counter(cell for cells in keep(rows, c, m, write).values() for cell in cells))
+
+
+def keep(rows, c, m, write=str):
+    """The cells that are kept of each person, by the rule."""
+    cells, kept = {}, {}
     for person, group, item in rows:
         cells.setdefault(person, set()).add((group, item))
 
@@ -56,8 +61,8 @@ def count(rows, c, m, write=str):
         kept_groups = None if m is not None and c >= m else c
         groups = sorted({group for group, _ in voted}, key=lambda group: order(person, group))[:kept_groups]
         voted = [(group, item) for group, item in voted if group in groups]
-        kept.update(sorted(voted, key=lambda cell: order(person, *cell))[:m])
-    return dict(kept)
+        kept[person] = sorted(voted, key=lambda cell: order(person, *cell))[:m]
+    return kept
 
 
 def read_cells(family):
@@ -115,6 +120,31 @@ def test_every_engine_counts_the_same_cells(hold, domain):
             assert named == expected, (by, c, m)
             if domain is not None:
                 assert [sorted(item for item, _ in listed) for listed in found] == [sorted(ITEMS)] * len(groups)
+
+
+@pytest.mark.parametrize("domain", [ITEMS, None], ids=["domain", "observed"])
+def test_every_engine_counts_the_people_of_a_group(hold, domain):
+    """After the limits, in the query that counts the votes, which stay the same."""
+    rows, known = draw_votes(seed=3), {item: place for place, item in enumerate([*ITEMS, "z"])}
+    votes = hold(make_columns(rows))["votes"]
+    voted = [
+        (user, GROUPS.index((country, week)), known[item] if domain else item)
+        for user, country, week, item in rows
+        if user is not None and (country, week) in GROUPS and item in (ITEMS if domain else known)
+    ]
+    for c, m in [(9, None), (2, 3)] if domain else [(2, None)]:
+        options = {"by": ("country", "week"), "groups": GROUPS, "groups_per_person": c, "votes_per_person": m}
+        planned = plan(votes, domain=domain, observed=domain is None, **options, with_people=True)
+        family = planned.count_family()
+        kept = keep(voted, planned.groups_per_person, m)
+        people = Counter(group for cells in kept.values() for group in {group for group, _ in cells})
+        assert family.people.tolist() == [people[group] for group in range(len(GROUPS))], (c, m)
+        counted = Counter(cell for cells in kept.values() for cell in cells)
+        found = [[votes for _, votes in listed if votes] for listed in read_cells(family)]
+        assert found == [
+            sorted((votes for (group, _), votes in counted.items() if group == place), reverse=True)
+            for place in range(len(GROUPS))
+        ]
 
 
 def test_a_catalogue_lists_items_by_group(hold):

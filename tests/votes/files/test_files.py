@@ -12,7 +12,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import dataset, parquet
 
 from shortlist import Files
 from shortlist.errors import ChangedError, DataError, ParameterError
@@ -180,6 +180,30 @@ def test_right_files_are_split_into_their_records(seed):
         records = list(files._split_records(text.getvalue().encode(), ",", width))
         assert len(records) == len(rows)
         assert b"\r\n".join(records) + b"\r\n" == text.getvalue().encode()
+
+
+def test_instants_in_nanoseconds_are_limited_as_in_any_table(tmp_path, all_items):
+    """A limit keeps the same votes of a person in a Parquet file and in Arrow, also where persons are instants."""
+    numbers = [0, 1, 999, -1, -1001, 10**18, -(10**18), 2**63 - 1, -(2**63) + 1, None]
+    persons = pa.array(numbers * 4, pa.int64()).cast(pa.timestamp("ns", "Asia/Tokyo"))
+    votes = pa.table({"user": persons, "track": [item for item in DOMAIN for _ in numbers]})
+    parquet.write_table(votes, tmp_path / "votes.parquet")
+    found = all_items(count(tmp_path / "votes.parquet", votes_per_person=1))
+    assert found == all_items(count(votes, votes_per_person=1))
+    assert sum(number for number, _ in found) == len(numbers) - 1
+
+
+@pytest.mark.parametrize(
+    "persons",
+    [pa.array([-1, 86_401, 5], pa.int32()).cast(pa.time32("s")), pa.array([2**62, 5, 6]).cast(pa.timestamp("ms"))],
+    ids=lambda persons: str(persons.type),
+)
+def test_a_dataset_reads_times_that_no_calendar_has(tmp_path, all_items, persons):
+    """They are persons like others, as in a table of Arrow."""
+    votes = pa.table({"user": persons, "track": ["a"] * 3})
+    parquet.write_table(votes, tmp_path / "votes.parquet")
+    for limit in (None, 1):
+        assert all_items(count(dataset.dataset(tmp_path / "votes.parquet"), votes_per_person=limit))[0] == (3, "a")
 
 
 @pytest.mark.parametrize(("name", "meant"), [("delimter", "delimiter"), ("sep", "delimiter"), ("Format", "format")])

@@ -53,8 +53,48 @@ def test_reads_files_without_a_header(folder, all_items):
     assert all_items(tally(votes, person="1", item="2", domain=domain)) == [(2, "a"), (1, "b"), (0, "c, with a comma")]
     columns = {"person": "1", "item": "2", "domain": ["x;1", "1,a"]}
     assert all_items(tally(Files("bare.csv", header=False, delimiter=";"), **columns)) == [(1, "1,a"), (0, "x;1")]
-    with pytest.raises(DataError, match=r"must have a column '3'; found '1', '2'"):
-        tally(votes, person="1", item="3", domain=domain)
+    for name in ("user", "0", "01", "1000"):
+        with pytest.raises(DataError, match=f"must have a column '{name}'; there is none.*\n.* are called 1, 2 and so"):
+            tally(votes, person="1", item=name, domain=domain)
+
+
+LINES = {
+    "1,a": "a",
+    "2,a,": "a",
+    "3,a,noon": "a",
+    "4,b,noon,": "b",
+    '5,"b",noon,"sunny, warm\nand dry"': "b",
+    "6": None,
+    "": None,
+    ",a": None,
+    '7,"a': None,
+    '8,"a"b': None,
+    '9,a,"noon': None,
+    "10,b" + ",x" * 1200: "b",
+}
+
+
+def test_each_line_without_a_header_is_read_by_itself(folder, all_items):
+    """A line counts if it has the columns that are named. No line decides how another one is read, or stops the run."""
+    for first in LINES:
+        for others in ({}, LINES):
+            lines = {first: LINES[first], **others, "98,a,night": "a", "99,a,day": "a"}
+            (folder / "bare.csv").write_text("\n".join(lines) + "\n")
+            found = all_items(count(Files("bare.csv", header=False), person="1", item="2"))
+            expected = [(list(lines.values()).count(item), item) for item in ("a", "b", "007")]
+            assert sorted(found) == sorted(expected), (first, others)
+
+
+def test_columns_without_a_header_are_refused_whatever_the_file_holds(folder):
+    """Whether a file is empty, has too few columns or is full changes no error."""
+    (folder / "day=1").mkdir()
+    for text in ("", "1\n", "1,a\n", "1,a,b,c,d\n"):
+        (folder / "day=1" / "bare.csv").write_text(text)
+        files = Files("day=1", format="csv", header=False)
+        with pytest.raises(DataError, match="must have a column 'user'"):
+            count(files, person="user", item="2")
+        for item in ("2", "3", "day"):
+            assert count(files, person="1", item=item).d == 3
 
 
 def test_reads_empty_files_as_tables_without_rows(folder):

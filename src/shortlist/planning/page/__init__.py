@@ -16,9 +16,9 @@ import numpy as np
 
 from shortlist.array_types import IntArray
 from shortlist.mechanisms import MECHANISMS
-from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers, explain_limit
+from shortlist.planning.advice import INVENTED, NOT_PRIVATE, explain_answers
+from shortlist.planning.families import Family
 from shortlist.planning.forecast import Forecast, write_share
-from shortlist.planning.inputs import Histogram
 from shortlist.planning.plan import Plan
 from shortlist.privacy.numbers import write_exact
 from shortlist.version import __version__
@@ -29,6 +29,7 @@ _MOST_DRAWS = 200
 _SHOWN_PLACES = 10
 """How many places of a sample list the page shows, and how many wrong items beyond these."""
 _LONGEST_NAME = 40
+_KEPT = "On this page, every mechanism keeps the limits that are best at the ε and k of the plan."
 _COLOURS = (
     *("#000000", "#E69F00", "#56B4E9", "#999999", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#a6761d"),
     *("#1b9e77", "#7570b3", "#e7298a"),
@@ -59,7 +60,10 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
     epsilons = sorted({*EPSILONS, made.best.epsilon})
     sizes = sorted({max(1, k // 4), max(1, k // 2), k, min(2 * k, d)})
     planner = replace(made.planner, draws=min(made.planner.draws, _MOST_DRAWS), progress=lambda step: None)
-    names = list(made.constraints.allow(k, made.best.epsilon))
+    if isinstance(made.histogram, Family):
+        report("Choosing limits")
+        planner = planner.settle(k, made.best.epsilon)
+    names = planner.list_names(k, made.best.epsilon)
     colours = dict(zip(MECHANISMS, itertools.cycle(_COLOURS)))
     cells: list[list[dict[str, Any]]] = []
     for size in sizes:
@@ -72,9 +76,9 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
     wished = [made if size == k else speaking.plan(size, made.best.epsilon, made.wish) for size in sizes if made.wish]
     return {
         "items": d,
-        "inside": [_count_inside(made.histogram, size) for size in sizes],
+        "groups": made.constraints.groups,
         "budget": str(made.budget.guarantee).partition(" for")[0],
-        "limit": explain_limit(made.constraints.votes_per_person),
+        "limit": " ".join([*made.notes, *([_KEPT] if made.tried else [])]) or None,
         "wishes": [_describe_wish(each) for each in wished],
         "draws": planner.draws,
         "places": _SHOWN_PLACES,
@@ -82,7 +86,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         "sizes": sizes,
         "start": [sizes.index(k), epsilons.index(made.best.epsilon)],
         "mechanisms": [{"name": name, "colour": colours[name]} for name in names],
-        "names": [made.histogram.name(place)[:_LONGEST_NAME] for place in range(min(2 * sizes[-1], d))],
+        "names": _list_names(made, min(2 * sizes[-1], d)),
         "cells": cells,
     }
 
@@ -102,7 +106,7 @@ def _describe_wish(made: Plan) -> dict[str, Any]:
 
 def _describe(made: Plan) -> dict[str, Any]:
     """The numbers and words of one plan."""
-    inside, cells = _count_inside(made.histogram, made.best.k), made.cells
+    cells = made.cells
     return {
         "choice": made.advice.choice,
         "rule": made.advice.rule,
@@ -110,27 +114,36 @@ def _describe(made: Plan) -> dict[str, Any]:
         "rows": {
             each.name: {
                 "cells": cells[each.name],
-                "command": made.planner.write_command(each.mechanism),
+                "command": made.planner.write_command(each.mechanism, each.limits),
                 "right_items": write_share(each.recall.mean),
                 "recall": round(each.recall.mean, 3),
                 "exact": float(f"{each.exact:.3g}"),
                 "largest": round(each.largest.middle),
-                **_show_samples(each, inside),
+                **_show_samples(each),
             }
             for each in made.forecasts
         },
     }
 
 
-def _show_samples(each: Forecast, inside: int) -> dict[str, Any]:
+def _show_samples(each: Forecast) -> dict[str, Any]:
     """Some lists, and how many of their items are right. Without an order, those with the fewest votes come first."""
-    unordered = each.mechanism.unordered
+    unordered, inside = each.mechanism.unordered, np.array(each.inside)
     samples = -np.sort(-each.samples, axis=1) if unordered else each.samples
     return {
         "ordered": not unordered,
-        "right": ((samples >= 0) & (samples < inside)).sum(axis=1).tolist(),
-        "samples": [_shorten(positions, inside) for positions in samples],
+        "right": ((samples >= 0) & (samples < inside[:, None])).sum(axis=1).tolist(),
+        "inside": inside.tolist(),
+        "sampled": each.sampled,
+        "samples": [_shorten(positions, good) for positions, good in zip(samples, each.inside, strict=True)],
     }
+
+
+def _list_names(made: Plan, most: int) -> list[str]:
+    """The names of the first items. In a family, every group has items of its own."""
+    if isinstance(made.histogram, Family):
+        return []
+    return [made.histogram.name(place)[:_LONGEST_NAME] for place in range(most)]
 
 
 def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
@@ -138,8 +151,3 @@ def _shorten(positions: IntArray, inside: int) -> list[list[int]]:
     listed = [[place, position] for place, position in enumerate(positions.tolist(), start=1) if position >= 0]
     wrong = [each for each in listed[_SHOWN_PLACES:] if each[1] >= inside]
     return listed[:_SHOWN_PLACES] + wrong[:_SHOWN_PLACES]
-
-
-def _count_inside(histogram: Histogram, k: int) -> int:
-    """How many items have as many votes as the item at place k, or more: k, and those that are tied with it."""
-    return int(np.searchsorted(-histogram.counts, -histogram.counts[k - 1], side="right"))

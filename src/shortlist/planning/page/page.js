@@ -173,18 +173,19 @@ function showSamples() {
   menu.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
   menu.value = chosen;
   const row = cell().rows[chosen];
-  const size = data.sizes[state.size], inside = data.inside[state.size];
+  const size = data.sizes[state.size];
   find("cut").textContent = (row.ordered ? "" : "The list has no order; wrong items are shown first. ")
     + (size > data.places ? `The first ${data.places} of ${whole.format(size)} places are shown, then up to ${data.places} `
       + "wrong items of the others." : "");
   find("samples").replaceChildren(...row.samples.map((list, index) => {
     const places = list.map(([place, position]) => {
       const name = data.names[position] ?? `item ${whole.format(position + 1)}`;
-      if (position < inside) return make("li", { value: place }, make("span", {}, name));
+      if (position < row.inside[index]) return make("li", { value: place }, make("span", {}, name));
       return make("li", { value: place }, make("span", { class: "wrong" }, `✗ ${name}`),
         make("span", { class: "rank" }, ` true rank ${whole.format(position + 1)}`));
     });
-    const title = make("h3", {}, `List ${index + 1}: ${row.right[index]} of ${whole.format(size)} right`);
+    const group = row.sampled.length ? ` of a ${row.sampled[index]} group` : "";
+    const title = make("h3", {}, `List ${index + 1}${group}: ${row.right[index]} of ${whole.format(size)} right`);
     return make("li", {}, title, places.length ? make(row.ordered ? "ol" : "ul", {}, ...places)
       : make("p", {}, "Nothing is listed."));
   }));
@@ -196,7 +197,8 @@ function show() {
   find("size-value").textContent = whole.format(size);
   find("epsilon").setAttribute("aria-valuetext", `epsilon ${epsilon}`);
   find("size").setAttribute("aria-valuetext", `${size} items`);
-  const words = { k: whole.format(size), items: whole.format(data.items), draws: whole.format(data.draws), budget: data.budget };
+  const items = `${whole.format(data.items)} items${data.groups === null ? "" : ` in each of ${whole.format(data.groups)} groups`}`;
+  const words = { k: whole.format(size), items, draws: whole.format(data.draws), budget: data.budget };
   document.querySelectorAll("[data-show]").forEach((each) => { each.textContent = words[each.dataset.show]; });
   showAdvice();
   showWish();
