@@ -11,7 +11,7 @@ BIN := .venv/bin
 help: ## Say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/.demo-ready ## Release the top 10 of a vote log made on the spot
+demo: .venv/.demo-ready ## Release the top 10 of a vote log made on the spot, also by country
 	@$(BIN)/shortlist demo
 
 ARGS ?= --quick
