@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduction.experiment.datasets import TOP, Histogram
-from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, Contender, list_today
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, Contender, Maker, list_today
 from reproduction.experiment.store import Results
 from reproduction.report.comparisons import AXES, compute_ratios, write_short
 from shortlist.errors import MissingExtraError
