@@ -1,5 +1,6 @@
 """The commands of the documentation work as they are written, and its pages become a site without a warning."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -73,6 +74,19 @@ def test_the_commands_of_a_page_work(page, files, tmp_path, monkeypatch, request
         words += ["--draws", "5"] if words[0] == "plan" else []
         done = CliRunner().invoke(app, words, prog_name="shortlist")
         assert done.exit_code == 0, (words, done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", sorted((ROOT / "examples").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs(notebook, monkeypatch):
+    """Its cells run from the top, and it holds what they gave when it was last run."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("MPLBACKEND", "template")  # draws nothing, and needs no screen
+    cells = [cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, object] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), names)
+    assert any(cell["outputs"] for cell in cells)
 
 
 @pytest.mark.slow
