@@ -198,7 +198,7 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
     with show_progress() as step:
         from shortlist.votes.check import check as check_votes
 
-        asked["by"] = read_columns(asked["by"])
+        asked["by"] = read_columns(asked["by"]) or ()
         found = check_votes(**read_source(asked), progress=step)
     if output is None:
         print(found.write(write_option))
