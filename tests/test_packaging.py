@@ -94,7 +94,7 @@ def test_it_installs_where_nothing_else_is(built, clean, tmp_path):
 
 
 def test_the_readme_runs_with_what_make_demo_installs(built, clean, tmp_path):
-    """Every block of it, from top to bottom: those of the shell in a folder of their own, those of Python as doctests."""
+    """Every block of it, from top to bottom: commands in a folder of their own, and Python as doctests."""
     (wheel,) = built.glob("*.whl")
     run(clean, "-m", "pip", "install", "--quiet", "--no-compile", f"{wheel}[cli]")
     text = (ROOT / "README.md").read_text(encoding="utf-8")
