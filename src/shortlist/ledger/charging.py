@@ -196,6 +196,11 @@ class Ledger:
         return self._run(lambda transaction: tuple(read_charges(transaction, self.budget)))
 
     @property
+    def whole(self) -> Budget | None:
+        """The budget for all releases: the only one, or the total over all periods; None if there is no total."""
+        return self.budget if self.calendar is None else self.calendar.total
+
+    @property
     def spent(self) -> Amount:
         """The sum of all charges, of all periods."""
         return self._run(lambda transaction: add_up(read_sums(transaction, self.budget)))
@@ -203,14 +208,13 @@ class Ledger:
     @property
     def left(self) -> Amount:
         """What is left of the budget, in each accounting that it uses. In a ledger with periods, it is of the total."""
-        whole = self.budget if self.calendar is None else self.calendar.total
-        if whole is None:
+        if self.whole is None:
             raise ParameterError(
                 "a ledger with periods must have a total to have something left of it",
                 "this one has no total",
                 hint="ask for one period: `ledger.left_in('2026-W46')`",
             )
-        return whole.subtract(self.spent)
+        return self.whole.subtract(self.spent)
 
     def spent_in(self, period: str | date) -> Amount:
         """The sum of the charges of one period."""
