@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -54,6 +54,14 @@ class Statement:
         return add_up((charge.guarantee, 1) for charge in self.charges)
 
     @property
+    def promise(self) -> tuple[Guarantee, str]:
+        """The budget for as many releases as there is one for, and which these are: all, or all of one period."""
+        whole, calendar = self.ledger.whole, self.ledger.calendar
+        if whole is not None or calendar is None:
+            return (whole or self.ledger.budget).guarantee, "all releases"
+        return self.ledger.budget.guarantee, f"all releases of one {calendar.every}"
+
+    @property
     def periods(self) -> tuple[str, ...]:
         """The periods that have charges, in their order."""
         return tuple(sorted({charge.period for charge in self.charges if charge.period is not None}))
@@ -78,7 +86,7 @@ class Statement:
         if whole is None or not self.charges:
             return None
         promised = [replace(each.guarantee, unit=whole.guarantee.unit) for each in self.charges]
-        return compose(promised, delta=whole.guarantee.delta or None)
+        return add_at(promised, whole.guarantee.delta)
 
     def draw(self) -> list[Bar]:
         """Divide the time of all charges into days, weeks, months, quarters or years, and say what each had spent."""
@@ -98,7 +106,7 @@ class Statement:
             number = sum(each.made.date() >= period.first for each in until)
             yield Bar(str(period), number, whole.find_share(spent))
 
-    def _name_people(self) -> str:
+    def name_people(self) -> str:
         """Name who charged, those with most charges first."""
         people = Counter(f"{each.role or each.user} on {each.host}" for each in self.charges)
         named = [f"{name} ({number:,})" for name, number in people.most_common(_MOST_PEOPLE)]
@@ -157,7 +165,7 @@ class Statement:
 
     def _name_charged(self) -> list[str]:
         """Name who charged, and the charges without a finished release."""
-        lines = [f"Charged by: {self._name_people()}"] if self.charges else []
+        lines = [f"Charged by: {self.name_people()}"] if self.charges else []
         if self.unfinished:
             numbers = ", ".join(map(str, self.unfinished))
             lines.append(f"Charged without a finished release (in progress, or ended early): {numbers}")
@@ -188,6 +196,18 @@ class Statement:
         spent = self.spent_in(period)
         left = _write_amount(self.ledger.budget.subtract(spent), up=False)
         return {"spent": _write_amount(spent, up=True), "left": left}
+
+
+def add_at(guarantees: Sequence[Guarantee], delta: Fraction) -> Guarantee:
+    """State what releases promise together, at a delta. If they cannot do with that, it is added to what they need.
+
+    >>> print(add_at([Guarantee(epsilon=1, delta="1e-6")] * 2, Fraction(1, 10**7)))
+    (2, 2e-6)-DP (rho 0.924234316 with delta 2e-6) for one person, add-remove
+    """
+    sums = compose(guarantees)
+    least = min(sums.delta, sums.rho_delta)
+    allowed = delta if delta > least or delta >= sums.delta else delta + least
+    return compose(guarantees, delta=allowed) if delta > 0 and allowed < 1 else sums
 
 
 def write_pair(guarantee: Guarantee) -> str:
