@@ -102,7 +102,9 @@ def test_the_readme_runs_with_what_make_demo_installs(built, clean, tmp_path):
     commands = [block for language, block in blocks if not language and not block.startswith("make ")]
     assert len(commands) >= 3
     path = f"{clean.parent}{os.pathsep}{os.environ['PATH']}"
-    run("bash", "-euc", "\n".join(commands), cwd=tmp_path, env={**CLEAN, "PATH": path})
+    terminal = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+    shell = ("bash", "-euc", "\n".join(commands))
+    run(sys.executable, "-c", terminal, *shell, cwd=tmp_path, env={**CLEAN, "PATH": path})
     run(clean, "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", ROOT / "README.md", cwd=tmp_path)
 
 
