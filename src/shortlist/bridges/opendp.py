@@ -53,7 +53,7 @@ def make_top_k(mechanism: Mechanism, *, concentrated: bool = False) -> Any:
         dp.vector_domain(dp.atom_domain(T=TYPE)),
         dp.linf_distance(T=TYPE, monotonic=mechanism.neighbours is Neighbours.ADD_REMOVE),
         dp.approximate(measure) if failure else measure,
-        lambda counts: top_k(counts, mechanism=mechanism).tolist(),
+        lambda counts: [int(index) for index in top_k(counts, mechanism=mechanism)],
         map_distance,
         TO="Vec<u64>",
     )
