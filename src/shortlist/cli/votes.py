@@ -22,6 +22,8 @@ from shortlist.cli.options import (
     QUIET,
     REQUEST,
     SOURCE,
+    WEIGHT_UNIT,
+    WEIGHTS,
     WHAT,
     Format,
     Option,
@@ -52,6 +54,8 @@ _CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
         **REQUEST,
         "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
         **FAMILY,
+        **WEIGHTS,
+        **WEIGHT_UNIT,
         "people_epsilon": Option(
             ACCURACY, "With --by: spend this epsilon on top, for a noisy number of people of each group.", "NUMBER"
         ),
@@ -114,6 +118,9 @@ def select(
 
     With --time, only votes of the days from --since to --until count, or those of one --period. With --every, one list
     is released for each period of that range.
+
+    With --weight, an item has the sum of what people add to it, each at most --max-weight. Weights are rounded down;
+    what is negative or no number weighs nothing.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from shortlist.errors import DataError
 from shortlist.periods import Span
+from shortlist.profile import EVERY_LEVEL
 from shortlist.votes.times import DAY_TEXT, INSTANT_TEXT, write_day, write_instant, write_moment
-from shortlist.votes.values import Family
+from shortlist.votes.values import NUMBERS, WEIGHT_TEXT, Family
 
 if TYPE_CHECKING:
     from shortlist.votes.source import Request
@@ -52,6 +53,10 @@ class Dialect:
     """The SQL of a boundary that a moment is compared with, for each type of moments."""
     matching: str
     """The SQL that says whether a whole text follows a pattern."""
+    double: str = "TRY_CAST({0} AS DOUBLE)"
+    """The SQL of a value as a float of 64 bits."""
+    wide: str = "{0}"
+    """The SQL of a whole number whose sums have more than 64 bits."""
     collation: str = ""
     """The collation by bytes, where text has another one by itself."""
     functions: str = ""
@@ -86,6 +91,29 @@ class Dialect:
         """The SQL of `values.write_text` of a column, as it is hashed."""
         other = _find(self.texts, kind)
         return self.encode.format(f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')")
+
+    def write_weight(self, column: str, kind: str, family: Family | None, largest: int) -> str:
+        """The SQL of `values.read_weight` of a column. Without a family, the column holds such weights already."""
+        if family not in (None, Family.TEXT, *NUMBERS):
+            return "0"
+        value = column
+        if family in (Family.TEXT, Family.FLOAT):
+            # Floats of 32 bits would round the largest weight.
+            value = self.double.format(column)
+        if family == Family.TEXT:
+            value = f"CASE WHEN {self.matching.format(column, WEIGHT_TEXT)} THEN {value} END"
+        if family == Family.DECIMAL:  # cut as they are, decimals with many digits would have no place for the largest
+            value = f"{self.functions}floor({value})"
+        # Engines leave out NULL where they look for the least or the greatest, and NaN is greater than all numbers.
+        within = f"{self.functions}least({self.functions}greatest(coalesce({value}, 0), 0), CAST({largest} AS BIGINT))"
+        if family in (Family.TEXT, Family.FLOAT):  # after the cut, because Spark makes whole numbers of 64 bits
+            within = f"{self.functions}floor({within})"
+        return f"CASE WHEN {self.is_present(column, kind)} THEN CAST({within} AS BIGINT) ELSE 0 END"
+
+    def _write_sum(self, largest: int) -> str:
+        """The SQL of the sum of weights, cut at the largest one. No sum is out of range before it is cut."""
+        summed = f"{self.functions}sum({self.wide.format('weight')})"
+        return f"CAST({self.functions}least({summed}, {largest}) AS BIGINT)"
 
     def find_period(self, column: str, kind: str, family: Family | None, span: Span) -> tuple[str, str]:
         """The SQL that says whether a moment is in a range, and that of the number of its period there.
@@ -148,6 +176,8 @@ class Dialect:
     ) -> str:
         """The query that counts persons (`other`) for each cell, or takes counts, given the types of all columns.
 
+        With weights, the query adds up what persons give to a cell, at most `max_weight` each.
+
         A limit keeps, of each person, the first groups or cells by a hash of the texts of the person and of the group
         or cell, and then by their values. So what it keeps depends on that person's votes alone, and not on the types
         of the columns, which other persons' values may decide. `texts` names columns that hold the texts of others.
@@ -162,8 +192,16 @@ class Dialect:
         names = ("other", *request.cell)
         written = {name: (texts or {}).get(name) or self.write_text(name, kinds[name]) for name in names}
         further = [text for text in dict.fromkeys(written.values()) if text in kinds and text not in names]
-        pairs = self._write_distinct(votes, names, further) if self.materialized else f"SELECT * FROM {votes}"
+        pairs = self.write_pairs(votes, request, further) if self.materialized else f"SELECT * FROM {votes}"
         return self._write_limits(pairs, request, written, further)
+
+    def write_pairs(self, votes: str, request: Request, further: Sequence[str] = ()) -> str:
+        """The query that lists each person once for each cell, with what the person gives to it if rows have weights.
+
+        The people of a row without weight are not there.
+        """
+        weight = [f"{self._write_sum(request.max_weight)} AS weight"] if request.weight is not None else []
+        return self._write_distinct(votes, ("other", *request.cell), further, weight)
 
     def _write_limits(self, pairs: str, request: Request, texts: Mapping[str, str], further: Sequence[str]) -> str:
         """The query that counts cells under limits, given one that lists each person once for each cell.
@@ -171,7 +209,8 @@ class Dialect:
         Persons within a limit keep all that they have. Only of the others, groups or cells are hashed and ordered. A
         person is kept only where it is found, so no mistake in finding it keeps more than the limit.
         """
-        columns, count = ", ".join(["other", *request.cell, *further]), f"{self.functions}count(*)"
+        weights = [] if request.weight is None else ["weight"]
+        columns, count = ", ".join(["other", *request.cell, *further, *weights]), f"{self.functions}count(*)"
         steps, kept = {"pairs": pairs}, "pairs"
         for number, (values, limit) in enumerate(request.limits):
             units, of_cells = kept, values == request.cell
@@ -199,21 +238,25 @@ class Dialect:
             steps[kept] = query
         last, cell = steps.pop(kept), ", ".join(request.cell)
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
-        start, votes = f"WITH {tables} " if tables else "", f"{count} AS votes"
+        start, votes = f"WITH {tables} " if tables else "", self._write_sum(EVERY_LEVEL) if weights else count
+        votes += " AS votes"
         if request.with_people:
             # Of each person in a group, one cell is marked: the sum of the marks is the number of people.
             turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY item)"
-            last = f"SELECT {cell}, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
+            marked = ", ".join([*request.cell, *weights, f"CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first"])
+            last = f"SELECT {marked} FROM ({last}) AS unmarked"
             votes += f", {self.functions}sum(is_first) AS firsts"
         return f"{start}SELECT {cell}, {votes} FROM ({last}) AS {kept} GROUP BY {cell}"
 
-    def _write_distinct(self, table: str, names: Sequence[str], further: Sequence[str]) -> str:
-        """The query for the different values of some columns, each with the least of its further ones.
+    def _write_distinct(
+        self, table: str, names: Sequence[str], further: Sequence[str], sums: Sequence[str] = ()
+    ) -> str:
+        """The query for the different values of some columns, each with the least of its further ones, and with sums.
 
         Equal persons may have two texts, as a whole number and a float.
         """
         least = [f"{self.functions}min({name}) AS {name}" for name in further]
-        return f"SELECT {', '.join([*names, *least])} FROM {table} GROUP BY {', '.join(names)}"
+        return f"SELECT {', '.join([*names, *least, *sums])} FROM {table} GROUP BY {', '.join(names)}"
 
     def write_levels(self, cell: Sequence[str], with_domain: bool, with_people: bool = False) -> str:
         """The query on `{table}` that counts the cells of each group and number of votes, and the people there."""
@@ -318,6 +361,7 @@ SPARK = Dialect(
     },
     # No character follows: the sign $ would allow the end of a line.
     matching="{0} RLIKE '^({1})(?!a)(?![^a])'",
+    wide="CAST({0} AS DECIMAL(28, 0))",
 )
 POSTGRES = Dialect(
     text="text",
@@ -337,6 +381,7 @@ POSTGRES = Dialect(
         "timestamptz": "TIMESTAMPTZ '{moment}+00'",
     },
     matching="{0} ~ '^({1})$'",
+    double="CAST({0} AS float8)",
     collation=' COLLATE "C"',
     materialized="MATERIALIZED ",
 )
