@@ -778,7 +778,7 @@ def _judge_bound(listed: Release | GroupList, release: Publication, people: int 
             found.append(f"{start} no count is above {largest:,}")
         elif below:
             found.append(f"{start} {below:,} of {number:,} noisy counts are below it: these may be random items")
-    elif not found and least > _LARGE_BOUND:
+    elif not found and least > _LARGE_BOUND * parameters.get("max_weight", 1):
         found.append(f"the bound on the error is {write(least)}: the list says little if the counts are below that")
     return found
 

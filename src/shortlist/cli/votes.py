@@ -119,8 +119,8 @@ def select(
     With --time, only votes of the days from --since to --until count, or those of one --period. With --every, one list
     is released for each period of that range.
 
-    With --weight, an item has the sum of what people add to it, each at most --max-weight. Weights are rounded down;
-    what is negative or no number weighs nothing.
+    With --weight and --max-weight, people add numbers to an item, and the items with the largest sums are released.
+    Numbers are rounded down. What is negative or no number adds nothing.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet)

@@ -309,7 +309,7 @@ def check_weight(weight: Any, max_weight: Any, person: Any) -> None:
     if max_weight is None:
         raise ParameterError(
             "`max_weight` must go with `weight`: how much one person adds to one item at most",
-            hint="choose it without looking at these data: `max_weight=60` for the minutes of a day, say",
+            hint="choose what a normal person adds, without looking at these data: `max_weight=60`, say",
         )
     whole = isinstance(max_weight, int) and not isinstance(max_weight, bool)
     if not whole or not 1 <= max_weight <= LARGEST_WEIGHT:
