@@ -180,6 +180,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
     _CHECK,
     {
         **SOURCE,
+        **WEIGHTS,
         "show_values": Option(WHAT, "Show some items of the votes. They are private.", kind=bool),
         **write_to("Write the check to a file that only you may read."),
         **QUIET,

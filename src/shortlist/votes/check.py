@@ -19,9 +19,9 @@ from shortlist.votes.failures import register_engine, strip_context, translate_e
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
-from shortlist.votes.source import VOTES, Rows, TypedRows
+from shortlist.votes.source import VOTES, Request, Rows, TypedRows
 from shortlist.votes.tallies import plan_tally
-from shortlist.votes.values import Family, is_missing, read_count, write_person
+from shortlist.votes.values import LARGEST_WEIGHT, Family, is_missing, read_count, read_weight, write_person
 
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
 
@@ -62,13 +62,28 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What people add to items, before it is cut at `max_weight`, among matched rows."""
+
+    max_weight: int
+    rows_without: int
+    """Rows that weigh nothing: what is smaller than 1, negative, missing or no number."""
+    quantiles: tuple[tuple[float, int], ...]
+    """Quantiles of what one person adds to one item: pairs of the share of such pairs and the weight."""
+    share_above: float
+    """The share of the pairs of a person and an item that are above `max_weight`."""
+    share_kept: float
+    """The share of all weight that is left after the cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """How the rows of the votes fit the domain. **Not private and not for publication.**
 
     Every row is one of: without a person, without an item, unreadable in the type of the domain, not in the domain, or
     matched. `votes` counts different pairs of person and item among the matched rows, as a release does. If the
     table is counted already, "without a person" means without a count, `votes` is the sum of the counts, and no person
-    is known.
+    is known. With weights, votes are sums of weights, as a release adds them up.
     """
 
     rows: int
@@ -100,6 +115,7 @@ class Check:
     most_unmatched: tuple[tuple[str | None, int], ...]
     """The items that failed to match most often, with their rows; None for an item that is not shown."""
     causes: tuple[Cause, ...]
+    weights: Weights | None = None
 
     @property
     def share_matched(self) -> float:
@@ -133,10 +149,13 @@ class Check:
         yield _line("items of the domain", self.domain_size)
         yield _line("  with a vote", self.items_voted)
         for place, votes in self.votes_at_places:
-            yield _line(f"  votes of the item at place {place:,}", votes)
+            yield _line(f"  {'votes' if self.weights is None else 'weight'} of the item at place {place:,}", votes)
         yield _line("persons", self.persons)
         yield _line("  with a matched vote", self.persons_matched)
-        yield _line("votes (a person counts once for an item)", self.votes)
+        if self.weights is None:
+            yield _line("votes (a person counts once for an item)", self.votes)
+        else:
+            yield from self._weigh(self.weights)
         if self.counts_unreadable or self.items_repeated:
             yield _line("rows whose count is no whole number", self.counts_unreadable)
             yield _line("items with several counts", self.items_repeated)
@@ -152,6 +171,13 @@ class Check:
         if self.items_unmatched:
             yield ""
             yield from self._failures()
+
+    def _weigh(self, weights: Weights) -> Iterator[str]:
+        yield _line("weight that counts", self.votes, f"{_percent(weights.share_kept)} of all weight")
+        yield _line("  matched rows that weigh nothing", weights.rows_without)
+        each = ", ".join(f"{_QUANTILES[q]} {n:,}" for q, n in weights.quantiles)
+        yield _wrap(f"weight per person and item: {each or 'none'}")
+        yield _wrap(f"above the limit of {weights.max_weight:,}: {_percent(weights.share_above)} of these")
 
     def _failures(self) -> Iterator[str]:
         yield _line("different items that did not match", self.items_unmatched)
@@ -178,14 +204,17 @@ def check(
     count: str | None = None,
     domain: Any = None,
     domain_column: str | None = None,
+    weight: str | None = None,
+    max_weight: int | None = None,
     show_values: bool = False,
     memory_limit: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Check:
     """Say how the rows of the votes fit the domain. The answer is **not private and not for publication**.
 
-    `votes`, `item`, `person` (or `count`), `domain` and `domain_column` are those of `shortlist.select`. Without
-    `show_values`, the answer holds numbers only; with it, it also holds the items that failed to match most often.
+    `votes`, `item`, `person` (or `count`), `domain`, `domain_column`, `weight` and `max_weight` are those of
+    `shortlist.select`. Without `show_values`, the answer holds numbers only; with it, it also holds the items that
+    failed to match most often.
 
     >>> votes = {"user": [1, 1, 2, 3], "track": ["a", "A ", "b", None]}
     >>> found = check(votes, item="track", person="user", domain=["a", "b", "c"])
@@ -199,44 +228,52 @@ def check(
         count=count,
         domain=domain,
         domain_column=domain_column,
+        weight=weight,
+        max_weight=max_weight,
         any_type=True,
         memory_limit=memory_limit,
         progress=progress,
     )
     assert plan.request.domain is not None
-    workspace, numbered, counted = plan.workspace, plan.request.domain, plan.request.counted
+    workspace, request = plan.workspace, plan.request
     progress("Reading the votes")
     table = invent_name()
     # `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
     # the column of persons or counts is as a count.
     workspace.connection.execute(
-        f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT)'
+        f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT, '
+        "weight BIGINT)"
     )
     with plan.source.explain_failures(), register_engine(workspace.connection.interrupt):
-        family = plan.source.read_rows(
-            plan.described, lambda rows: _fill(workspace, table, rows, numbered, counted=counted)
-        )
+        family = plan.source.read_rows(plan.described, lambda rows: _fill(workspace, table, rows, request))
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
-        return _describe_rows(workspace, table, numbered, family, counted=counted, show_values=show_values)
+        return _describe_rows(workspace, table, request, family, show_values=show_values)
 
 
-def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, counted: bool) -> Family | None:
+def _fill(workspace: Workspace, table: str, votes: Rows, request: Request) -> Family | None:
     """Match every row and keep it in the table; return the family of the items if they have one."""
-    pa, connection, lookup = import_optional("pyarrow"), workspace.connection, Lookup(domain)
+    pa, connection, domain = import_optional("pyarrow"), workspace.connection, request.domain
+    assert domain is not None
+    lookup = Lookup(domain)
     if isinstance(votes, TypedRows):
         plain = votes.relation
         fits = votes.family is not None and can_match(domain.family, votes.family)
         keys = connection.from_arrow(make_key_table(domain, votes.item_type, votes.family)).set_alias("k")
-        has_item, has_person = (DUCKDB.is_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
+        has_item, has_person = (DUCKDB.is_present(*each) for each in zip(("item", "other"), plain.types, strict=False))
+        weight = "1"
+        for column in request.weights:
+            kind, (_, held) = str(plain.types[plain.columns.index(column)]), request.find_kind(votes.types, column)
+            weight = DUCKDB.write_weight(column, kind, held, LARGEST_WEIGHT)
         plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left").project(
             f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, '
-            f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(str(plain.types[1]))}"
+            f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(str(plain.types[1]))}, "
+            f"CAST({weight} AS BIGINT)"
         ).insert_into(table)
         return votes.family
-    for items, others in votes:
+    for items, others, *weights in votes:
         rows, missing = lookup.rows(items).tolist(), [is_missing(item) for item in items]
         columns = {
             "row": [None if row == NO_ROW else row for row in rows],
@@ -245,11 +282,12 @@ def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, coun
                 for row, item, gap in zip(rows, items, missing, strict=True)
             ],
             "missing": missing,
-            "person": [_write_person(other, counted=counted) for other in others],
+            "person": [_write_person(other, counted=request.counted) for other in others],
             "count": [read_count(other) for other in others],
+            "weight": [read_weight(each, LARGEST_WEIGHT) for each in (weights or [[1] * len(rows)])[0]],
         }
         kinds = [("row", pa.int64()), ("written", pa.string()), ("missing", pa.bool_()), ("person", pa.string())]
-        schema = pa.schema([*kinds, ("count", pa.int64())])
+        schema = pa.schema([*kinds, ("count", pa.int64()), ("weight", pa.int64())])
         connection.from_arrow(pa.table(columns, schema=schema)).insert_into(table)
     return None
 
@@ -285,21 +323,22 @@ _LARGEST_SHARE = 0.5
 
 
 def _describe_rows(
-    workspace: Workspace,
-    table: str,
-    domain: Domain,
-    family: Family | None,
-    *,
-    counted: bool,
-    show_values: bool,
+    workspace: Workspace, table: str, request: Request, family: Family | None, *, show_values: bool
 ) -> Check:
     """Count the rows of the table by what became of them."""
-    connection, items, unmatched = workspace.connection, invent_name(), invent_name()
+    connection, domain, counted = workspace.connection, request.domain, request.counted
+    items, unmatched, pairs = invent_name(), invent_name(), invent_name()
+    assert domain is not None
     readable = _write_readable_test(domain.family, family)
-    votes = 'coalesce(sum("count"), 0)' if counted else "count(DISTINCT person)"
+    # Without weights, the sum of each pair is at least 1, and is cut there.
     connection.execute(
-        f"CREATE TEMP TABLE {items} AS SELECT count(*) AS n, CAST({votes} AS HUGEINT) AS votes "
-        f'FROM {table} WHERE {_MATCHED} GROUP BY "row"'
+        f'CREATE TEMP TABLE {pairs} AS SELECT "row", count(*) AS n, sum(weight) AS weight, sum("count") AS counts '
+        f'FROM {table} WHERE {_MATCHED} AND weight >= 1 GROUP BY "row", person'
+    )
+    votes = "coalesce(sum(counts), 0)" if counted else f"sum(least(weight, {request.max_weight}))"
+    connection.execute(
+        f"CREATE TEMP TABLE {items} AS SELECT sum(n) AS n, CAST({votes} AS HUGEINT) AS votes "
+        f'FROM {pairs} GROUP BY "row"'
     )
     connection.execute(
         f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {_FAILED} GROUP BY written"
@@ -337,7 +376,22 @@ def _describe_rows(
         domain_size=domain.d,
         domain_type=str(domain.family),
         votes_type=str(family or "values of any type"),
+        weights=None if request.weight is None else _describe_weights(connection, table, pairs, request.max_weight),
     )
+
+
+def _describe_weights(connection: Any, table: str, pairs: str, largest: int) -> Weights:
+    """Describe what each person adds to each item."""
+    found = _ask(
+        connection,
+        pairs,
+        quantiles=f"quantile_disc(weight, {list(_QUANTILES)})",
+        share_above=f"coalesce(avg(CAST(weight > {largest} AS INTEGER)), 0.0)",
+        share_kept=f"coalesce(sum(least(weight, {largest})) / sum(weight), 0.0)",
+    )
+    rows = _ask(connection, table, rows_without=f"count(*) FILTER ({_MATCHED} AND weight < 1)")
+    quantiles = tuple(zip(_QUANTILES, found.pop("quantiles") or (), strict=False))
+    return Weights(max_weight=largest, quantiles=quantiles, **rows, **found)
 
 
 def _describe_persons(connection: Any, table: str, items: int, *, counted: bool) -> dict[str, Any]:
