@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,12 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from shortlist import Ledger
+from shortlist.audits.report import AuditReport
 from shortlist.cli.app import app
 
 ROOT = Path(__file__).parents[1]
-# Other tests run the commands of these pages: they need an audit, or a package that is installed.
-ELSEWHERE = {"officer.md": "tests/cli/test_ledger.py", "own-mechanism.md": "tests/mechanisms/test_own_mechanism.py"}
-PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in ELSEWHERE)]
+# The commands of own-mechanism.md need a package that is installed: tests/mechanisms/test_own_mechanism.py installs it.
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "own-mechanism.md"})]
 SERVER = re.compile(r"postgresql://\w+@db\.example\.org/\w+(\?|)")
 
 
@@ -57,6 +59,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         plays = duckdb.read_parquet(str(folder / "plays.parquet"))  # noqa: F841
         duckdb.sql(f"COPY ({query}) TO '{folder / name}'")
+    # What an audit writes: no page's audit is run.
+    AuditReport(made=datetime.now(UTC), epsilon=Fraction(1), trials=5000, findings=()).to_json(folder / "audit.json")
     return folder
 
 
@@ -103,7 +107,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     """Every page, link, heading, docstring and option of the program becomes a page of the site."""
     build = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", "docs/site"]
     done = subprocess.run(
-        [*build, "-d", tmp_path / "trees", ".", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True
+        [*build, "--doctree-dir", tmp_path / "trees", ".", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "shortlist ledger afford" in (tmp_path / "site" / "docs" / "options.html").read_text(encoding="utf-8")
