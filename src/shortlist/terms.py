@@ -17,6 +17,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, takes_cap
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
@@ -49,6 +50,7 @@ Sizes = int | tuple[int, int]
 class ListOptions(TypedDict, total=False):
     """What a list may be asked for beside k and epsilon."""
 
+    rho: Real | None
     delta: Real | None
     ordered: bool | None
     neighbours: str | None
@@ -120,6 +122,7 @@ class Terms:
         parameters = {
             **self.mechanism.parameters,
             "epsilon": parts[0].epsilon * times,
+            "rho": self.mechanism.rho and self.mechanism.rho * times**2,
             "sensitivity": times if times > 1 else None,
             "votes_per_person": self.votes_per_person,
             "assess": assess and assess.epsilon * times,
@@ -151,6 +154,7 @@ class Terms:
         k: Any,
         epsilon: Real | None,
         *,
+        rho: Real | None = None,
         sensitivity: int = 1,
         votes_per_person: int | None = None,
         persons_counted: bool = False,
@@ -167,9 +171,10 @@ class Terms:
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         if limited is not None and isinstance(mechanism, Mechanism):
             own = mechanism.groups_per_person
-            # Two different limits are refused below.
+            # Two different limits are refused below. An epsilon that follows from rho follows once more.
             if own is None or groups_per_person in (None, own):
-                mechanism = replace(mechanism, groups_per_person=limited)
+                again = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+                mechanism = replace(mechanism, groups_per_person=limited, **again)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
         bought = {name: parameters.pop(name) for name in _OF_LISTS & parameters.keys()}
@@ -178,6 +183,7 @@ class Terms:
             if name in bought:
                 bought[name] = read_epsilon(bought[name], name=name) / times
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
+        parameters["rho"] = None if rho is None else read_epsilon(rho, name="rho") / times**2
         if without_domain:
             built = _build_without_domain(mechanism, times, bought, votes_per_person=votes_per_person, **parameters)
         else:
@@ -248,10 +254,11 @@ class Terms:
 
     def state_promise(self, chosen: str | None) -> dict[str, Any]:
         """State what all lists have in common. `chosen` is the mechanism that `auto` chose."""
-        mechanism, parameters, ran = self.mechanism, dict(self.parameters), self.mechanism.resolve(chosen)
+        parameters, ran = dict(self.parameters), self.mechanism.resolve(chosen)
+        mechanism: Any = self.mechanism
         if ran is not mechanism:
-            spent, whole = ran.epsilon * self.sensitivity, mechanism.epsilon * self.sensitivity
-            parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
+            spent = {"choice_epsilon": mechanism.choice_epsilon, "chosen_epsilon": ran.epsilon}
+            parameters |= {"chosen": ran.name, **{name: each * self.sensitivity for name, each in spent.items()}}
         return {
             "mechanism": mechanism.name,
             "parameters": parameters,

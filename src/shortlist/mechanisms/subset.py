@@ -72,9 +72,10 @@ class Subset(Mechanism):
             self,
             *,
             k: int | tuple[int, int],
-            epsilon: Real,
+            epsilon: Real = ...,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
             at_least: int | None = ...,
         ) -> None: ...
 

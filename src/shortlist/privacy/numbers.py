@@ -17,7 +17,8 @@ Real = int | float | str | Decimal | Fraction
 _LARGEST_BITS = 1000
 _LONGEST_VALUE = 60
 _MOST_VOTES = 2**63 - 1
-_LARGEST_EPSILON = 10**6
+LARGEST_EPSILON = Fraction(10**6)
+"""A larger epsilon or rho promises nothing."""
 _WHOLE_EXAMPLES = {"k": "10", "people": "10000", "min_people": "50", "sensitivity": "1", "votes_per_person": "5"}
 _EXAMPLES = {"beta": "0.001 or '1/1000'", "confidence": "0.95 or '19/20'", "delta": "1e-6 or '1/1000000'"}
 _EXAMPLES["counts_delta"] = _EXAMPLES["delta"]
@@ -74,9 +75,9 @@ def read_epsilon(value: Real, *, name: str = "epsilon") -> Fraction:
     Fraction(1, 2)
     """
     number = read_positive(value, name=name)
-    if number > _LARGEST_EPSILON:
+    if number > LARGEST_EPSILON:
         raise ParameterError(
-            f"`{name}` must be at most {_LARGEST_EPSILON}", f"not {quote(value)}", hint="a larger one promises nothing"
+            f"`{name}` must be at most {LARGEST_EPSILON}", f"not {quote(value)}", hint="a larger one promises nothing"
         )
     return number
 

@@ -79,7 +79,7 @@ def select(
     item: str,
     person: str,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> Release: ...
@@ -90,7 +90,7 @@ def select(
     item: str,
     count: str,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> Release: ...
@@ -109,7 +109,7 @@ def select(
     every: str | None = ...,
     per: str | None = ...,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> ReleaseFamily: ...
@@ -143,7 +143,7 @@ def select(
     min_people: int | None = ...,
     per: str | None = ...,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> ReleaseFamily: ...
@@ -367,13 +367,13 @@ def select(
 
 @overload
 def top_k(
-    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+    counts: Labelled[Key], k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[DrawOptions]
 ) -> list[Key]: ...
 @overload
 def top_k(counts: Labelled[Key], *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> list[Key]: ...
 @overload
 def top_k(
-    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+    counts: Any, k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[DrawOptions]
 ) -> IntArray: ...
 @overload
 def top_k(counts: Any, *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> IntArray: ...
@@ -420,7 +420,7 @@ def top_k(
 
 @overload
 def prepare(
-    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+    counts: Labelled[Key], k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
@@ -428,7 +428,7 @@ def prepare(
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
-    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+    counts: Any, k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
 ) -> Selector[IntArray]: ...
 @overload
 def prepare(counts: Any, *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]) -> Selector[IntArray]: ...
