@@ -173,7 +173,7 @@ class Terms:
             own = mechanism.groups_per_person
             # Two different limits are refused below. An epsilon that follows from rho follows once more.
             if own is None or groups_per_person in (None, own):
-                again = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+                again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
                 mechanism = replace(mechanism, groups_per_person=limited, **again)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")

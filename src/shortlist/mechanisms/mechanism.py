@@ -171,7 +171,9 @@ class Mechanism(ABC):
             self._read(epsilon=epsilon)
             stated = self.guarantee.rho
             if stated is None:
-                raise ParameterError(f"`rho` must go with a mechanism that has one, not {self.name}", hint="pass `epsilon=1`")
+                raise ParameterError(
+                    f"`rho` must go with a mechanism that has one, not {self.name}", hint="pass `epsilon=1`"
+                )
             return stated
 
         found = find_largest_epsilon(state_rho, rho, most=LARGEST_EPSILON)

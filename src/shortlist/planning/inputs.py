@@ -18,6 +18,7 @@ from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import (
     Real,
     quote,
+    read_epsilon,
     read_positive,
     read_probability,
     read_whole,
@@ -55,7 +56,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a list, or each list of a family, must satisfy, apart from k and epsilon.
+    """What a list, or each list of a family, must satisfy, apart from k and epsilon. With `rho`, no epsilon is given.
 
     >>> list(Constraints().allow(k=3, epsilon=1))
     ['auto', 'joint', 'margin-joint', 'fastjoint', 'pnf-joint', 'pnf-peel']
@@ -68,6 +69,7 @@ class Constraints:
     """
 
     delta: Any = None
+    rho: Any = None
     votes_per_person: int | None = None
     ordered: bool = True
     neighbours: str = "add-remove"
@@ -104,6 +106,8 @@ class Constraints:
     def __post_init__(self) -> None:
         if self.delta is not None:
             object.__setattr__(self, "delta", read_probability(self.delta, name="delta"))
+        if self.rho is not None:
+            object.__setattr__(self, "rho", read_epsilon(self.rho, name="rho"))
         if self.votes_per_person is not None:
             read_whole(self.votes_per_person, name="votes_per_person")
         if self.groups_per_person is not None:
@@ -137,7 +141,8 @@ class Constraints:
             needed = {each for each, needs in known.items() if needs} - {"k", "epsilon"}
             if kind.needs_domain == self.without_domain or not needed <= given.keys():
                 continue
-            mechanism = build_mechanism(name, k=k, epsilon=epsilon, neighbours=self.neighbours, **given)
+            budget = {"epsilon": epsilon, "rho": self.rho}
+            mechanism = build_mechanism(name, k=k, neighbours=self.neighbours, **budget, **given)
             if not (self.ordered and mechanism.unordered):
                 found[name] = mechanism
         return found

@@ -420,7 +420,12 @@ def top_k(
 
 @overload
 def prepare(
-    counts: Labelled[Key], k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+    counts: Labelled[Key],
+    k: Sizes,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str = ...,
+    **options: Unpack[ReleaseOptions],
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
