@@ -313,6 +313,8 @@ def _draw_default(panel: Axes, results: Results) -> None:
         found = [results.times.get(results.key(dataset, name, DEFAULT)) for dataset in results.datasets]
         rows = [(row, 1e3 * np.median(cell.cpu)) for row, cell in enumerate(found) if cell is not None]
         look = {**_choose_look(CONTENDERS[name], place), "linestyle": "none"}
+        if CONTENDERS[name].maker is Maker.OURS:  # it has the law of another program here
+            look |= {"color": "#0072B2", "marker": "o", "markerfacecolor": "#0072B2"}
         panel.plot([time for _, time in rows], [row for row, _ in rows], **look)
     for row, dataset in enumerate(results.datasets):
         cells = [results.times.get(results.key(dataset, name, DEFAULT)) for name in names]

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -284,14 +285,17 @@ def test_an_interrupt_says_whether_a_charge_is_spent(capsys: pytest.CaptureFixtu
     with pytest.raises(typer.Exit), process.report_errors():
         select_from(votes, **common, progress=lambda step: interrupt(step, "Drawing"))
     assert "charge 1 is spent" in capsys.readouterr().err
-    with pytest.raises(typer.Exit), process.report_errors():
+
+    def interrupt_after(step: Callable[[], object]) -> None:
         open_account(ledger, Terms.read("joint", 1, 1), bits=SystemBits())
+        step()
         raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit), process.report_errors():
+        interrupt_after(lambda: None)
     assert capsys.readouterr().err == "error: interrupted. Nothing was charged.\n"
     with pytest.raises(typer.Exit), process.report_errors():
-        open_account(ledger, Terms.read("joint", 1, 1), bits=SystemBits())
-        ledger.path.unlink()
-        raise KeyboardInterrupt
+        interrupt_after(ledger.path.unlink)
     assert "It is not known whether the release was charged" in capsys.readouterr().err
 
 

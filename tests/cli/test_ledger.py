@@ -2,10 +2,13 @@
 
 import hashlib
 import json
+import math
 import os
+import re
 import shlex
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +69,27 @@ def test_a_ledger_is_shown_in_few_columns(path: Path, columns: str, monkeypatch:
     assert max(map(len, lines)) <= int(columns)
     assert all(line == line.rstrip() for line in lines)
     assert any("1/7-DP (rho 1/392)" in line for line in lines)
+
+
+def test_what_is_spent_is_said_in_words_and_drawn(path: Path, tmp_path: Path) -> None:
+    """The words are those of the definition, with the factor rounded up. One bar shows the share and its charges."""
+    ledger("create", path, "--epsilon", "2", "--delta", "1e-6")
+    for _ in range(3):
+        Ledger.open(path).charge(Joint(k=10, epsilon="0.2"))
+    shown = " ".join(ledger("show", path, "--output", tmp_path / "ledger.json").output.split())
+    assert "So far: 3 releases, 0.6-DP together. The odds that a given person is in the data change by at most" in shown
+    assert "plus 1e-6. So far:" in shown  # the promise of the budget
+    (who,) = {f"Charged by: {charge.user} on {charge.host} (3)" for charge in Ledger.open(path).charges}
+    assert who in shown
+    (share,) = re.findall(r" \d{4}-\d\d-\d\d ━+╸? (\d+) % 3 ", shown)
+    # The sum of rhos is the smaller share, rounded up.
+    assert int(share) == math.ceil(3 * Fraction("0.2") ** 2 / 8 * 100 / (Ledger.open(path).budget.rho or 1))
+    assert json.loads((tmp_path / "ledger.json").read_text())["so_far"]["epsilon"] == "0.6"
+    for _ in range(40):
+        Ledger.open(path).charge(Joint(k=10, epsilon="0.05"))
+    shown = " ".join(ledger("show", path).output.split())
+    assert re.search(r"So far: 43 releases, \(1\.\d+, 1e-6\)-DP together\. Whether or not", shown)
+    assert "This holds if the number of releases and their epsilons were fixed before the first one." in shown
 
 
 def test_a_quiet_ledger_prints_nothing_but_errors(path: Path) -> None:
@@ -305,6 +329,30 @@ def test_afford_counts_families(path: Path) -> None:
         (("--group-count", "none", "--groups-per-person", "8"), "--group-count must be a whole number from 1"),
     ):
         assert words in ledger(*asked, *more).stderr, more
+
+
+def test_afford_says_what_a_year_costs(path: Path) -> None:
+    """What some equal releases promise together, and how many of them are covered."""
+    ledger("create", path, "--epsilon", "10", "--delta", "1e-6")
+
+    def ask(*more: str) -> str:
+        return " ".join(ledger("afford", path, "-k", "10", *more).output.split())
+
+    year = ask("--epsilon", "0.25", "--mechanism", "joint", "--times", "52")
+    assert year.startswith("52 of these together: (4.64472202, 1e-6)-DP. Whether or not a given person")
+    assert re.search(r"The budget covers all 52, and \d+ more\.$", year)
+    unlisted = ("--epsilon", "1", "--no-domain", "--times", "52", "--delta")
+    assert "52 of these together: (7.64007062, 1e-6)-DP. " in ask(*unlisted, "1e-9")
+    # The deltas that the lists cannot do without are more than the budget has.
+    assert "52 of these together: (9." in ask(*unlisted, "1e-6")
+    assert "2.7e-5)-DP. " in ask(*unlisted, "1e-6")
+    assert ask(*unlisted, "1e-6").endswith("The budget covers 0 of 52.")
+    for times, words in (("0", "must be a whole number from 1"), ("1000000", "must be at most 100000")):
+        done = ledger("afford", path, "-k", "10", "--epsilon", "1", "--times", times)
+        assert (done.exit_code, words in done.stderr) == (2, True), done.stderr
+    ledger("create", path.with_name("pure.db"), "--epsilon", "1")
+    pure = ledger("afford", path.with_name("pure.db"), "-k", "10", "--epsilon", "0.5", "--times", "2")
+    assert "2 of these together: 1-DP. " in pure.output
 
 
 def test_afford_counts_releases_without_a_domain(path: Path) -> None:

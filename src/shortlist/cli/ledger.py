@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -31,6 +32,15 @@ from shortlist.cli.options import (
 )
 from shortlist.cli.process import write_option
 from shortlist.errors import ParameterError
+
+if TYPE_CHECKING:
+    from shortlist.ledger import Ledger
+    from shortlist.ledger.statement import Bar
+    from shortlist.privacy import Guarantee
+
+_BAR = 32
+"""The width of a bar, which leaves space for its label and its numbers in 60 columns."""
+_MOST_TIMES = 100_000
 
 _CREATE = 'shortlist ledger create budget.db --epsilon 10 --delta 1e-6 --population "customers EU"'
 _SHOW = "shortlist ledger create budget.db --epsilon 10\nshortlist ledger show budget.db --output ledger.json"
@@ -105,6 +115,7 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     # Lines, not a table: a table of charges is wider than a narrow terminal.
     for line in statement.summary():
         print_lines(line)
+    _draw(statement.draw())
     for charge in statement.charges:
         release = "not finished" if charge.release is None else f"release {charge.id[:12]}"
         print()
@@ -117,21 +128,43 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
             print_lines(f"  once: {charge.once}")
 
 
+def _draw(bars: list[Bar]) -> None:
+    """Draw which share of the budget was spent, time by time. Without a terminal that has blocks, in hyphens."""
+    if not bars:
+        return
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    chart = Table.grid(padding=(0, 1))
+    for each in bars:
+        share = math.ceil(each.share * 100)  # against the spender
+        bar = ProgressBar(total=100, completed=share, width=_BAR)
+        chart.add_row(each.label, bar, f"{share} %", f"{each.charges:,}")
+    for column in chart.columns[2:]:
+        column.justify = "right"
+    print()
+    print_lines("Spent share of the budget over time, and the number of charges:")
+    print_lines(chart)
+
+
 _LIMIT = FAMILY["groups_per_person"]
 _COUNTED: Options = {
     "by": replace(FAMILY["by"], text="Lists by group: the columns of the groups, as for select."),
     **GROUP_COUNT,
     "groups_per_person": replace(_LIMIT, text=_LIMIT.text.replace("--by", "--by or --group-count")),
+    "times": Option(
+        BUDGET, "Say what N releases like this cost together, and whether the budget covers them.", "N", int
+    ),
 }
 
 
 @command(group, _AFFORD, {**_LEDGER, **REQUEST, **WITHOUT_DOMAIN, **_COUNTED})
-def afford(*, path: str, by: str | None, group_count: int | None, **asked: Any) -> None:
+def afford(*, path: str, by: str | None, group_count: int | None, times: int | None, **asked: Any) -> None:
     """Print how many more releases like this one the budget covers.
 
     The options are those of select. --no-domain stands for a select without --domain. All lists of a family are one
-    release: --by, with --group-count in place of --groups, asks for one. If none is covered, a remark on stderr says
-    why.
+    release: --by, with --group-count in place of --groups, asks for one. --times 52 asks for a year of weekly releases.
+    If none is covered, a remark on stderr says why.
     """
     from shortlist.ledger import Ledger
     from shortlist.privacy.numbers import read_whole
@@ -146,8 +179,27 @@ def afford(*, path: str, by: str | None, group_count: int | None, **asked: Any) 
         groups = read_whole(group_count, name="group_count")
     guarantee = Terms.read(**read_request(asked), groups=groups).guarantee
     number = ledger.afford(guarantee)
+    if times is not None:
+        _say_together(ledger, guarantee, read_whole(times, name="times"), number)
+        return
     # A number alone is for scripts, and a script reads from a pipe.
     print(f"{number:,} more {'release' if number == 1 else 'releases'} like this" if sys.stdout.isatty() else number)
     if not number:
         for line in ledger.budget.refuse(ledger.spent, guarantee).render(write_option).splitlines():
             remark(line)
+
+
+def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int) -> None:
+    """Say what some equal releases promise together, and how many of them the budget covers."""
+    from shortlist.ledger.statement import write_pair
+    from shortlist.privacy import compose
+
+    if times > _MOST_TIMES:
+        raise ParameterError(f"`times` must be at most {_MOST_TIMES}", f"not {times}")
+    allowed, sums = ledger.budget.guarantee.delta, compose([guarantee] * times)
+    least = min(sums.delta, sums.rho_delta)
+    # Below this sum no epsilon can be stated, so the delta of the budget is allowed on top of it.
+    together = compose([guarantee] * times, delta=allowed if allowed > least else allowed + least) if allowed else sums
+    print_lines(f"{times:,} of these{' together' * (times > 1)}: {write_pair(together)}. {together.in_words}")
+    some = f"{covered:,} of {times:,}" if covered < times else f"all {times:,}, and {covered - times:,} more"
+    print_lines(f"Left: {ledger.budget.write_left(ledger.spent)}. The budget covers {some}.")

@@ -144,6 +144,18 @@ class Budget:
             left |= each if min(each.values()) >= 0 else dict.fromkeys(each, Fraction(0))
         return Amount(**left)
 
+    def find_share(self, spent: Amount) -> Fraction:
+        """Find which share of the budget is spent, by the accounting with most left: its largest sum against its limit.
+
+        >>> Budget.plan(epsilon=2).find_share(Amount(epsilon=Fraction(1, 2)))
+        Fraction(1, 4)
+        """
+        limits, shares = self.list_left(Amount()), [Fraction(1)]
+        for name, left in self.list_left(spent).items():
+            if min(left.values()) >= 0:
+                shares.append(max(1 - left[each] / limit for each, limit in limits[name].items() if limit))
+        return min(shares)
+
     def write(self, amount: Amount, *, up: bool) -> str:
         """Write an amount in the numbers that this budget adds up, rounded up (for what is spent) or down."""
         numbers = {name: getattr(amount, name) for each in self.list_left(amount).values() for name in each}

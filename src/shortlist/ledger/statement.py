@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from shortlist.ledger.budget import Accounting, Amount, add_up, write_rounded
 from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import LARGEST_BITS, Charge, write_budget, write_guarantee
+from shortlist.periods import Every, Period, list_periods
+from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import write_exact
 
 SCHEMA = "shortlist.ledger/3"
+_MOST_BARS = 16
+_DAYS = {Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 28, Every.QUARTER: 90, Every.YEAR: 365}
+_MOST_PEOPLE = 5
+"""How many of those who charged are named."""
+
+PLANNED = (
+    "This holds if the number of releases and their epsilons were fixed before the first one. What the budget promises "
+    "holds in any case."
+)
+
+
+class Bar(NamedTuple):
+    """A time, how many releases were charged in it, and which share of the budget was spent at its end."""
+
+    label: str
+    charges: int
+    share: Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +57,58 @@ class Statement:
         """The charges without a finished release: it is still being made, or its run ended early."""
         return tuple(charge.number for charge in self.charges if charge.release is None)
 
+    @property
+    def so_far(self) -> Guarantee | None:
+        """What the releases so far promise together, at the delta of the budget.
+
+        It is at most the budget. With a delta it holds if results did not decide how many releases there are, nor their
+        guarantees (budget.proof.md, What is not claimed). Without one, each sum of epsilons bounds the odds.
+        """
+        if not self.charges:
+            return None
+        return compose([each.guarantee for each in self.charges], delta=self.ledger.budget.guarantee.delta or None)
+
+    def draw(self) -> list[Bar]:
+        """Divide the time of all charges into days, weeks, months, quarters or years, and say what each had spent."""
+        made = [each.made.date() for each in self.charges]
+        for every in Every if made else ():
+            days = Period.of(max(made), every).end - min(made).toordinal()
+            if days <= _MOST_BARS * _DAYS[every] or every is Every.YEAR:
+                return [*self._fill(list_periods(min(made), max(made), every)[-_MOST_BARS:])]
+        return []
+
+    def _fill(self, periods: tuple[Period, ...]) -> Iterator[Bar]:
+        for period in periods:
+            until = [each for each in self.charges if each.made.date() <= period.last]
+            spent = add_up((each.guarantee, 1) for each in until)
+            number = sum(each.made.date() >= period.first for each in until)
+            yield Bar(str(period), number, self.ledger.budget.find_share(spent))
+
+    def _name_people(self) -> str:
+        """Name who charged, those with most charges first."""
+        people = Counter(f"{each.role or each.user} on {each.host}" for each in self.charges)
+        named = [f"{name} ({number:,})" for name, number in people.most_common(_MOST_PEOPLE)]
+        more = len(people) - len(named)
+        return ", ".join([*named, *([f"and {more:,} more"] if more else [])])
+
+    def _say_so_far(self) -> list[str]:
+        """Say in words what the releases so far promise, and when."""
+        so_far, number = self.so_far, len(self.charges)
+        if so_far is None:
+            return []
+        releases = f"{number:,} {'release' if number == 1 else 'releases'}"
+        planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
+        return [f"So far: {releases}, {write_pair(so_far)}{' together' * (number > 1)}. {so_far.in_words}{planned}"]
+
     def summary(self) -> list[str]:
-        """Write a few lines: the budget, what is spent and what is left."""
+        """Write a few lines: the budget and what it promises, what is spent and what is left, and who charged."""
         ledger, budget, spent = self.ledger, self.ledger.budget, self.spent
         lines = [
             f"Ledger: {ledger.id[:12]}",
             *([f"Population: {ledger.population}"] if ledger.population else []),
             f"Budget: {budget.guarantee}",
+            f"Promise of all releases together, also of later ones: {budget.guarantee.in_words}",
+            *self._say_so_far(),
             f"Accounting: {' and '.join(budget.list_left(spent))}",
             f"Spent:  {budget.write(spent, up=True)}",
             f"Left:   {budget.write_left(spent)}",
@@ -52,6 +118,8 @@ class Statement:
                 f"Limits: {budget.write_left(Amount())}.",
                 "Each accounting adds up all releases. A release is made if one of the two stays below its limits.",
             ]
+        if self.charges:
+            lines.append(f"Charged by: {self._name_people()}")
         if self.unfinished:
             numbers = ", ".join(map(str, self.unfinished))
             lines.append(f"Charged without a finished release (in progress, or ended early): {numbers}")
@@ -67,9 +135,19 @@ class Statement:
             "budget": write_budget(budget),
             "spent": _write_amount(spent, up=True),
             "left": _write_amount(budget.subtract(spent), up=False),
+            "so_far": self.so_far and write_guarantee(self.so_far),
             "unfinished": list(self.unfinished),
             "charges": [_describe(each) for each in self.charges],
         }
+
+
+def write_pair(guarantee: Guarantee) -> str:
+    """Write the epsilon and the delta of a guarantee, rounded up.
+
+    >>> write_pair(Guarantee(epsilon=1, delta="1e-6", rho="1/8"))
+    '(1, 1e-6)-DP'
+    """
+    return str(replace(guarantee, rho=None, rho_delta=Fraction(0))).partition(" for one ")[0]
 
 
 def _describe(charge: Charge) -> dict[str, Any]:
