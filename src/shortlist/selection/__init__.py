@@ -221,10 +221,10 @@ def select(
     With `per`, say "week", the guarantee is for one person in one week, and so are the limits: a person with votes in
     eight weeks has it eight times. Without `time`, `period` is only a note.
 
-    Privacy: `epsilon` is read as the exact rational that was written. `delta` allows a failure probability.
-    `ordered=False` leaves out the order. With `votes_per_person`, at most that many items of each person count; which
-    ones depends only on that person's own votes. `neighbours` is "add-remove" or "replace", and `unit` is the word for
-    one person in the guarantee.
+    Privacy: `epsilon` is read as the exact rational that was written. In its place, `rho` (zCDP) is for many lists
+    under one budget. `delta` allows a failure probability. `ordered=False` leaves out the order. With
+    `votes_per_person`, at most that many items of each person count; which ones depends only on that person's own
+    votes. `neighbours` is "add-remove" or "replace", and `unit` is the word for one person in the guarantee.
 
     Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
     object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
@@ -391,9 +391,10 @@ def top_k(
     `counts` holds one whole number for each item of a public domain. The result for a mapping is a list of its keys.
     For a pandas Series it is a list of its labels, and for an array or a list of numbers an array of indices.
 
-    `epsilon` is read as the exact number that was written. `delta` allows a failure probability, and `ordered=False`
-    leaves out the order: both make lists more accurate. `mechanism` is a name, with `beta`, `k_bar` or `noise` for the
-    mechanisms that have them, or a mechanism object, which carries all parameters of its own.
+    `epsilon` is read as the exact number that was written, and `rho` (zCDP) may take its place. `delta` allows a
+    failure probability, and `ordered=False` leaves out the order: both make lists more accurate. `mechanism` is a name,
+    with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism object, which carries all
+    parameters of its own.
 
     You vouch for how much one person adds: at most `sensitivity` to each count (1 if not given), and at most
     `votes_per_person` votes in all.
