@@ -53,7 +53,7 @@ class Subset(Mechanism):
            size that matters.
 
     >>> Subset(k=(5, 10), epsilon="0.5")
-    Subset(k=10, epsilon=Fraction(1, 2), neighbours=..., groups_per_person=None, at_least=5)
+    Subset(k=10, epsilon=Fraction(1, 2), neighbours=..., groups_per_person=None, rho=None, at_least=5)
     """
 
     name = "subset"
