@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Annotated, Any
 
 from reproduction.experiment.datasets import DATASETS, VARIABLE, Histogram, find_folder, load, locate
-from reproduction.experiment.grid import Grid
+from reproduction.experiment.grid import Grid, add_mechanism
 from reproduction.experiment.released import Released
 from reproduction.experiment.run import Progress, Run, Watch, describe_machine, find_commit, hash_code
 from reproduction.experiment.store import Results, RunInfo, count_trials, lock_folder, open_store
@@ -71,6 +71,10 @@ def reproduce(
         float | None, typer.Option(metavar="S", help="After 4 rounds, stop a cell that took so long. [default: 12]")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same errors.")] = 0,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Measure a mechanism of yours, too: its name, or module:Class. Repeatable."),
+    ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the results go, and where a run continues.")
     ] = Path("results"),
@@ -91,6 +95,8 @@ def reproduce(
     if list_data:
         _list_data(data)
         return
+    for name in mechanism or ():
+        add_mechanism(name)
     defaults = QUICK if quick else Grid(datasets=tuple(DATASETS))
     grid = Grid(
         datasets=defaults.datasets if datasets is None else _split_names(datasets),

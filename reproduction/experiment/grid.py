@@ -7,11 +7,13 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
 from reproduction.baselines import DELTA
 from reproduction.experiment.datasets import DATASETS
 from shortlist.errors import ParameterError
+from shortlist.mechanisms import Mechanism, find_kind
 from shortlist.privacy.numbers import quote
 
 PAPER_LAWS = ("fastjoint", "joint", "pnf-peel", "cdp-peel")
@@ -40,6 +42,8 @@ class Maker(StrEnum):
     """The published algorithm, implemented here with NumPy in floating point."""
     OURS = "ours"
     """An exact mechanism of this package."""
+    YOURS = "yours"
+    """A mechanism of the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,8 @@ class Contender:
 
     law: str
     maker: Maker
+    kind: type[Mechanism] | None = None
+    """The class of a mechanism of the user."""
 
     @property
     def name(self) -> str:
@@ -69,7 +75,7 @@ class Contender:
         >>> Contender(law="joint", maker=Maker.RELEASED).name, Contender(law="joint", maker=Maker.OURS).name
         ('released-joint', 'joint')
         """
-        return self.law if self.maker is Maker.OURS else f"{self.maker}-{self.law}"
+        return self.law if self.is_mechanism else f"{self.maker}-{self.law}"
 
     @property
     def label(self) -> str:
@@ -78,7 +84,12 @@ class Contender:
         >>> Contender(law="joint", maker=Maker.RELEASED).label, Contender(law="joint", maker=Maker.OURS).label
         ('Joint (released)', 'joint (ours)')
         """
-        return f"{self.law} (ours)" if self.maker is Maker.OURS else f"{self.spelling} ({self.maker})"
+        return f"{self.law if self.is_mechanism else self.spelling} ({self.maker})"
+
+    @property
+    def is_mechanism(self) -> bool:
+        """Whether it is a mechanism, of this package or of the user."""
+        return self.maker in (Maker.OURS, Maker.YOURS)
 
     @property
     def spelling(self) -> str:
@@ -93,7 +104,7 @@ class Contender:
     @property
     def is_unordered(self) -> bool:
         """Whether its lists have no order. They are compared as if sorted by their counts."""
-        return self.law == "subset"
+        return self.law == "subset" or (self.kind is not None and self.kind(k=1, epsilon=1).unordered)
 
     @property
     def has_time(self) -> bool:
@@ -124,6 +135,13 @@ class Contender:
         'auto'
         """
         return self.law.removesuffix("-delta")
+
+    def call(self, setting: Setting) -> dict[str, Any]:
+        """The parameters of `top_k` and `prepare` that make its lists."""
+        if self.kind is not None:
+            return {"mechanism": self.kind(k=setting.k, epsilon=setting.epsilon)}
+        given = {"k": setting.k, "epsilon": setting.epsilon, "mechanism": self.mechanism}
+        return given | self.parameters(setting)
 
     def own(self, setting: Setting) -> Setting:
         """Return a setting without beta, if the program has no beta.
@@ -159,6 +177,26 @@ CONTENDERS = {
         *(Contender(law=law, maker=Maker.OURS) for law in _OURS),
     )
 }
+
+
+def add_mechanism(name: str) -> None:
+    """Add a mechanism of the user to the programs: one that a package registers, or a class as module:Class."""
+    module, colon, kind = name.partition(":")
+    try:
+        found = getattr(import_module(module), kind) if colon else find_kind(name)
+    except (ImportError, AttributeError) as error:
+        raise ParameterError("`mechanism` must be the name of one, or module:Class", str(error)) from None
+    if not (isinstance(found, type) and issubclass(found, Mechanism)):
+        raise ParameterError("`mechanism` must be a class that inherits from shortlist.mechanisms.Mechanism")
+    if found.name in CONTENDERS:
+        raise ParameterError("`mechanism` must have a name of its own", f"{found.name} is among the programs already")
+    CONTENDERS[found.name] = Contender(law=found.name, maker=Maker.YOURS, kind=found)
+
+
+def list_today() -> tuple[str, ...]:
+    """What is compared with the paper's laws: what this package offers beyond them, and mechanisms of the user."""
+    return (*TODAY, *(name for name, each in CONTENDERS.items() if each.kind is not None))
+
 
 KS = tuple(range(10, 201, 10))
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)

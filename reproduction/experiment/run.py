@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 import os
 import platform
@@ -245,6 +246,8 @@ def hash_code() -> str:
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes() if path.exists() else b"")
+    for kind in (each.kind for each in CONTENDERS.values() if each.kind is not None):
+        digest.update(Path(inspect.getfile(kind)).read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -49,7 +49,7 @@ def draw_lists(
         answer = released.draw_lists(histogram, setting, seeds)
         return np.array(answer["counts"]), np.array(answer["repeats"])
     falling = histogram.counts
-    if contender.maker is Maker.OURS:
+    if contender.is_mechanism:
         lists = _draw_ours(contender, falling, setting, seeds)
     else:
         draw = _LAWS.get(contender.law, _prepare_program)(contender, histogram, setting)
@@ -126,13 +126,12 @@ def permute(histogram: Histogram, seed: int) -> IntArray:
 
 
 def _draw_ours(contender: Contender, falling: IntArray, setting: Setting, seeds: Sequence[int]) -> list[IntArray]:
-    """Draw the lists of one of our mechanisms in blocks.
+    """Draw the lists of a mechanism in blocks.
 
     A seed names a block and a list in it. So a list does not depend on which other lists are asked for, and a run that
     grows has the lists of a run that was large from the start.
     """
-    k, epsilon, parameters = setting.k, setting.epsilon, contender.parameters(setting)
-    selector = prepare(falling, k, epsilon, mechanism=contender.mechanism, **parameters)
+    selector = prepare(falling, **contender.call(setting))
     starts = dict.fromkeys(seed - seed % _BLOCK for seed in seeds)
     blocks = {start: selector.draw_many(_BLOCK, SeededBits(start)) for start in starts}
     return [np.asarray(blocks[seed - seed % _BLOCK][seed % _BLOCK]) for seed in seeds]
@@ -209,13 +208,12 @@ def _compute_fastjoint_sizes(histogram: Histogram, setting: Setting) -> tuple[in
 
 def _draw_once(contender: Contender, counts: IntArray, setting: Setting, seed: int) -> tuple[IntArray, float | None]:
     """Draw a list; for the published Joint also read the processor's clock before the sequence step."""
-    k, epsilon, parameters = setting.k, setting.epsilon, contender.parameters(setting)
-    if contender.maker is Maker.OURS:
-        items = top_k(counts, k, epsilon, mechanism=contender.mechanism, bits=SeededBits(seed), **parameters)
-        return np.asarray(items), None
+    if contender.is_mechanism:
+        return np.asarray(top_k(counts, bits=SeededBits(seed), **contender.call(setting))), None
     if contender.law == "joint":
         return _run_joint(counts, setting, _make_generator(seed))
-    return PUBLISHED[contender.law](counts, k, epsilon, rng=_make_generator(seed), **parameters), None
+    program, parameters = PUBLISHED[contender.law], contender.parameters(setting)
+    return program(counts, setting.k, setting.epsilon, rng=_make_generator(seed), **parameters), None
 
 
 def _run_joint(counts: IntArray, setting: Setting, rng: np.random.Generator) -> tuple[IntArray, float]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reproduction.experiment.datasets import TOP, Histogram
-from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, TODAY, Contender, Maker
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, Contender, Maker, list_today
 from reproduction.experiment.store import Results
 from reproduction.report.comparisons import AXES, compute_ratios, write_short
 from shortlist.errors import MissingExtraError
@@ -37,6 +37,8 @@ LOOKS = {
     "auto": ("#000000", "s"),
 }
 """The colour and the marker of each law. The paper's four methods have its markers, and colours of Okabe and Ito."""
+_YOURS = ("#444444", "H")
+"""The look of a mechanism of the user."""
 _FIGURES = {"k": "Figure 1", "epsilon": "Figures 2 and 5", "beta": "Figures 3 and 6"}
 _FIXED = {"k": "ε = 1, β = 2⁻¹⁰", "epsilon": "k = 100, β = 2⁻¹⁰", "beta": "k = 100, ε = 1"}
 _ROWS = {"paper": "the paper's methods", "ours": "our mechanisms", "today": "what to use today"}
@@ -200,11 +202,11 @@ def picture_gaps(histograms: Sequence[Histogram]) -> Picture:
 
 def list_programs(results: Results, row: str, measure: str) -> Sequence[str]:
     """The programs of a row: for the paper's methods the released ones, where they have this measure."""
-    ours = [name for name in results.contenders if CONTENDERS[name].maker is Maker.OURS]
+    ours = [name for name in results.contenders if CONTENDERS[name].is_mechanism]
     if row == "ours":
-        return [name for name in ours if name not in TODAY]
+        return [name for name in ours if name not in list_today()]
     if row == "today":
-        return [name for name in ours if name in ("joint", "cdp-peel", *TODAY)]
+        return [name for name in ours if name in ("joint", "cdp-peel", *list_today())]
     measured = {key[1] for key in (results.times if measure == "time" else results.errors)}
     papers = [f"released-{law}" if f"released-{law}" in measured else f"published-{law}" for law in PAPER_LAWS]
     return [*papers, *(name for law in OTHERS if (name := f"published-{law}") in measured)]
@@ -373,8 +375,8 @@ def _choose_look(contender: Contender, place: int) -> dict[str, Any]:
 
     Markers are hollow, and smaller on later lines. So where lines are on top of each other, all markers are seen.
     """
-    colour, marker = LOOKS[contender.mechanism]
-    ours = contender.maker is Maker.OURS
+    colour, marker = LOOKS.get(contender.mechanism, _YOURS)
+    ours = contender.is_mechanism
     solid = ours and contender.law == contender.mechanism
     return {
         "color": colour,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from reproduction.experiment.datasets import Histogram
-from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, TODAY
+from reproduction.experiment.grid import CONTENDERS, DEFAULT, OTHERS, PAPER_LAWS, list_today
 from reproduction.experiment.store import Results
 from reproduction.report.claims import Finding, count_verdicts, list_sides
 from reproduction.report.comparisons import Holding, compute_medians, compute_ratios, write_spread
@@ -95,8 +95,8 @@ def count_repeats(results: Results) -> list[str]:
 
 def compare_today(results: Results) -> list[str]:
     """What this package offers beyond the paper's laws, beside CDP-Peel and Joint, at the default setting."""
-    names = [name for name in ("joint", "cdp-peel", *TODAY) if name in results.contenders]
-    if not {*TODAY} & {*names}:
+    names = [name for name in ("joint", "cdp-peel", *list_today()) if name in results.contenders]
+    if not {*list_today()} & {*names}:
         return []
     rows = []
     for dataset in results.datasets:

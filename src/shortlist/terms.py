@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
-from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, takes_cap
+from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
 from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
@@ -382,10 +382,10 @@ def _limit_groups(
                 hint="leave `groups_per_person` out: one list has no groups",
             )
         return None
-    if isinstance(mechanism, Mechanism) and type(mechanism) not in MECHANISMS.values():
+    if not is_own(kind := find_kind(mechanism)):
         raise ParameterError(
             "`by` must go with a mechanism of this library",
-            f"{type(mechanism).__name__} may not know how many lists one person is in",
+            f"{kind.name} may not know how many lists one person is in",
         )
     if given is None and cap is None and groups == 1:
         return 1

@@ -561,6 +561,7 @@ def test_refuses_a_mechanism_that_may_not_know_families():
 
     class Mine(Joint):
         __slots__ = ()
+        name = "mine"
 
     with pytest.raises(ParameterError, match="by must go with a mechanism of this library"):
         make(k=None, epsilon=None, mechanism=Mine(k=3, epsilon=1))

@@ -49,6 +49,11 @@ class Case:
         """Whether the items are public. Else an item without votes does not exist."""
         return self.kind.needs_domain
 
+    @property
+    def states_law(self) -> bool:
+        """Whether the mechanism states its law. If not, samples alone are checked."""
+        return self.kind.state_law is not Mechanism.state_law
+
     @cached_property
     def noisy(self) -> bool:
         """Whether outputs may have noisy counts."""

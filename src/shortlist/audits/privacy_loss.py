@@ -26,6 +26,7 @@ from shortlist.audits.frequencies import MOST_MORE
 from shortlist.audits.report import Finding, Result
 from shortlist.exact.balls import ball, use_precision
 from shortlist.exact.bits import Bits
+from shortlist.mechanisms import Mechanism
 from shortlist.mechanisms.stated import Histogram, Items, Law, Output, collect_law, neighbours, small_histograms
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_exact
@@ -203,24 +204,14 @@ def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None)
     mechanism = case.build(pair.k, pair.relation)
     promise = mechanism.guarantee
     draws, power = next(
-        ((draws, power) for draws in (trials, MOST_MORE * trials) if (power := _find_power(case, pair, draws // 2))),
+        (
+            (draws, power)
+            for draws in (trials, MOST_MORE * trials)
+            if (power := _find_power(case, pair, draws // 2, bits))
+        ),
         (trials, None),
     )
-    half = draws // 2
-    choosing, bounding = (
-        [Counter(draw_outputs(mechanism, histogram, half, bits, many=many)) for histogram in (pair.here, pair.there)]
-        for many in (True, False)
-    )
-    delta = float(promise.delta)
-    best = 0.0
-    for one, other in ((0, 1), (1, 0)):
-        order = sorted(choosing[one], key=lambda output: (choosing[other][output] + 1) / choosing[one][output])
-        shares = [(choosing[one][output] / half, choosing[other][output] / half) for output in order]
-        event = order[: choose_event(shares, half, delta).size]
-        p, q = (sum(bounding[side][output] for output in event) for side in (one, other))
-        # Half of the failure for each of the two bounds, and of these for each of the two directions.
-        low, high = bound_below(p, half, FAILURE / 4) - delta, bound_above(q, half, FAILURE / 4)
-        best = max(best, math.log(low / high) if low > 0 else 0.0)
+    best = _prove_epsilon(mechanism, pair, draws // 2, float(promise.delta), bits)
     result = Result.read(False if best > promise.epsilon else None if power is None else True)
     shows = f"they would show {power}" if power else "too few draws to show more: pass more trials"
     here, there = (", ".join(map(str, histogram)) for histogram in (pair.here, pair.there))
@@ -241,10 +232,37 @@ def bound_epsilon(case: Case, pair: Pair, trials: int, bits: Bits | None = None)
     )
 
 
-def _find_power(case: Case, pair: Pair, half: int) -> str | None:
-    """Say which error so many draws would show: too large an epsilon, or a list that one neighbour rules out."""
+def _prove_epsilon(mechanism: Mechanism, pair: Pair, half: int, delta: float, bits: Bits | None) -> float:
+    """Prove a lower bound of epsilon by draws alone. An event is chosen by one half, and bounded by the other."""
+    choosing, bounding = (
+        [Counter(draw_outputs(mechanism, histogram, half, bits, many=many)) for histogram in (pair.here, pair.there)]
+        for many in (True, False)
+    )
+    best = 0.0
+    for one, other in ((0, 1), (1, 0)):
+        order = sorted(choosing[one], key=lambda output: (choosing[other][output] + 1) / choosing[one][output])
+        shares = [(choosing[one][output] / half, choosing[other][output] / half) for output in order]
+        event = order[: choose_event(shares, half, delta).size]
+        p, q = (sum(bounding[side][output] for output in event) for side in (one, other))
+        # Half of the failure for each of the two bounds, and of these for each of the two directions.
+        low, high = bound_below(p, half, FAILURE / 4) - delta, bound_above(q, half, FAILURE / 4)
+        best = max(best, math.log(low / high) if low > 0 else 0.0)
+    return best
+
+
+def _find_power(case: Case, pair: Pair, half: int, bits: Bits | None = None) -> str | None:
+    """Say which error so many draws would show: too large an epsilon, or a list that one neighbour rules out.
+
+    Without a law, the mechanism is drawn from with larger epsilons.
+    """
     promise = case.build(pair.k, pair.relation).guarantee
     delta, epsilon = float(promise.delta), float(promise.epsilon)
+    if not case.states_law:
+        for factor in FACTORS:
+            stretched = case.build(pair.k, pair.relation, stretch=Fraction(factor))
+            if _prove_epsilon(stretched, pair, half, delta, bits) > epsilon:
+                return f"{factor} times this epsilon"
+        return None
 
     def state(histogram: Histogram, factor: int) -> dict[Output, float]:
         return case.state(histogram, pair.k, pair.relation, reach=_REACH, stretch=Fraction(factor))

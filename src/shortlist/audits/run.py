@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 from shortlist.audits.cases import Case, list_cases
 from shortlist.audits.frequencies import check_frequencies, check_independence
-from shortlist.audits.privacy_loss import bound_epsilon, enumerate_losses, find_far_pair
+from shortlist.audits.privacy_loss import Pair, bound_epsilon, enumerate_losses, find_far_pair
 from shortlist.audits.report import AuditReport, Finding, Result
 from shortlist.audits.tables import check_tables
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits, is_secure, read_bits
-from shortlist.mechanisms import Mechanism
+from shortlist.mechanisms import MECHANISMS, Mechanism
 from shortlist.privacy.numbers import Real, quote
 
 DEFAULT_TRIALS = 5000
@@ -46,7 +47,9 @@ def audit(
     bound epsilon from below; the bound must not exceed epsilon. (5) Random tables are counted with and without one
     hostile person, for a domain and without one, on every engine that is installed.
 
-    `mechanism` is a name, a list of names or an object; without it, all that may make secure releases are checked.
+    `mechanism` is a name, a list of names or an object; without it, all of this library are checked. Of a mechanism
+    that states no law, only (4) is checked, in a black box: what it would show is found by drawing from the mechanism
+    with a larger epsilon.
     `trials` is how often each sample draws; checks that need more draw up to 8 times as often. A check that could not
     have noticed an error is `not decided`, and then the audit is, too. Without `bits`, the operating system's
     randomness is used.
@@ -81,8 +84,11 @@ def check_case(
     case: Case, trials: int, bits: Bits | None = None, progress: Callable[[str], None] = lambda step: None
 ) -> Iterator[Finding]:
     """Check one mechanism: its stated law, and what it draws."""
-    if case.kind.state_law is Mechanism.state_law:
-        yield case.report("privacy loss", Result.NOT_RUN, "it states no law")
+    if not case.states_law:
+        yield case.report("privacy loss", Result.NOT_RUN, "it states no law: samples alone are checked")
+        for pair in _find_pairs(case):
+            progress(f"{case}: bounding epsilon from samples")
+            yield bound_epsilon(case, pair, trials, bits)
         return
     telling = []
     for relation in _RELATIONS:
@@ -98,3 +104,11 @@ def check_case(
     for pair in (*telling, find_far_pair(case, trials)):
         progress(f"{case}: bounding epsilon from samples")
         yield bound_epsilon(case, pair, trials, bits)
+
+
+def _find_pairs(case: Case) -> Iterator[Pair]:
+    """Find pairs of neighbours for a mechanism without a law: those that tell a mechanism like it apart best."""
+    like, options = ("joint", {}) if case.needs_domain else ("limited-domain", {"delta": case.delta or Fraction(1, 5)})
+    guide = Case(kind=MECHANISMS[like], epsilon=case.epsilon, options=options)
+    for relation in _RELATIONS:
+        yield enumerate_losses(guide, relation, largest_d=3)[1]

@@ -38,13 +38,16 @@ _NOT_DECIDED = 3
 @command(app, "shortlist mechanisms", {}, summary="Say what each mechanism promises.")
 def mechanisms() -> None:
     """List the mechanisms: what each promises, and when to take it."""
-    from shortlist.mechanisms import MECHANISMS
+    from shortlist.mechanisms import MECHANISMS, find_kind, find_registered
 
-    for name, kind in MECHANISMS.items():
+    for name, kind in {**MECHANISMS, **{name: find_kind(name) for name in find_registered()}}.items():
         rho = kind.rho_in_words if kind.rho_in_words.startswith("ρ") else f"rho {kind.rho_in_words}"
         print(name)
         for text in (kind.summary, f"take it when {kind.when}", f"guarantee {kind.guarantee_in_words}; {rho}"):
             _print_paragraph(text, indent="    ")
+    for name, registered in find_registered().items():
+        package = registered.dist.name if registered.dist else registered.module
+        _print_paragraph(f"{name} comes from the package {package}, whose author states the guarantee.", indent="")
     print()
     _print_paragraph(_NOTES, indent="")
 

@@ -163,9 +163,9 @@ def command(
 
 def complete_mechanism(incomplete: str) -> list[str]:
     """List the mechanisms whose names begin like this, for the completion of a shell."""
-    from shortlist.mechanisms import MECHANISMS
+    from shortlist.mechanisms import MECHANISMS, find_registered
 
-    return [name for name in MECHANISMS if name.startswith(incomplete)]
+    return [name for name in (*MECHANISMS, *find_registered()) if name.startswith(incomplete)]
 
 
 def _complete_neighbours(incomplete: str) -> list[str]:

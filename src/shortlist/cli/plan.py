@@ -36,6 +36,7 @@ from shortlist.cli.options import (
     Option,
     app,
     command,
+    complete_mechanism,
     describe_files,
     read_columns,
     read_sizes,
@@ -91,6 +92,13 @@ _MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the
             "are chosen.",
         ),
         **WITHOUT_DOMAIN,
+        "mechanism": Option(
+            ACCURACY,
+            "Forecast this mechanism of another package, too; may be repeated.",
+            "NAME",
+            list[str],
+            complete=complete_mechanism,
+        ),
         "want": Option(
             ACCURACY, 'Find the smallest epsilon for a wish: "recall 0.9", "exact 0.5" or "error 20".', "WISH"
         ),

@@ -1,4 +1,9 @@
-"""The mechanisms, by name."""
+"""The mechanisms, by name: those of this library, and those that other installed packages register.
+
+A mechanism of your own is a class that inherits from `Mechanism`. Objects of it go wherever a mechanism goes. An entry
+point in the group `shortlist.mechanisms` gives it a name for the command line and for `mechanism="name"`.
+docs/own-mechanism.md shows both.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,8 @@ from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
 from shortlist.privacy.numbers import quote
 
 if TYPE_CHECKING:  # the classes of the list below, for checkers of types
+    from importlib.metadata import EntryPoint
+
     from shortlist.mechanisms.auto import Auto as Auto
     from shortlist.mechanisms.joint import FastJoint as FastJoint
     from shortlist.mechanisms.joint import Joint as Joint
@@ -39,7 +46,9 @@ HOMES = {
     "threshold": "unknown_domain.Threshold",
     "stable": "unknown_domain.Stable",
 }
-"""All mechanisms: the module and the class of each. A class is imported when it is asked for."""
+"""The mechanisms of this library: the module and the class of each. A class is imported when it is asked for."""
+GROUP = "shortlist.mechanisms"
+"""The group of entry points by which other packages register mechanisms."""
 
 
 class _Mechanisms(Mapping[str, type[Mechanism]]):
@@ -56,11 +65,20 @@ class _Mechanisms(Mapping[str, type[Mechanism]]):
 
 
 MECHANISMS = _Mechanisms()
-"""The classes of all mechanisms by name."""
+"""The classes of this library's mechanisms by name."""
 DEFAULT_MECHANISM = "auto"
 """The name of the mechanism that is used by default."""
 
-__all__ = ["DEFAULT_MECHANISM", "MECHANISMS", "Mechanism", "Prepared", "build_mechanism", "takes_cap", "write_table"]
+__all__ = [
+    "DEFAULT_MECHANISM",
+    "MECHANISMS",
+    "Mechanism",
+    "Prepared",
+    "build_mechanism",
+    "find_registered",
+    "takes_cap",
+    "write_table",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -121,21 +139,68 @@ def takes_cap(mechanism: str | Mechanism) -> bool:
 
 
 def find_kind(name: object) -> type[Mechanism]:
-    """Find the class of a mechanism by its name, or of one that is built. For any other value, say which there are."""
+    """Find the class of a mechanism by its name, or of one that is built. For any other value, say which there are.
+
+    A class that is not of this library must have a name of its own: records and captions say whose guarantee it is.
+    """
     if isinstance(name, Mechanism):
+        _check_name(type(name))
         return type(name)
     if isinstance(name, str) and name in HOMES:
         return MECHANISMS[name]
+    registered = find_registered()
+    if isinstance(name, str) and name in registered:
+        return _load(registered[name])
     import difflib
 
     # Somebody who passed a name, as the command line does, needs no hint about objects.
-    objects = "" if isinstance(name, str) else ", or a mechanism object"
-    nearest = difflib.get_close_matches(name, HOMES, n=1) if isinstance(name, str) else []
+    objects, names = "" if isinstance(name, str) else ", or a mechanism object", [*HOMES, *registered]
+    nearest = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     raise ParameterError(
-        f"`mechanism` must be one of {', '.join(HOMES)}{objects}",
+        f"`mechanism` must be one of {', '.join(names)}{objects}",
         f"not {quote(name)}",
         hint=f"did you mean {nearest[0]!r}?" if nearest else None,
     )
+
+
+def is_own(kind: type[Mechanism]) -> bool:
+    """Whether a class is a mechanism of this library.
+
+    >>> is_own(MECHANISMS["joint"])
+    True
+    """
+    return kind.name in HOMES and MECHANISMS[kind.name] is kind
+
+
+def find_registered() -> dict[str, EntryPoint]:
+    """Find the mechanisms that other installed packages register, by name. Their code is loaded when one is used."""
+    from importlib.metadata import entry_points
+
+    return {each.name: each for each in entry_points(group=GROUP) if each.name not in HOMES}
+
+
+def _load(registered: EntryPoint) -> type[Mechanism]:
+    """Load the class of a registered mechanism."""
+    found = registered.load()
+    if not (isinstance(found, type) and issubclass(found, Mechanism)):
+        raise ParameterError(
+            f"the entry point {registered.name} must name a class that inherits from shortlist.mechanisms.Mechanism",
+            f"not {registered.value}",
+        )
+    _check_name(found)
+    if found.name != registered.name:
+        raise ParameterError(f"the entry point {registered.name} must have the name of its class, {found.name}")
+    return found
+
+
+def _check_name(kind: type[Mechanism]) -> None:
+    name = getattr(kind, "name", None)
+    if not isinstance(name, str) or (name in HOMES and not is_own(kind)):
+        raise ParameterError(
+            f"{kind.__name__} must have a name of its own",
+            "it has none" if name is None else f"not {quote(name)}",
+            hint=f'write name = "my-mechanism" in class {kind.__name__}',
+        )
 
 
 def write_table(*columns: str) -> str:

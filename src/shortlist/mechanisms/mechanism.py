@@ -103,12 +103,13 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
-    summary: ClassVar[str]
+    """How records, tables and commands call it."""
+    summary: ClassVar[str] = "a mechanism without a summary"
     """What it does, in one line."""
-    when: ClassVar[str]
+    when: ClassVar[str] = "its author advises it"
     """Completes the sentence "Take it when …"."""
     guarantee_in_words: ClassVar[str] = "ε"
-    rho_in_words: ClassVar[str]
+    rho_in_words: ClassVar[str] = "not described"
     bound_in_words: ClassVar[str] = "each listed item has at most {bound} fewer than the true item at that place"
     """What `error_bound` bounds. `{bound}` stands for a number of votes, such as "1 vote"."""
     needs_domain: ClassVar[bool] = True
@@ -214,7 +215,10 @@ class Mechanism(ABC):
             raise ParameterError("a mechanism prepares a profile", f"not {type(levels).__name__}", hint=hint)
         if self.k > levels.d:
             self.check_size(levels.d)
-        return self._prepare(levels)
+        prepared = self._prepare(levels)
+        if not isinstance(prepared, Prepared):
+            raise TypeError(f"{type(self).__name__}._prepare must return a shortlist.mechanisms.Prepared")
+        return prepared
 
     def check_size(self, d: int) -> None:
         """Refuse a domain with fewer than k items. Without a domain their number is data, and fewer may be chosen."""
@@ -226,7 +230,8 @@ class Mechanism(ABC):
             )
 
     @abstractmethod
-    def _prepare(self, levels: Levels) -> Prepared: ...
+    def _prepare(self, levels: Levels) -> Prepared:
+        """Read `levels.above(k, depth)`, compute what draws have in common, and return the object that draws."""
 
     def draw_family(self, groups: Sequence[Levels], bits: Bits) -> list[Picks]:
         """Choose k items of each group, given the levels of all groups. The guarantee covers all lists together."""

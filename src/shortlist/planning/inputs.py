@@ -12,8 +12,9 @@ import numpy as np
 
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError, ParameterError
-from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism
+from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind, is_own
 from shortlist.mechanisms.accuracy import write_votes
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import (
     Real,
@@ -78,6 +79,8 @@ class Constraints:
     groups: int | None = None
     """How many lists a family has; None is one list."""
     groups_per_person: int | None = None
+    further: tuple[str | Mechanism, ...] = ()
+    """Further mechanisms, by name or as objects. Of an object, all parameters but k and epsilon are kept."""
 
     @property
     def limits(self) -> Limits:
@@ -119,6 +122,12 @@ class Constraints:
                     hint="pass counts of each group, or `group_count=27` to invent groups",
                 )
         object.__setattr__(self, "neighbours", str(Neighbours.read(self.neighbours)))
+        for kind in map(find_kind, self.further):
+            if kind.needs_domain == self.without_domain:
+                found = f"{kind.name} {'needs one' if kind.needs_domain else 'is for votes without one'}"
+                raise ParameterError("`mechanism` must suit a plan with or without a list of items", found)
+            if self.groups is not None and not is_own(kind):
+                raise ParameterError("a family must be planned with mechanisms of this library", f"not {kind.name}")
         if self.without_domain and self.delta is None:
             raise ParameterError(
                 "`without_domain` must go with `delta`",
@@ -135,16 +144,22 @@ class Constraints:
             "ordered": self.ordered,
             "groups_per_person": self.lists_per_person,
         }
-        for name, kind in MECHANISMS.items():
-            known = {field.name: field.default is MISSING for field in fields(kind)}
-            given = {each: value for each, value in accepted.items() if each in known and value is not None}
-            needed = {each for each, needs in known.items() if needs} - {"k", "epsilon"}
-            if kind.needs_domain == self.without_domain or not needed <= given.keys():
+        budget = {"epsilon": NOT_GIVEN if epsilon is None else epsilon, "rho": self.rho}
+        for each in (*MECHANISMS, *self.further):
+            kind = find_kind(each)
+            if isinstance(each, Mechanism):
+                common = {"k": k, "groups_per_person": self.lists_per_person, **budget}
+                found[kind.name] = replace(each, **common)
                 continue
-            budget = {"epsilon": epsilon, "rho": self.rho}
-            mechanism = build_mechanism(name, k=k, neighbours=self.neighbours, **budget, **given)
-            if not (self.ordered and mechanism.unordered):
-                found[name] = mechanism
+            known = {field.name: field.default is MISSING for field in fields(kind)}
+            given = {key: value for key, value in accepted.items() if key in known and value is not None}
+            needed = {key for key, needs in known.items() if needs} - {"k", "epsilon"}
+            asked = each in self.further  # what is asked for by name is built, or refused with a reason
+            if not asked and (kind.needs_domain == self.without_domain or not needed <= given.keys()):
+                continue
+            mechanism = build_mechanism(each, k=k, neighbours=self.neighbours, **budget, **given)
+            if asked or not (self.ordered and mechanism.unordered):
+                found[kind.name] = mechanism
         return found
 
     def describe(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any, overload
 from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.ledger import Budget
-from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism
+from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind
 from shortlist.planning.advice import (
     EPSILONS,
     INVENTED,
@@ -225,6 +225,7 @@ def plan(
     ordered: bool = True,
     neighbours: str = "add-remove",
     without_domain: bool = False,
+    mechanism: str | Mechanism | Sequence[str | Mechanism] | None = None,
     like: str | None = None,
     exponent: Real | None = None,
     items: Real | None = None,
@@ -247,8 +248,9 @@ def plan(
     `counts` are counts as for `top_k`: public, past or invented ones, because a plan is not private. Without counts,
     `like="zipf"` invents them from `items`, `people` and `exponent`: each person casts `votes_per_person` votes, or 1.
     `delta`, `votes_per_person` and `ordered` say what is acceptable. `without_domain` says that there is no public list
-    of items; other mechanisms are forecast then, and `delta` is needed. `sort` names the measure to sort by: recall,
-    exact, error, total, bound, releases or name.
+    of items; other mechanisms are forecast then, and `delta` is needed. `mechanism` adds one to those of this library,
+    or several: one that another package registers, by its name, or an object with the same k, epsilon and neighbours.
+    `sort` names the measure to sort by: recall, exact, error, total, bound, releases or name.
 
     A family of lists is planned if `counts` is a mapping from each group to its counts, or if `group_count` says for
     how many groups counts are invented. `votes_per_person` and `groups_per_person` are its limits. Invented people cast
@@ -299,6 +301,7 @@ def plan(
         ordered=ordered,
         neighbours=neighbours,
         without_domain=without_domain,
+        further=_read_further(mechanism, k=size, epsilon=limit, rho=rho, neighbours=neighbours),
     )
     if not isinstance(sort, str) or sort not in SORTS:
         raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
@@ -346,6 +349,14 @@ def refuse_page() -> ParameterError:
         "a page must be of a plan with `epsilon`",
         "its slider is one for epsilon, and the plan has `rho`",
         hint="write the plan as JSON: `output='plan.json'`",
+    )
+
+
+def _read_further(given: Any, **common: Any) -> tuple[str | Mechanism, ...]:
+    """Read the further mechanisms of a plan. An object that disagrees with the plan is refused."""
+    listed = () if given is None else tuple(given) if isinstance(given, list | tuple) else (given,)
+    return tuple(
+        build_mechanism(each, **common) if isinstance(each, Mechanism) else find_kind(each).name for each in listed
     )
 
 

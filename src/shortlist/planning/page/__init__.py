@@ -64,7 +64,7 @@ def compute_grid(made: Plan, report: Callable[[str], None]) -> dict[str, Any]:
         report("Choosing limits")
         planner = planner.settle(k, made.best.epsilon)
     names = planner.list_names(k, made.best.epsilon)
-    colours = dict(zip(MECHANISMS, itertools.cycle(_COLOURS)))
+    colours = dict(zip(dict.fromkeys([*MECHANISMS, *names]), itertools.cycle(_COLOURS)))
     cells: list[list[dict[str, Any]]] = []
     for size in sizes:
         row: list[Plan] = []
