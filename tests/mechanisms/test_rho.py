@@ -190,8 +190,8 @@ class Silent(Mechanism):
         ("cdp-peel", {"rho": 1, "delta": "1e-6", "calibration": "optimal"}, "`calibration` must be left out"),
         ("cdp-peel", {"rho": "1e-9", "delta": "0.5"}, "`delta` must be smaller for this `rho`"),
         (Joint(k=2, rho=1), {"k": None, "epsilon": 1}, "`epsilon` and `rho` must not both be given"),
-        (Joint(k=2, rho=1), {"k": None, "rho": 2}, "must not both be given"),
-        (Joint(k=2, epsilon=1), {"k": None, "rho": 2}, "must not both be given"),
+        (Joint(k=2, rho=1), {"k": None, "rho": 2}, "they disagree"),
+        (Joint(k=2, epsilon=1), {"k": None, "rho": 2}, "they disagree"),
         (NoisyCounts(k=2, rho=1, votes_per_person=1), {"k": None, "delta": "1e-6"}, "must not both be given"),
     ],
 )
