@@ -158,18 +158,6 @@ def test_errors_are_in_the_words_of_the_command_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_page_for_an_officer_takes_commands(call: Call) -> None:
-    """The commands of docs/officer.md work, one after the other."""
-    page = Path(__file__).parents[2] / "docs" / "officer.md"
-    blocks = re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    commands = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
-    assert len(commands) >= 6
-    for command in commands:
-        done = call(*shlex.split(command)[1:])
-        assert done.exit_code == 0, (command, done.stderr)
-    assert "PASS" in Path("report.html").read_text()
-
-
 def test_other_relations_are_refused(path: Path) -> None:
     """The error says that they do not add up."""
     ledger("create", path, "--epsilon", "10", "--neighbours", "replace", "--unit", "household")
