@@ -17,6 +17,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.guarantee import is_unit
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
@@ -50,6 +51,7 @@ Sizes = int | tuple[int, int]
 class ListOptions(TypedDict, total=False):
     """What a list may be asked for beside k and epsilon."""
 
+    rho: Real | None
     delta: Real | None
     ordered: bool | None
     neighbours: str | None
@@ -128,6 +130,7 @@ class Terms:
         parameters = {
             **self.mechanism.parameters,
             "epsilon": parts[0].epsilon * times,
+            "rho": self.mechanism.rho and self.mechanism.rho * times**2,
             "sensitivity": times if times > 1 and not weighed else None,
             "max_weight": times if weighed else None,
             "weight_unit": self.weight_unit,
@@ -161,6 +164,7 @@ class Terms:
         k: Any,
         epsilon: Real | None,
         *,
+        rho: Real | None = None,
         sensitivity: int = 1,
         max_weight: int | None = None,
         weight_unit: str | None = None,
@@ -179,9 +183,10 @@ class Terms:
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         if limited is not None and isinstance(mechanism, Mechanism):
             own = mechanism.groups_per_person
-            # Two different limits are refused below.
+            # Two different limits are refused below. An epsilon that follows from rho follows once more.
             if own is None or groups_per_person in (None, own):
-                mechanism = replace(mechanism, groups_per_person=limited)
+                again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+                mechanism = replace(mechanism, groups_per_person=limited, **again)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
         if max_weight is not None or weight_unit is not None:
@@ -193,6 +198,7 @@ class Terms:
             if name in bought:
                 bought[name] = read_epsilon(bought[name], name=name) / times
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
+        parameters["rho"] = None if rho is None else read_epsilon(rho, name="rho") / times**2
         if without_domain:
             if weight_unit is not None:
                 raise ParameterError(
@@ -271,10 +277,11 @@ class Terms:
 
     def state_promise(self, chosen: str | None) -> dict[str, Any]:
         """State what all lists have in common. `chosen` is the mechanism that `auto` chose."""
-        mechanism, parameters, ran = self.mechanism, dict(self.parameters), self.mechanism.resolve(chosen)
+        parameters, ran = dict(self.parameters), self.mechanism.resolve(chosen)
+        mechanism: Any = self.mechanism
         if ran is not mechanism:
-            spent, whole = ran.epsilon * self.sensitivity, mechanism.epsilon * self.sensitivity
-            parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
+            spent = {"choice_epsilon": mechanism.choice_epsilon, "chosen_epsilon": ran.epsilon}
+            parameters |= {"chosen": ran.name, **{name: each * self.sensitivity for name, each in spent.items()}}
         return {
             "mechanism": mechanism.name,
             "parameters": parameters,
