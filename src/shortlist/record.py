@@ -15,6 +15,7 @@ with its ledger.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import operator
 import re
@@ -62,6 +63,11 @@ def write(release: Publication) -> str:
     """Write a record as JSON text. Characters that could steer a terminal are written as escapes of JSON."""
     text = json.dumps(encode(release), indent=2, ensure_ascii=False) + "\n"
     return "".join(each if each == "\n" or is_visible(each) else json.dumps(each)[1:-1] for each in text)
+
+
+def compute_hash(release: Publication) -> str:
+    """Compute the SHA-256 of a record, as `sha256sum` does of the file."""
+    return hashlib.sha256(write(release).encode()).hexdigest()
 
 
 def encode(release: Publication) -> dict[str, Any]:
@@ -372,7 +378,8 @@ def _find_contradiction(release: Publication, listed: Release | GroupList) -> st
         return "a column has another length than the list"
     if len({(type(item), item) for item in listed.items}) < number:
         return "an item is named twice"
-    about_votes = (parameters.get(name, 1) for name in ("sensitivity", "votes_per_person", "groups_per_person"))
+    limits = ("sensitivity", "max_weight", "votes_per_person", "groups_per_person")
+    about_votes = (parameters.get(name, 1) for name in limits)
     if not all(type(value) is int and value >= 1 for value in about_votes):
         return "a number of votes is not a whole number from 1"
     return None
@@ -385,7 +392,8 @@ def _rebuild_terms(release: Publication) -> Terms | None:
     """
     if release.mechanism not in MECHANISMS:
         return None
-    asked = {name: value for name, value in release.parameters.items() if name not in _ABOUT_CHOICE}
+    implied = _ABOUT_CHOICE if "rho" not in release.parameters else {*_ABOUT_CHOICE, "epsilon"}
+    asked = {name: value for name, value in release.parameters.items() if name not in implied}
     return Terms.read(
         release.mechanism,
         asked.pop("k", None),
@@ -407,7 +415,7 @@ def _rebuild_sentences(release: Publication, terms: Terms | None) -> Any:
     """Say what the bounds of a record bound, from their numbers."""
 
     def complete(bound: ErrorBound) -> ErrorBound:
-        words = _UNKNOWN_BOUND.format(bound=write_votes(bound.votes))
+        words = _UNKNOWN_BOUND.format(bound=write_votes(bound.votes, release.counted_in))
         if terms is not None:
             words = terms.state_bound(bound.votes, release.parameters.get("chosen")).statement
         return replace(bound, statement=words)

@@ -17,7 +17,9 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, compose
+from shortlist.privacy.guarantee import is_unit
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line
@@ -49,6 +51,7 @@ Sizes = int | tuple[int, int]
 class ListOptions(TypedDict, total=False):
     """What a list may be asked for beside k and epsilon."""
 
+    rho: Real | None
     delta: Real | None
     ordered: bool | None
     neighbours: str | None
@@ -79,12 +82,14 @@ class Terms:
     divided by it, and a release states the whole. `votes_per_person` is the largest number of votes of one person
     that count. With `persons_counted`, the library counts different persons, and enforces both numbers. Otherwise the
     caller vouches for them. A family has one list for each of some `groups`, and a person is in at most
-    `groups_per_person` of them.
+    `groups_per_person` of them. With a `weight_unit`, votes have weights: a count is a sum of such units, and
+    `sensitivity` is the largest weight of a person in a cell. Then `votes_per_person` is a number of cells.
 
     Claim  The numbers of people, the list, the counts and the assessment together have the sum of the epsilons, deltas
            and rhos.
     Proof  Each is a release of its own, and may depend on the earlier ones: adaptive composition. families.proof.md,
-           Theorem 8, says it of the numbers of people, on which it depends which groups get a list.
+           Theorem 8, says it of the numbers of people, on which it depends which groups get a list. For weights:
+           votes/weights.proof.md.
     """
 
     mechanism: Mechanism
@@ -95,6 +100,7 @@ class Terms:
     min_people: int | None = None
     """How many people, by its noisy number, a group must have to get a list."""
     sensitivity: int = 1
+    weight_unit: str | None = None
     votes_per_person: int | None = None
     persons_counted: bool = False
     people: int | None = None
@@ -109,7 +115,8 @@ class Terms:
     def __post_init__(self) -> None:
         """State what is promised. Terms that promise nothing are refused, before anything is drawn."""
         assess, counts, times, people = self.assess, self.counts, self.sensitivity, self.group_people
-        parts = [each.guarantee for each in (self.mechanism, counts, assess, people) if each is not None]
+        parts = [each.guarantee for each in (self.mechanism, counts, assess) if each is not None]
+        weighed = self.weight_unit is not None
         if sum(each.delta for each in parts) >= 1:
             raise ParameterError(
                 "`delta` and `counts_delta` must sum to less than 1",
@@ -117,10 +124,16 @@ class Terms:
                 hint="`delta=1e-6` and `counts_delta=1e-6` are common",
             )
         together = compose(parts) if len(parts) > 1 else parts[0]
+        together = together.scale(times, unit=self.unit, name="max_weight" if weighed else "sensitivity")
+        if people is not None:  # a person counts once in a group, whatever the weights
+            together = compose([together, replace(people.guarantee, unit=self.unit)])
         parameters = {
             **self.mechanism.parameters,
             "epsilon": parts[0].epsilon * times,
-            "sensitivity": times if times > 1 else None,
+            "rho": self.mechanism.rho and self.mechanism.rho * times**2,
+            "sensitivity": times if times > 1 and not weighed else None,
+            "max_weight": times if weighed else None,
+            "weight_unit": self.weight_unit,
             "votes_per_person": self.votes_per_person,
             "assess": assess and assess.epsilon * times,
             "counts_epsilon": counts and counts.epsilon and counts.epsilon * times,
@@ -130,7 +143,7 @@ class Terms:
             "people_epsilon": people and people.epsilon,
             "min_people": self.min_people,
         }
-        object.__setattr__(self, "guarantee", together.scale(times, unit=self.unit))
+        object.__setattr__(self, "guarantee", together)
         object.__setattr__(self, "parameters", {name: each for name, each in parameters.items() if each is not None})
 
     @classmethod
@@ -151,7 +164,10 @@ class Terms:
         k: Any,
         epsilon: Real | None,
         *,
+        rho: Real | None = None,
         sensitivity: int = 1,
+        max_weight: int | None = None,
+        weight_unit: str | None = None,
         votes_per_person: int | None = None,
         persons_counted: bool = False,
         people: int | None = None,
@@ -167,32 +183,44 @@ class Terms:
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         if limited is not None and isinstance(mechanism, Mechanism):
             own = mechanism.groups_per_person
-            # Two different limits are refused below.
+            # Two different limits are refused below. An epsilon that follows from rho follows once more.
             if own is None or groups_per_person in (None, own):
-                mechanism = replace(mechanism, groups_per_person=limited)
+                again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+                mechanism = replace(mechanism, groups_per_person=limited, **again)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
+        if max_weight is not None or weight_unit is not None:
+            _check_weights(max_weight, weight_unit, persons_counted)
+            times = read_whole(max_weight, name="max_weight")
         bought = {name: parameters.pop(name) for name in _OF_LISTS & parameters.keys()}
         bought = {name: value for name, value in bought.items() if value is not None and value is not False}
         for name in ("assess", "counts_epsilon"):
             if name in bought:
                 bought[name] = read_epsilon(bought[name], name=name) / times
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
+        parameters["rho"] = None if rho is None else read_epsilon(rho, name="rho") / times**2
         if without_domain:
+            if weight_unit is not None:
+                raise ParameterError(
+                    "`domain` must be given with `weight`",
+                    "δ is proven for people who add 1 to an item, and with weights one person alone adds more",
+                    hint=_LIST,
+                )
             built = _build_without_domain(mechanism, times, bought, votes_per_person=votes_per_person, **parameters)
         else:
             built = _build(mechanism, votes_per_person=votes_per_person, **parameters)
         # The cap that a mechanism relies on is the cap of the votes.
         cap = getattr(built, "votes_per_person", votes_per_person)
-        if cap is not None and read_whole(cap, name="votes_per_person") < times:
+        if cap is not None and read_whole(cap, name="votes_per_person") < times and weight_unit is None:
             raise ParameterError(
                 f"`votes_per_person` must be at least `sensitivity`, which is {times}",
                 f"not {quote(cap)}",
                 hint="a person who adds that much to one count casts as many votes",
             )
         if times > 1 and "counts_delta" in bought:
+            name = "sensitivity" if weight_unit is None else "max_weight"
             raise ParameterError(
-                "`counts_delta` must go with a `sensitivity` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
+                f"`counts_delta` must go with a `{name}` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
             )
         return cls(
             mechanism=built,
@@ -201,6 +229,7 @@ class Terms:
             group_people=_buy_people(built, people_epsilon, groups),
             min_people=None if min_people is None else read_whole(min_people, name="min_people"),
             sensitivity=times,
+            weight_unit=weight_unit,
             votes_per_person=cap,
             persons_counted=persons_counted,
             people=None if people is None else read_whole(people, name="people"),
@@ -248,10 +277,11 @@ class Terms:
 
     def state_promise(self, chosen: str | None) -> dict[str, Any]:
         """State what all lists have in common. `chosen` is the mechanism that `auto` chose."""
-        mechanism, parameters, ran = self.mechanism, dict(self.parameters), self.mechanism.resolve(chosen)
+        parameters, ran = dict(self.parameters), self.mechanism.resolve(chosen)
+        mechanism: Any = self.mechanism
         if ran is not mechanism:
-            spent, whole = ran.epsilon * self.sensitivity, mechanism.epsilon * self.sensitivity
-            parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
+            spent = {"choice_epsilon": mechanism.choice_epsilon, "chosen_epsilon": ran.epsilon}
+            parameters |= {"chosen": ran.name, **{name: each * self.sensitivity for name, each in spent.items()}}
         return {
             "mechanism": mechanism.name,
             "parameters": parameters,
@@ -302,7 +332,8 @@ class Terms:
 
         ran = self.mechanism.resolve(chosen)
         words = UNORDERED_BOUND if self.mechanism.unordered and not ran.unordered else ran.bound_in_words
-        return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=write_votes(votes)))
+        bound = write_votes(votes, self.weight_unit or "votes")
+        return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=bound))
 
     def _state_counts(
         self, ran: Mechanism, noisy: IntArray, d: int | None, others: int | None
@@ -413,6 +444,18 @@ def _check_people(people_epsilon: object, min_people: object, groups: int | None
             "how many people a group has is not public",
             hint="pass `people_epsilon=0.1`, which buys a noisy number of people for each group. If the numbers are "
             "public, leave small groups out of `groups`",
+        )
+
+
+def _check_weights(max_weight: object, weight_unit: object, persons_counted: bool) -> None:
+    """Refuse a largest weight and a unit that do not go together, or that nobody enforces."""
+    if max_weight is None or not persons_counted:
+        missing = "max_weight" if persons_counted else "person"
+        raise ParameterError(f"`weight` must go with `{missing}`")
+    if not is_unit(weight_unit):
+        raise ParameterError(
+            "`weight_unit` must be a word for what the weights count, such as minutes, of at most 40 letters",
+            hint="without it, it is the name of the column `weight`",
         )
 
 

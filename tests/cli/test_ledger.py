@@ -158,18 +158,6 @@ def test_errors_are_in_the_words_of_the_command_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_page_for_an_officer_takes_commands(call: Call) -> None:
-    """The commands of docs/officer.md work, one after the other."""
-    page = Path(__file__).parents[2] / "docs" / "officer.md"
-    blocks = re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    commands = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
-    assert len(commands) >= 6
-    for command in commands:
-        done = call(*shlex.split(command)[1:])
-        assert done.exit_code == 0, (command, done.stderr)
-    assert "PASS" in Path("report.html").read_text()
-
-
 def test_other_relations_are_refused(path: Path) -> None:
     """The error says that they do not add up."""
     ledger("create", path, "--epsilon", "10", "--neighbours", "replace", "--unit", "household")
@@ -248,6 +236,50 @@ def test_a_failure_after_the_charge_has_its_own_exit_code(select: Select, folder
     assert select("--ledger", "budget.db", "--once", "a", "--output", "out/top.json").exit_code == 5
 
 
+def test_a_week_is_charged_and_shown(call: Call, folder: Path) -> None:
+    """`create` says both budgets, `select` says what is left of both, and the codes are those of every ledger."""
+    zone = ("--time-zone", "Europe/Berlin")
+    made = call("ledger", "create", "budget.db", "--per", "week", "--epsilon", "1", "--total-epsilon", "3/2", *zone)
+    assert "in each week (Europe/Berlin), 1-DP for one person-week" in made.stderr
+    assert "in total: 1.5-DP for one person, " in made.stderr
+    plays = [f"{user},track 0{user % 3},2025-11-{3 + user % 14:02}" for user in range(400)]
+    (folder / "plays.csv").write_text("\n".join(["user_id,track,day", *plays]) + "\n")
+    votes = ("select", "plays.csv", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv", "-k", "2")
+    asked = (
+        *votes,
+        "--time",
+        "day",
+        *zone,
+        "--ledger",
+        "budget.db",
+        "--epsilon",
+        "1",
+        "--output",
+        "top.json",
+        "--force",
+    )
+    first = call(*asked, "--period", "2025-W45", "--once", "top 2025-W45")
+    assert "left: of the budget of 2025-W45: epsilon 0; of the total budget: epsilon 0.5\n" in first.stderr
+    codes = [
+        call(*asked, "--period", "2025-W45", "--once", "top 2025-W45").exit_code,
+        call(*asked, "--period", "2025-W45").exit_code,
+        call(*asked, "--period", "2025-W46").exit_code,
+        call(*asked, "--period", "2025-11").exit_code,
+        call(*asked, "--period", "2999-W45").exit_code,
+    ]
+    assert (first.exit_code, codes) == (0, [5, 4, 4, 2, 2])
+    counts = [
+        call("ledger", "afford", "budget.db", "-k", "2", "--epsilon", "0.5", *more)
+        for more in ((), ("--period", "2025-W45"), ("--period", "2025-11"))
+    ]
+    assert [each.stdout for each in counts] == ["1\n", "0\n", ""]
+    assert "the budget of 2025-W45 is 1-DP for one person-week" in counts[1].stderr
+    assert "--period must be a week, as in the ledger" in counts[2].stderr
+    shown = call("ledger", "show", "budget.db", "--output", "ledger.json").output
+    assert "2025-W45: spent epsilon 1; left epsilon 0\nTotal: 1.5-DP for one person" in shown
+    assert json.loads((folder / "ledger.json").read_text())["charges"][0]["time"] == "day"
+
+
 def test_quiet_keeps_warnings(select: Select, monkeypatch: pytest.MonkeyPatch) -> None:
     """A charge that could not be finished is said, also with --quiet."""
 
@@ -317,6 +349,10 @@ def test_afford_takes_the_options_of_select(path: Path) -> None:
         ("--sensitivity", "2", "--mechanism", "joint"),
     ):
         assert ledger("afford", path, "-k", "10", "--epsilon", "0.5", *more).output == "20\n", more
+    assert ledger("afford", path, "-k", "10", "--rho", "1/32", "--mechanism", "joint").output == "20\n"
+    both = ledger("afford", path, "-k", "10", "--rho", "1/32", "--epsilon", "1").stderr
+    assert both.startswith("error: --epsilon and --rho must not both be given")
+    assert "auto needs --epsilon, or --rho in its place" in ledger("afford", path, "-k", "10").stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--mechanism", "noisy-counts")
     assert "needs --votes-per-person" in done.stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--sensitivity", "0")
@@ -368,6 +404,10 @@ def test_afford_says_what_a_year_costs(path: Path) -> None:
     ledger("create", path.with_name("pure.db"), "--epsilon", "1")
     pure = ledger("afford", path.with_name("pure.db"), "-k", "10", "--epsilon", "0.5", "--times", "2")
     assert "2 of these together: 1-DP. " in pure.output
+    ledger("create", path.with_name("weeks.db"), "--epsilon", "1", "--per", "week")
+    weeks = ledger("afford", path.with_name("weeks.db"), "-k", "10", "--epsilon", "0.5", "--times", "53").output
+    assert "53 of these together: 26.5-DP. " in weeks
+    assert "There is no total. The budget of each period covers 2 of these." in " ".join(weeks.split())
 
 
 def test_afford_counts_releases_without_a_domain(path: Path) -> None:

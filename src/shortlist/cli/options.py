@@ -200,9 +200,8 @@ REQUEST: Options = {
         names=("-k", "--k"),
     ),
     "unordered": Option(WHAT, "Release the items without their order. The list is more accurate.", kind=bool),
-    "epsilon": Option(
-        PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", "NUMBER", default=REQUIRED
-    ),
+    "epsilon": Option(PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", "NUMBER"),
+    "rho": Option(PRIVACY, "In its place: the rho (zCDP) of the list, for a budget of many lists.", "NUMBER"),
     "delta": Option(
         PRIVACY,
         "Allow a failure probability δ, far below 1 divided by the number of people. Lists are more accurate for "
@@ -249,6 +248,18 @@ FAMILY: Options = {
     ),
 }
 """Lists by group."""
+
+WEIGHTS: Options = {
+    "weight": Option(WHAT, "A column of numbers, such as minutes: each person adds them, not 1, to an item.", "COLUMN"),
+    "max_weight": Option(
+        PRIVACY, "With --weight: what one person adds to one item is cut at N. Choose it without the data.", "N", int
+    ),
+}
+"""Votes with weights."""
+
+WEIGHT_UNIT: Options = {
+    "weight_unit": Option(WHAT, "The word for what the weights count, say minutes. [default: the column]", "WORD")
+}
 
 GROUP_COUNT: Options = {"group_count": Option(WHAT, "Lists by group: how many groups there are.", "N", int)}
 """Lists by group, where no group is read."""

@@ -174,7 +174,7 @@ def explain_collapse(histogram: Histogram, forecasts: Sequence[Forecast]) -> tup
     else:
         rule += f" You have fewer, so the forecast decides: {right}."
     # The need falls with epsilon. It grows with k, and the votes fall.
-    epsilon = bisect_left(_TWO_DIGITS, 0, key=lambda each: -max(0, find_lack(replace(joint, epsilon=each))))
+    epsilon = bisect_left(_TWO_DIGITS, 0, key=lambda each: -max(0, find_lack(replace(joint, epsilon=each, rho=None))))
     size = bisect_left(range(1, k + 1), 1, key=lambda each: find_lack(replace(joint, k=each)))
     changes = [
         f"from ε = {write_exact(each)} on, joint has enough votes" for each in _TWO_DIGITS[epsilon : epsilon + 1]
@@ -372,6 +372,7 @@ def write_command(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     item: str | None = None,
     by: Sequence[str] = (),
+    weights: Mapping[str, object] | None = None,
 ) -> str:
     """Write the command of the shell that releases a list by a mechanism, from a table of votes and a catalogue.
 
@@ -386,7 +387,7 @@ def write_command(
     words = ["shortlist", "select", VOTES, "--person", PERSON, "--item", ITEM if item is None else item]
     words += ["--domain", CATALOGUE] if mechanism.needs_domain else []
     words += ["--by", ",".join(by), "--groups", GROUPS] if by else []
-    for name, value in _list_terms(mechanism, limits).items():
+    for name, value in (_list_terms(mechanism, limits) | dict(weights or {})).items():
         if name == "ordered":
             words.append("--unordered")
         elif value != DEFAULT_MECHANISM:
@@ -399,6 +400,7 @@ def write_call(
     *,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     by: Sequence[str] = (),
+    weights: Mapping[str, object] | None = None,
 ) -> str:
     """Write the call of Python that chooses a list by a mechanism, from counts, or a family of lists, from votes.
 
@@ -411,6 +413,8 @@ def write_call(
         source = {"person": PERSON, "item": ITEM, "by": list(by), "groups": GROUPS}
         source |= {"domain": CATALOGUE} if mechanism.needs_domain else {}
     terms = source | _list_terms(mechanism, limits)
+    if weights:  # sums in memory are counts to which one person adds more than 1
+        terms |= dict(weights) if by else {"sensitivity": weights["max_weight"]}
     call = "select(new_votes" if by else "top_k(new_counts"
     return f"shortlist.{call}, {', '.join(f'{name}={value!r}' for name, value in terms.items())})"
 
@@ -422,7 +426,9 @@ def _list_terms(mechanism: Mechanism, limits: Limits) -> dict[str, object]:
         short = write_rounded_up(delta)
         delta = short if read_rational(short, name="delta") == delta else write_exact(delta)
     replaced = None if mechanism.neighbours is Neighbours.ADD_REMOVE else str(mechanism.neighbours)
-    terms: dict[str, object] = {"k": mechanism.k, "epsilon": write_exact(mechanism.epsilon)}
+    terms: dict[str, object] = {"k": mechanism.k}
+    rho = mechanism.rho
+    terms |= {"epsilon": write_exact(mechanism.epsilon)} if rho is None else {"rho": write_exact(rho)}
     terms |= {"mechanism": mechanism.name, "ordered": None if mechanism.parameters.get("ordered", True) else False}
     terms |= {"delta": delta, **asdict(limits), "neighbours": replaced}
     return {name: value for name, value in terms.items() if value is not None}

@@ -121,7 +121,8 @@ class Plan:
     @property
     def call(self) -> str:
         """The call of Python that chooses the list."""
-        return write_call(self.best, limits=self.forecasts[0].limits, by=self.planner.by)
+        weights = self.constraints.weights
+        return write_call(self.best, limits=self.forecasts[0].limits, by=self.planner.by, weights=weights)
 
     @property
     def notes(self) -> list[str]:
@@ -140,9 +141,12 @@ class Plan:
             "items": self.histogram.d,
             "k": best.k,
             "epsilon": write_exact(best.epsilon),
+            "rho": None if constraints.rho is None else write_exact(constraints.rho),
             "delta": None if constraints.delta is None else write_exact(constraints.delta),
             "groups": constraints.groups,
             **asdict(constraints.limits),
+            "max_weight": constraints.max_weight,
+            "weight_unit": constraints.weight_unit if constraints.weights else None,
             "ordered": constraints.ordered,
             "neighbours": constraints.neighbours,
             "domain": not constraints.without_domain,
@@ -188,6 +192,8 @@ class Plan:
         self, path: str | os.PathLike[str], *, force: bool = False, progress: Report = lambda step: None
     ) -> None:
         """Write the page: one file that needs no network, with the plan for other values of epsilon and k as well."""
+        if self.constraints.rho is not None:
+            raise refuse_page()
         from shortlist.planning.page import write_page
 
         text = write_page(self, progress=progress)
@@ -214,10 +220,13 @@ def plan(
     counts: Any = None,
     *,
     k: int,
-    epsilon: Real,
+    epsilon: Real | None = None,
+    rho: Real | None = None,
     delta: Real | None = None,
     votes_per_person: int | None = None,
     groups_per_person: int | None = None,
+    max_weight: int | None = None,
+    weight_unit: str | None = None,
     ordered: bool = True,
     neighbours: str = "add-remove",
     without_domain: bool = False,
@@ -248,10 +257,15 @@ def plan(
     or several: one that another package registers, by its name, or an object with the same k, epsilon and neighbours.
     `sort` names the measure to sort by: recall, exact, error, total, bound, releases or name.
 
+    With `max_weight`, counts are sums of weights, in `weight_unit`, to each of which one person adds at most that much.
+    The plan divides them by it, and errors and bounds are in units of it, too.
+
     A family of lists is planned if `counts` is a mapping from each group to its counts, or if `group_count` says for
     how many groups counts are invented. `votes_per_person` and `groups_per_person` are its limits. Invented people cast
     `votes_cast` votes on average in up to `groups_visited` groups, and limits that are not given are chosen: those with
     the best forecast. The recall is stated for large, middle and small groups.
+
+    With `rho` in place of `epsilon`, all mechanisms are compared at one rho (zCDP), as a budget of many lists does.
 
     `want` is a wish such as "recall 0.9", "exact 0.5" or "error 20"; the plan then has the smallest epsilon for it.
     `budget_epsilon` and `budget_delta` are the budget whose number of releases is stated. Lists are drawn `draws` times
@@ -275,7 +289,14 @@ def plan(
             "not a range of sizes",
             hint="plan for the smallest and for the largest size; the page has a slider for k",
         )
-    size, limit = read_whole(k, name="k"), read_epsilon(epsilon)
+    size, limit = read_whole(k, name="k"), None if epsilon is None else read_epsilon(epsilon)
+    if (epsilon is None) == (rho is None):
+        wrong = "neither was" if rho is None else "both were"
+        raise ParameterError("`epsilon` or `rho` must be given, and only one of them", wrong, hint="try `epsilon=1`")
+    if rho is not None and want is not None:
+        raise ParameterError("`want` must go with `epsilon`", "it finds the smallest epsilon", hint="leave `want` out")
+    if weight_unit is not None and max_weight is None:
+        raise ParameterError("`weight_unit` must go with `max_weight`")
     if counts is not None and group_count is not None:
         raise ParameterError("`group_count` must go with `like`", "counts were given")
     groups = len(counts) if is_family(counts) else None
@@ -283,13 +304,16 @@ def plan(
         groups = read_number(group_count, name="group_count", most=MOST_GROUPS)
     constraints = Constraints(
         delta=delta,
+        rho=rho,
         votes_per_person=votes_per_person,
         groups=groups,
         groups_per_person=groups_per_person,
+        max_weight=max_weight,
+        weight_unit=weight_unit or "units",
         ordered=ordered,
         neighbours=neighbours,
         without_domain=without_domain,
-        further=_read_further(mechanism, k=size, epsilon=limit, neighbours=neighbours),
+        further=_read_further(mechanism, k=size, epsilon=limit, rho=rho, neighbours=neighbours),
     )
     if not isinstance(sort, str) or sort not in SORTS:
         raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
@@ -331,6 +355,15 @@ def plan(
     return planner.plan(size, limit, wish)
 
 
+def refuse_page() -> ParameterError:
+    """Answer a plan with rho that is to be a page."""
+    return ParameterError(
+        "a page must be of a plan with `epsilon`",
+        "its slider is one for epsilon, and the plan has `rho`",
+        hint="write the plan as JSON: `output='plan.json'`",
+    )
+
+
 def _read_further(given: Any, **common: Any) -> tuple[str | Mechanism, ...]:
     """Read the further mechanisms of a plan. An object that disagrees with the plan is refused."""
     listed = () if given is None else tuple(given) if isinstance(given, list | tuple) else (given,)
@@ -344,14 +377,14 @@ def _invent(
 ) -> Histogram | Family:
     if constraints.groups is not None:
         return invent_family(Shape.read(like, **sizes), constraints, **habits)
-    histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person)
+    histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person).weigh(constraints)
     return histogram.drop_unvoted() if constraints.without_domain else histogram
 
 
 def _read(counts: Any, constraints: Constraints) -> Histogram | Family:
     if constraints.groups is not None:
         return read_family(counts, constraints)
-    histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
+    histogram = (counts if isinstance(counts, Histogram) else read_histogram(counts)).weigh(constraints)
     return histogram.drop_unvoted() if constraints.without_domain else histogram
 
 
@@ -471,12 +504,16 @@ class Planner:
 
     def write_command(self, mechanism: Mechanism, limits: Limits) -> str:
         """Write the command of the shell that releases a list by a mechanism."""
-        return write_command(mechanism, limits=limits, item=self.item, by=self.by)
+        weights = self.constraints.weights
+        return write_command(mechanism, limits=limits, item=self.item, by=self.by, weights=weights)
 
     def look(self, mechanism: Mechanism, limits: Limits = Limits()) -> Forecast:  # noqa: B008 (frozen)
         """Forecast one mechanism."""
         at = "" if limits == Limits() else f", with at most {limits}"
-        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at ε = {write_exact(mechanism.epsilon)}{at}")
+        budget = (
+            "ε = " + write_exact(mechanism.epsilon) if mechanism.rho is None else "ρ = " + write_exact(mechanism.rho)
+        )
+        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at {budget}{at}")
         common: dict[str, Any] = {"budget": self.budget, "draws": self.draws, "seed": self.seed}
         if isinstance(self.histogram, Family):
             return forecast_family(mechanism, self.histogram, limits, **common)

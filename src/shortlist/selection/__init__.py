@@ -46,6 +46,9 @@ class VoteOptions(ReleaseOptions, total=False):
     domain: Any
     domain_column: str | None
     label: str | Sequence[str] | None
+    weight: str | None
+    max_weight: int | None
+    weight_unit: str | None
     ledger: Ledger | str | os.PathLike[str] | None
     once: str | None
     note: str | None
@@ -79,7 +82,7 @@ def select(
     item: str,
     person: str,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> Release: ...
@@ -90,7 +93,7 @@ def select(
     item: str,
     count: str,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> Release: ...
@@ -109,7 +112,7 @@ def select(
     every: str | None = ...,
     per: str | None = ...,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> ReleaseFamily: ...
@@ -143,7 +146,7 @@ def select(
     min_people: int | None = ...,
     per: str | None = ...,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> ReleaseFamily: ...
@@ -184,6 +187,9 @@ def select(
     period: str | date | None = None,
     per: str | None = None,
     time_zone: str | None = None,
+    weight: str | None = None,
+    max_weight: int | None = None,
+    weight_unit: str | None = None,
     k: Sizes | None = None,
     epsilon: Real | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
@@ -221,10 +227,14 @@ def select(
     With `per`, say "week", the guarantee is for one person in one week, and so are the limits: a person with votes in
     eight weeks has it eight times. Without `time`, `period` is only a note.
 
-    Privacy: `epsilon` is read as the exact rational that was written. `delta` allows a failure probability.
-    `ordered=False` leaves out the order. With `votes_per_person`, at most that many items of each person count; which
-    ones depends only on that person's own votes. `neighbours` is "add-remove" or "replace", and `unit` is the word for
-    one person in the guarantee.
+    Weights: `weight` is a column of numbers, such as minutes. Those of a person for an item are added up and cut at
+    `max_weight`, which you choose without looking at the data, and an item has the sum over persons. `weight_unit` is
+    the word for them, "minutes" say; by itself it is the name of the column (docs/weights.md).
+
+    Privacy: `epsilon` is read as the exact rational that was written. In its place, `rho` (zCDP) is for many lists
+    under one budget. `delta` allows a failure probability. `ordered=False` leaves out the order. With
+    `votes_per_person`, at most that many items of each person count; which ones depends only on that person's own
+    votes. `neighbours` is "add-remove" or "replace", and `unit` is the word for one person in the guarantee.
 
     Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
     object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
@@ -234,9 +244,9 @@ def select(
 
     Budget: with `ledger`, the release is charged to that budget before any vote is read and any randomness is drawn. If
     the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a ledger
-    mandatory. `note` says what the release is for. The record and the ledger hold it. `once` is a key that is released
-    once: the ledger stores the release, and the same request with the same key gives it again, free and identical
-    (docs/ledger.md).
+    mandatory. A ledger with periods needs `time` and `period`, and charges that period. `note` says what the release is
+    for. The record and the ledger hold it. `once` is a key that is released once: the ledger stores the release, and
+    the same request with the same key gives it again, free and identical (docs/ledger.md).
 
     `memory_limit` is that of DuckDB. Without `bits`, the operating system's randomness is used. `progress` is called
     with each step when it starts.
@@ -258,6 +268,12 @@ def select(
             "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
             hint="leave `sensitivity` out",
         )
+    if weight is None and weight_unit is not None:
+        raise ParameterError("`weight_unit` must go with `weight`, the column of weights")
+    if weight is not None or max_weight is not None:
+        from shortlist.votes.source import check_weight
+
+        check_weight(weight, max_weight, person)
     if by is None and groups is not None:
         raise ParameterError("`groups` must go with `by`, the columns of the groups")
     span = read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone)
@@ -272,6 +288,8 @@ def select(
         groups_per_person=groups_per_person,
         people_epsilon=people_epsilon,
         min_people=min_people,
+        max_weight=max_weight,
+        weight_unit=weight.replace("_", " ") if weight is not None and weight_unit is None else weight_unit,
         unit=unit if span is None else span.name_unit(unit),
         **options,
     )
@@ -292,13 +310,15 @@ def select(
         "since": since if since is None else str(since),
         "until": until if until is None else str(until),
     }
-    asked["time_zone"] = time_zone
+    asked |= {"time_zone": time_zone, "weight": weight}
     account = open_account(
         ledger,
         terms,
         bits=read_bits(bits),
         note=note,
         period=cast("str | None", said),
+        days=span,
+        time=time,
         once=None if once is None else Once.read(once, terms, votes, asked),
     )
     if account.recalled is not None:
@@ -320,6 +340,8 @@ def select(
         with_people=terms.group_people is not None,
         time=time,
         span=span,
+        weight=weight,
+        max_weight=max_weight,
     )
     label_items = None
     if label_names:
@@ -367,13 +389,13 @@ def select(
 
 @overload
 def top_k(
-    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+    counts: Labelled[Key], k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[DrawOptions]
 ) -> list[Key]: ...
 @overload
 def top_k(counts: Labelled[Key], *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> list[Key]: ...
 @overload
 def top_k(
-    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+    counts: Any, k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[DrawOptions]
 ) -> IntArray: ...
 @overload
 def top_k(counts: Any, *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> IntArray: ...
@@ -391,9 +413,10 @@ def top_k(
     `counts` holds one whole number for each item of a public domain. The result for a mapping is a list of its keys.
     For a pandas Series it is a list of its labels, and for an array or a list of numbers an array of indices.
 
-    `epsilon` is read as the exact number that was written. `delta` allows a failure probability, and `ordered=False`
-    leaves out the order: both make lists more accurate. `mechanism` is a name, with `beta`, `k_bar` or `noise` for the
-    mechanisms that have them, or a mechanism object, which carries all parameters of its own.
+    `epsilon` is read as the exact number that was written, and `rho` (zCDP) may take its place. `delta` allows a
+    failure probability, and `ordered=False` leaves out the order: both make lists more accurate. `mechanism` is a name,
+    with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism object, which carries all
+    parameters of its own.
 
     You vouch for how much one person adds: at most `sensitivity` to each count (1 if not given), and at most
     `votes_per_person` votes in all.
@@ -420,7 +443,12 @@ def top_k(
 
 @overload
 def prepare(
-    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+    counts: Labelled[Key],
+    k: Sizes,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str = ...,
+    **options: Unpack[ReleaseOptions],
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
@@ -428,7 +456,7 @@ def prepare(
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
-    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+    counts: Any, k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
 ) -> Selector[IntArray]: ...
 @overload
 def prepare(counts: Any, *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]) -> Selector[IntArray]: ...
@@ -529,14 +557,17 @@ class Selector(Generic[Items]):
 
         With `ledger`, the release is charged to that budget before anything is drawn. Each release is a charge of its
         own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory. `note` and `period` say what the
-        release is for and which time the counts are about. The record holds both, and the ledger the note. `once` is a
-        key that is released once, as for `select`.
+        release is for and which time the counts are about. The record holds both, and the ledger the note. A ledger
+        with periods charges that period, and you vouch that the counts are of no other. `once` is a key that is
+        released once, as for `select`.
         """
         from shortlist.ledger import open_account
         from shortlist.ledger.once import Once
 
         key = None if once is None else Once.read(once, self._terms, None, {"note": note, "period": period})
-        account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period, once=key)
+        account = open_account(
+            ledger, self._terms, bits=read_bits(bits), note=note, period=period, days=period, once=key
+        )
         if account.recalled is None:
             account.charge(self._tally.d)
         if account.recalled is not None:
