@@ -203,11 +203,10 @@ def _check_name(kind: type[Mechanism]) -> None:
         )
 
 
-def write_table(*columns: str) -> str:
-    """Write the mechanisms as a Markdown table with these columns, or with all: those of docs/mechanisms.md."""
-    headings = columns or tuple(_COLUMNS)
-    rows = [headings, ["---"] * len(headings)]
-    rows += [[_COLUMNS[heading](kind) for heading in headings] for kind in MECHANISMS.values()]
+def write_table() -> str:
+    """Write the mechanisms as the Markdown table of docs/mechanisms.md."""
+    rows = [[*_COLUMNS], ["---"] * len(_COLUMNS)]
+    rows += [[write(kind) for write in _COLUMNS.values()] for kind in MECHANISMS.values()]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
