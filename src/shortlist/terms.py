@@ -17,6 +17,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.guarantee import is_unit
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole
@@ -50,6 +51,7 @@ Sizes = int | tuple[int, int]
 class ListOptions(TypedDict, total=False):
     """What a list may be asked for beside k and epsilon."""
 
+    rho: Real | None
     delta: Real | None
     ordered: bool | None
     neighbours: str | None
@@ -121,10 +123,11 @@ class Terms:
                 "they do not",
                 hint="`delta=1e-6` and `counts_delta=1e-6` are common",
             )
-        if times > 1 and parts[0].delta:  # noise for an epsilon of 1/N would hide N votes too little
+        asked = self.mechanism.rho is not None and len(self.mechanism.candidates) == 1
+        if times > 1 and parts[0].delta and not asked:  # noise for an epsilon of 1/N would hide N votes too little
             raise ParameterError(
                 f"`{'max_weight' if weighed else 'sensitivity'}` above 1 must go with a mechanism that has no delta",
-                hint="leave `delta` out, or pass `mechanism='joint'`, which has no delta",
+                hint="leave `delta` out. `mechanism='noisy-counts'` takes it with `rho` in place of `epsilon`",
             )
         parts = [each.scale(times, unit=self.unit) for each in parts]
         if people is not None:  # a person counts once in a group, whatever the weights
@@ -133,6 +136,7 @@ class Terms:
         parameters = {
             **self.mechanism.parameters,
             "epsilon": parts[0].epsilon,
+            "rho": self.mechanism.rho and self.mechanism.rho * times**2,
             "sensitivity": times if times > 1 and not weighed else None,
             "max_weight": times if weighed else None,
             "weight_unit": self.weight_unit,
@@ -166,6 +170,7 @@ class Terms:
         k: Any,
         epsilon: Real | None,
         *,
+        rho: Real | None = None,
         sensitivity: int = 1,
         max_weight: int | None = None,
         weight_unit: str | None = None,
@@ -184,9 +189,10 @@ class Terms:
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         if limited is not None and isinstance(mechanism, Mechanism):
             own = mechanism.groups_per_person
-            # Two different limits are refused below.
+            # Two different limits are refused below. An epsilon that follows from rho follows once more.
             if own is None or groups_per_person in (None, own):
-                mechanism = replace(mechanism, groups_per_person=limited)
+                again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+                mechanism = replace(mechanism, groups_per_person=limited, **again)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
         if max_weight is not None or weight_unit is not None:
@@ -200,6 +206,7 @@ class Terms:
         if "counts_rho" in bought:
             bought["counts_rho"] = read_positive(bought["counts_rho"], name="counts_rho") / times**2
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
+        parameters["rho"] = None if rho is None else read_epsilon(rho, name="rho") / times**2
         if without_domain:
             if weight_unit is not None:
                 raise ParameterError(
@@ -273,10 +280,11 @@ class Terms:
 
     def state_promise(self, chosen: str | None) -> dict[str, Any]:
         """State what all lists have in common. `chosen` is the mechanism that `auto` chose."""
-        mechanism, parameters, ran = self.mechanism, dict(self.parameters), self.mechanism.resolve(chosen)
+        parameters, ran = dict(self.parameters), self.mechanism.resolve(chosen)
+        mechanism: Any = self.mechanism
         if ran is not mechanism:
-            spent, whole = ran.epsilon * self.sensitivity, mechanism.epsilon * self.sensitivity
-            parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
+            spent = {"choice_epsilon": mechanism.choice_epsilon, "chosen_epsilon": ran.epsilon}
+            parameters |= {"chosen": ran.name, **{name: each * self.sensitivity for name, each in spent.items()}}
         return {
             "mechanism": mechanism.name,
             "parameters": parameters,

@@ -349,6 +349,10 @@ def test_afford_takes_the_options_of_select(path: Path) -> None:
         ("--sensitivity", "2", "--mechanism", "joint"),
     ):
         assert ledger("afford", path, "-k", "10", "--epsilon", "0.5", *more).output == "20\n", more
+    assert ledger("afford", path, "-k", "10", "--rho", "1/32", "--mechanism", "joint").output == "20\n"
+    both = ledger("afford", path, "-k", "10", "--rho", "1/32", "--epsilon", "1").stderr
+    assert both.startswith("error: --epsilon and --rho must not both be given")
+    assert "auto needs --epsilon, or --rho in its place" in ledger("afford", path, "-k", "10").stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--mechanism", "noisy-counts")
     assert "needs --votes-per-person" in done.stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--sensitivity", "0")

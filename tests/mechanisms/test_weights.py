@@ -100,11 +100,24 @@ def test_counts_with_a_rho_hide_weights(relation, cap):
     assert terms.guarantee.rho == read_terms("joint", relation, k=2).guarantee.rho + promised.rho
     largest = 0.0
     for gift, other in itertools.product(list_gifts(cap), list_gifts(cap) if relation == "replace" else [(0, 0, 0)]):
-        moves = [one - two for one, two in zip(gift[:2], other, strict=False)]
+        moves = np.subtract(gift[:2], other[:2])
         divergence = spread_divergence(counts.noise, moves)
         assert divergence <= float(promised.rho) * (1 + 1e-12)
         largest = max(largest, divergence)
     assert largest > 0.5 * float(promised.rho)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_gaussian_noise_on_all_counts_hides_weights(relation):
+    """With a rho and a delta, the variance is the number of counts that move, times the square of the weight, by 2ρ."""
+    rho, largest = Fraction(1, 2), 7
+    options = {"votes_per_person": 2, "rho": rho, "delta": "1e-6", "max_weight": largest, "persons_counted": True}
+    terms = Terms.read("noisy-counts", 1, weight_unit="minutes", neighbours=relation, **options)
+    moved = 2 if relation == "add-remove" else 4
+    assert float(terms.mechanism.noise.variance) == pytest.approx(moved * largest**2 / (2 * rho), rel=1e-6)
+    divergence = spread_divergence(terms.mechanism.noise, [largest] * moved)
+    assert divergence <= float(terms.guarantee.rho) * (1 + 1e-12) <= float(rho)
+    assert terms.guarantee.epsilon == find_epsilon(terms.guarantee.rho, Fraction(1, 10**6))
 
 
 def spread_divergence(noise, moves):

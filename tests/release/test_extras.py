@@ -18,6 +18,7 @@ from shortlist.errors import BudgetError, DataError, ParameterError
 from shortlist.mechanisms import MECHANISMS, Joint
 from shortlist.mechanisms.assess import Assess
 from shortlist.mechanisms.noisy_counts import ListCounts
+from shortlist.privacy.zcdp import find_epsilon
 from shortlist.testing import SeededBits
 
 COUNTS = {"a": 900, "b": 500, "c": 20, "d": 3, "e": 0}
@@ -375,19 +376,26 @@ def test_all_mechanisms_with_a_delta_are_listed():
 
 @pytest.mark.parametrize("name", WITH_DELTA)
 def test_a_delta_is_for_persons_who_add_one(name):
-    """With a delta and a higher sensitivity nothing can be drawn: noise for one vote would hide N votes too little."""
+    """With an epsilon, a delta and a higher sensitivity nothing can be drawn: noise would hide N votes too little.
+
+    A rho scales, and so does what follows from it.
+    """
     terms = {"k": 40, "epsilon": 1, "delta": "1e-6", "sensitivity": 5, "mechanism": name, **WITH_DELTA[name]}
     for refused in (prepare, top_k):
         with pytest.raises(ParameterError, match="sensitivity above 1 must go with a mechanism that has no delta"):
             refused(range(50), **terms)
-    if name == "noisy-counts":
+    if name in ("limited-domain", "stable"):
         with pytest.raises(ParameterError, match="sensitivity above 1"):
             prepare(range(50), **{**terms, "epsilon": None, "rho": "0.02"})
+    if name in ("noisy-counts", "cdp-peel"):
+        guarantee = prepare(range(50), **{**terms, "epsilon": None, "rho": "0.02"}).guarantee
+        assert Fraction("0.0199") < guarantee.rho <= Fraction("0.02")
+        assert guarantee.epsilon == find_epsilon(guarantee.rho, Fraction(1, 10**6))
 
 
 def test_mechanisms_name_the_parameter_that_was_meant():
     """A mechanism object answers a wrong name as top_k does, and it can be copied."""
-    with pytest.raises(ParameterError, match="joint takes k, epsilon, neighbours; it has no parameter 'eps'"):
+    with pytest.raises(ParameterError, match="joint takes k, epsilon, neighbours, rho; it has no parameter 'eps'"):
         Joint(k=2, eps=1)
     assert pickle.loads(pickle.dumps(Joint(k=2, epsilon=1))) == Joint(k=2, epsilon=1)
 

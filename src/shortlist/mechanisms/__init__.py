@@ -120,7 +120,9 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
         check_names(kind, given, further=_CALL_PARAMETERS)
     if not isinstance(mechanism, Mechanism):
         return kind(**given)
-    if given and kind(**{**mechanism.parameters, **given}) != mechanism:
+    # An epsilon that follows from rho is no parameter of its own.
+    own = {name: value for name, value in mechanism.parameters.items() if name != "epsilon" or not given.get("rho")}
+    if given and kind(**{**own, **given}) != mechanism:
         raise ParameterError(
             "the `mechanism` object and the parameters beside it must agree",
             "they disagree",
