@@ -404,6 +404,10 @@ def test_afford_says_what_a_year_costs(path: Path) -> None:
     ledger("create", path.with_name("pure.db"), "--epsilon", "1")
     pure = ledger("afford", path.with_name("pure.db"), "-k", "10", "--epsilon", "0.5", "--times", "2")
     assert "2 of these together: 1-DP. " in pure.output
+    ledger("create", path.with_name("weeks.db"), "--epsilon", "1", "--per", "week")
+    weeks = ledger("afford", path.with_name("weeks.db"), "-k", "10", "--epsilon", "0.5", "--times", "53").output
+    assert "53 of these together: 26.5-DP. " in weeks
+    assert "There is no total. The budget of each period covers 2 of these." in " ".join(weeks.split())
 
 
 def test_afford_counts_releases_without_a_domain(path: Path) -> None:
