@@ -213,6 +213,8 @@ class Dialect:
         """
         count, weights = f"{self.functions}count(*)", [] if request.weight is None else ["weight"]
         steps, kept, distinct = {"all_votes": f"SELECT * FROM {votes}"}, "all_votes", False
+        if not any(request.limits):  # votes are read once
+            steps, kept = {}, votes
         for number, (values, limit) in enumerate(request.limits):
             units, sizes, first, chosen = (f"{each}_{number}" for each in ("units", "sizes", "first", "chosen"))
             of_cells = values == request.cell
@@ -246,7 +248,8 @@ class Dialect:
             marked = ", ".join((*request.cell, *weights, f"CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first"))
             last = f"SELECT {marked} FROM ({last}) AS unmarked"
             counted += f", {self.functions}sum(is_first) AS firsts"
-        return f"WITH {tables} SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
+        start = f"WITH {tables} " if tables else ""
+        return f"{start}SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
 
     def _write_distinct(
         self, table: str, names: Sequence[str], further: Sequence[str], sums: Sequence[str] = ()
