@@ -204,8 +204,8 @@ REQUEST: Options = {
     "rho": Option(PRIVACY, "In its place: the rho (zCDP) of the list, for a budget of many lists.", "NUMBER"),
     "delta": Option(
         PRIVACY,
-        "Allow a failure probability δ, far below 1 divided by the number of people. Lists are more accurate for "
-        "large k.",
+        "Allow a failure probability δ, far below 1 divided by the number of people: say 1e-9 for a million. Lists are "
+        "more accurate for large k.",
         "NUMBER",
     ),
     "votes_per_person": Option(
