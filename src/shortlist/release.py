@@ -419,7 +419,11 @@ class Publication(_Value, ABC):
         about = "Counts and accuracy are about those: more people may have chosen an item."
         if cap is None:
             return f"Each {unit} is counted once for an item{limit}." + (f" {about}" if limit else "")
-        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted. {about}"
+        quantile, how = self.parameters.get("cap_quantile"), ""
+        if quantile is not None:
+            share = f"about {float(100 * quantile):.0f} %"
+            how = f" The limit on votes was chosen so that {share} have no more votes, and chance had a part in it."
+        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted.{how} {about}"
 
     def _origin(self) -> str:
         """Say which release it is, when it was made, and what it was charged to."""

@@ -40,6 +40,7 @@ _COUNTS = (
     "Are the persons counts? Every item has one row, and many rows have the same whole number. If so, name that column "
     "with {count} in place of {person}."
 )
+_NOT_PRIVATE = "A limit that you take from these numbers is not private. {auto} chooses one privately."
 _FROM_LOG = (
     "Every item of the domain has a vote: was the domain made from the log? Then the guarantee does not hold. Take a "
     "list of all items that exist, with or without votes."
@@ -142,6 +143,7 @@ class Check:
             yield _line("items with several counts", self.items_repeated)
         if self.votes_per_person:
             yield _wrap("votes per person: " + ", ".join(f"{_QUANTILES[q]} {n:,}" for q, n in self.votes_per_person))
+            yield _wrap(_NOT_PRIVATE.format(auto=dialect("votes_per_person", "auto")))
         likely = {
             _NO_VALUE.format(what="a person, or a count"): self.rows == self.without_person > 0,
             _NO_VALUE.format(what="an item"): self.rows - self.without_person == self.without_item > 0,

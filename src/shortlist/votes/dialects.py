@@ -175,12 +175,15 @@ class Dialect:
         steps, kept = {"pairs": pairs}, "pairs"
         for number, (values, limit) in enumerate(request.limits):
             units, of_cells = kept, values == request.cell
+            # Of a cell under a private cap, it must be known at which place it is.
+            placed = of_cells and bool(request.caps)
+            most, step = (1, ", 1 AS turn") if placed else (limit, "")
             if not of_cells:
                 units = f"units_{number}"
                 steps[units] = self._write_distinct(kept, ("other", *values), further)
             sizes = f"sizes_{number}"
             steps[sizes] = f"SELECT other, {count} AS size FROM {units} GROUP BY other"
-            few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {limit})" for sign in ("<=", ">"))
+            few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {most})" for sign in ("<=", ">"))
             digest = self.digest.format(reduce(self.join.format, [texts[name] for name in ("other", *values)]))
             digests = f"SELECT *, {digest} AS digest FROM {units} WHERE {many}"
             order = f"{self.order}{self.collation}, {', '.join(values)}"
@@ -189,22 +192,29 @@ class Dialect:
             )
             turns = f"SELECT *, {turn} FROM ({digests}) AS digests_{number}"
             first = f"SELECT {{}} FROM ({turns}) AS turns_{number} WHERE turn <= {limit}"
-            chosen = first.format(columns)
+            chosen = first.format(f"{columns}, turn" if placed else columns)
             if not of_cells:
                 same = " AND ".join(f"first.{name} = {kept}.{name}" for name in ("other", *values))
                 first = first.format(", ".join(("other", *values)))
                 chosen = f"SELECT {columns} FROM {kept} WHERE EXISTS (SELECT 1 FROM ({first}) AS first WHERE {same})"
-            query = f"SELECT {columns} FROM {kept} WHERE {few} UNION ALL {chosen}"
+            query = f"SELECT {columns}{step} FROM {kept} WHERE {few} UNION ALL {chosen}"
             kept = f"kept_{number}"
             steps[kept] = query
         last, cell = steps.pop(kept), ", ".join(request.cell)
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
-        start, votes = f"WITH {tables} " if tables else "", f"{count} AS votes"
+        start, votes, by = f"WITH {tables} " if tables else "", f"{count} AS votes", cell
         if request.with_people:
             # Of each person in a group, one cell is marked: the sum of the marks is the number of people.
             turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY item)"
+            if request.caps:  # the cell that every cap keeps that keeps one of the group
+                turn, cell = turn.replace("item)", "turn)"), f"{cell}, turn"
             last = f"SELECT {cell}, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
             votes += f", {self.functions}sum(is_first) AS firsts"
+        if request.caps:
+            firsts = [str(cap + 1) for cap in (0, *request.caps[:-1])]
+            by = f"{by}, {_write_search('turn', firsts[1:], range(len(firsts)))}"
+            votes += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
+            return f"{start}SELECT {by} AS step, {votes} FROM ({last}) AS {kept} GROUP BY {by}"
         return f"{start}SELECT {cell}, {votes} FROM ({last}) AS {kept} GROUP BY {cell}"
 
     def _write_distinct(self, table: str, names: Sequence[str], further: Sequence[str]) -> str:
@@ -222,6 +232,19 @@ class Dialect:
         people = ", CAST(sum(firsts) AS BIGINT)" if with_people else ""
         by = ", ".join((*cell[:-1], "votes"))
         return f"SELECT {number}, votes, count(*){people} FROM {{table}}{where} GROUP BY {by}"
+
+    def write_exceeding(self) -> str:
+        """The query on `{table}` that counts, for each step between two caps, the units that have a vote in it.
+
+        A unit that has one has its first one there, so only these are counted.
+        """
+        return "SELECT step, CAST(sum(exceeding) AS BIGINT) FROM {table} GROUP BY step"
+
+    def write_within(self, cell: Sequence[str], step: int, with_people: bool) -> str:
+        """The SQL of the votes of `{table}` within a cap, which is the end of a step. It stands for a table."""
+        sums = ["votes", *(["firsts"] if with_people else [])]
+        columns = ", ".join([*cell, *(f"CAST(sum({each}) AS BIGINT) AS {each}" for each in sums)])
+        return f"(SELECT {columns} FROM {{table}} WHERE step <= {step} GROUP BY {', '.join(cell)}) AS capped"
 
     def write_finding(self, cell: Sequence[str], stride: int, places: str, levels: str) -> str:
         """The query on `{table}` that finds items by their places: among those of some levels, by falling votes."""
