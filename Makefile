@@ -5,7 +5,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/compiled
 BIN := .venv/bin
 
-.PHONY: help demo reproduce test fast check bench mutations clean
+.PHONY: help demo docs reproduce test fast check bench mutations clean
 .NOTPARALLEL:
 
 help: ## Say what the targets do
@@ -17,6 +17,10 @@ demo: .venv/.demo-ready ## Release the top 10 of a vote log made on the spot, al
 ARGS ?= --quick
 reproduce: .venv/.reproduction-ready ## Repeat the paper's experiments in minutes; ARGS= repeats all of them in hours
 	@$(BIN)/python -m reproduction $(ARGS)
+
+docs: .venv/.docs-ready ## Build the documentation as a site in build/docs; every warning is an error
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs/site . build/docs
+	@echo "Open build/docs/index.html"
 
 test: .venv/.ready ## Run the tests and the examples in the documentation
 	@$(BIN)/pytest -q -n auto
@@ -42,6 +46,10 @@ clean: ## Remove the environment and the caches
 # The demo needs few packages and the tests need many. All live in .venv, each with its own stamp.
 .venv/.demo-ready: pyproject.toml
 	@.ci/setup cli
+
+.venv/.docs-ready: pyproject.toml
+	@.ci/setup docs
+	@touch $@
 
 .venv/.reproduction-ready: pyproject.toml
 	@.ci/setup reproduction

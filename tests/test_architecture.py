@@ -83,7 +83,7 @@ def test_a_part_imports_only_earlier_parts():
 
 def test_the_architecture_page_states_the_same_order():
     """The page lists the parts line by line as `PARTS` does, and the picture shows every one of them."""
-    listed = re.search(r"```parts\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    listed = re.search(r"```text\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert listed is not None
     lines = [tuple(line.split("#")[0].replace(",", " ").split()) for line in listed[1].splitlines()]
     assert lines == PARTS

@@ -142,6 +142,9 @@ def test_afford_says_on_a_terminal_what_it_counts(path: Path) -> None:
         (("show", "absent.db"), "No such file", 1),
         (("afford", "absent.db", "-k", "1", "--epsilon", "1"), "No such file", 1),
         (("show", "absent.db", "--output", "ledger.txt"), "--output must end in .json", 2),
+        (("report", "absent.db"), "--output must name the page; it was not given.\nHint: pass --output report.html", 2),
+        (("report", "absent.db", "--output", "report.pdf"), "--output must end in .html", 2),
+        (("report", "absent.db", "--output", "report.html"), "No such file", 1),
     ],
 )
 def test_errors_are_in_the_words_of_the_command_line(
@@ -153,6 +156,18 @@ def test_errors_are_in_the_words_of_the_command_line(
     assert text in done.stderr
     assert done.exit_code == code
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_for_an_officer_takes_commands(call: Call) -> None:
+    """The commands of docs/officer.md work, one after the other."""
+    page = Path(__file__).parents[2] / "docs" / "officer.md"
+    blocks = re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    commands = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
+    assert len(commands) >= 6
+    for command in commands:
+        done = call(*shlex.split(command)[1:])
+        assert done.exit_code == 0, (command, done.stderr)
+    assert "PASS" in Path("report.html").read_text()
 
 
 def test_other_relations_are_refused(path: Path) -> None:
@@ -282,13 +297,13 @@ def test_a_seed_is_refused(select: Select, folder: Path) -> None:
     assert not Ledger.open(folder / "budget.db").charges
 
 
-@pytest.mark.parametrize("command", ["create", "show", "afford"])
+@pytest.mark.parametrize("command", ["create", "show", "afford", "report"])
 def test_help_ends_with_an_example_that_works(command: str, call: Call) -> None:
     """The last lines of every help can be copied into a shell."""
     shown = ledger(command, "--help").output
     example = [line.strip() for line in shown.partition("Example:")[2].splitlines() if line.strip()]
     assert example
-    for line in example:
+    for line in "\n".join(example).replace("\\\n", "").splitlines():
         done = call(*shlex.split(line)[1:])
         assert done.exit_code == 0, done.stderr
 

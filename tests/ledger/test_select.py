@@ -35,7 +35,7 @@ def test_a_selection_is_charged_and_finished(ledger, tmp_path):
     release = select(VOTES, **ASKED, votes_per_person=5, ledger=ledger, note="weekly")
     (charge,) = ledger.charges
     public = {"k": 2, "epsilon": "0.5", "neighbours": "add-remove", "votes_per_person": 5, "ordered": True}
-    assert charge.parameters == public
+    assert charge.parameters == {**public, "persons_counted": True}
     assert (charge.note, charge.mechanism, charge.guarantee) == ("weekly", release.mechanism, release.guarantee)
     release.to_json(tmp_path / "top.json")
     assert charge.release == hashlib.sha256((tmp_path / "top.json").read_bytes()).hexdigest()

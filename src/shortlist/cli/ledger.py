@@ -16,11 +16,13 @@ from shortlist.cli.options import (
     ARGUMENTS,
     BUDGET,
     FAMILY,
+    FILES,
     GROUP_COUNT,
     PROTECTED,
     QUIET,
     REQUEST,
     REQUIRED,
+    WHAT,
     WITHOUT_DOMAIN,
     Option,
     Options,
@@ -45,6 +47,9 @@ _MOST_TIMES = 100_000
 _CREATE = 'shortlist ledger create budget.db --epsilon 10 --delta 1e-6 --population "customers EU"'
 _SHOW = "shortlist ledger create budget.db --epsilon 10\nshortlist ledger show budget.db --output ledger.json"
 _AFFORD = "shortlist ledger create budget.db --epsilon 10\nshortlist ledger afford budget.db -k 10 --epsilon 0.5"
+_REPORT = """shortlist ledger create budget.db --epsilon 10
+shortlist ledger report budget.db --purpose "a weekly chart" \\
+    --output report.html"""
 
 group = typer.Typer(
     rich_markup_mode=None,
@@ -128,6 +133,35 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
             print_lines(f"  once: {charge.once}")
 
 
+@command(
+    group,
+    _REPORT,
+    {
+        **_LEDGER,
+        "purpose": Option(WHAT, "Why the lists are published.", "TEXT"),
+        "controller": Option(WHAT, "Who is responsible for the data.", "TEXT"),
+        "contact": Option(WHAT, "Who answers questions.", "TEXT"),
+        "data": Option(WHAT, "What the votes are, and where they come from.", "TEXT"),
+        "recipients": Option(WHAT, "Who gets the lists.", "TEXT"),
+        "audit": Option(FILES, "The file that `shortlist audit --output audit.json` wrote.", "FILE", Path),
+        **write_to("Write the page to this file: .html."),
+        **QUIET,
+    },
+)
+def report(*, path: str, output: Path | None, force: bool, quiet: bool, **said: Any) -> None:
+    """Write the page that a privacy officer signs: what is promised, spent and vouched for, on two printed pages.
+
+    What is not given is a gap to fill in by hand. The page needs no network.
+    """
+    from shortlist.ledger import Ledger
+
+    if output is None:
+        raise ParameterError("`output` must name the page", "it was not given", hint="pass `output='report.html'`")
+    check_output(output, (".html",), force=force)
+    Ledger.open(path).report(output, **said, force=force)
+    remark(f"wrote {output}")
+
+
 def _draw(bars: list[Bar]) -> None:
     """Draw which share of the budget was spent, time by time. Without a terminal that has blocks, in hyphens."""
     if not bars:
@@ -191,15 +225,11 @@ def afford(*, path: str, by: str | None, group_count: int | None, times: int | N
 
 def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int) -> None:
     """Say what some equal releases promise together, and how many of them the budget covers."""
-    from shortlist.ledger.statement import write_pair
-    from shortlist.privacy import compose
+    from shortlist.ledger.statement import add_at, write_pair
 
     if times > _MOST_TIMES:
         raise ParameterError(f"`times` must be at most {_MOST_TIMES}", f"not {times}")
-    allowed, sums = ledger.budget.guarantee.delta, compose([guarantee] * times)
-    least = min(sums.delta, sums.rho_delta)
-    # Below this sum no epsilon can be stated, so the delta of the budget is allowed on top of it.
-    together = compose([guarantee] * times, delta=allowed if allowed > least else allowed + least) if allowed else sums
+    together = add_at([guarantee] * times, ledger.budget.guarantee.delta)
     print_lines(f"{times:,} of these{' together' * (times > 1)}: {write_pair(together)}. {together.in_words}")
     some = f"{covered:,} of {times:,}" if covered < times else f"all {times:,}, and {covered - times:,} more"
     print_lines(f"Left: {ledger.budget.write_left(ledger.spent)}. The budget covers {some}.")

@@ -82,18 +82,21 @@ Options = Mapping[str, Option]
 class Command(TyperCommand):
     """A command whose help has headings. An option that is given twice is an error: one of the two would be lost."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options under their headings, as plain text."""
-        groups: dict[str, list[tuple[str, str]]] = {}
+    def list_options(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """List the options under their headings: how each is written, and what it does."""
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _HEADINGS}
         for each in self.get_params(ctx):
             shown = each.get_help_record(ctx)
             if shown is not None:
                 usual = ARGUMENTS if each.param_type_name == "argument" else _OTHERS
-                groups.setdefault(getattr(each, "rich_help_panel", None) or usual, []).append(shown)
-        for heading in _HEADINGS:
-            if heading in groups:
-                with formatter.section(heading):
-                    formatter.write_dl(groups[heading])
+                groups[getattr(each, "rich_help_panel", None) or usual].append(shown)
+        return {heading: options for heading, options in groups.items() if options}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options under their headings, as plain text."""
+        for heading, options in self.list_options(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is repeated, or whose value is the next option. Then read the arguments."""

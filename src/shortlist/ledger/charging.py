@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from shortlist.atomic_files import write_whole
 from shortlist.errors import LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import VARIABLE
@@ -279,6 +280,30 @@ class Ledger:
         found = self._run(once.find)
         return None if found is None else once.read_release(found)
 
+    def report(
+        self,
+        path: PathLike,
+        *,
+        purpose: str | None = None,
+        controller: str | None = None,
+        contact: str | None = None,
+        data: str | None = None,
+        recipients: str | None = None,
+        audit: PathLike | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write the page that a privacy officer signs: one HTML file that needs no network.
+
+        What is not given is a gap to fill in by hand: why the lists are published (`purpose`), by whom (`controller`),
+        who answers questions (`contact`), what the votes are (`data`), who gets the lists (`recipients`), and the file
+        that `shortlist audit --output audit.json` wrote.
+        """
+        from shortlist.ledger.report import write_report
+
+        said = {"purpose": purpose, "controller": controller, "contact": contact}
+        text = write_report(self, {**said, "data": data, "recipients": recipients}, audit)
+        write_whole(path, lambda file: file.write(text.encode()), force=force)
+
     def find_charge(self, identifier: str) -> int | None:
         """Find the number of the charge for the release with an identifier."""
         return self._run(lambda transaction: _find_number(transaction, identifier))
@@ -402,7 +427,7 @@ class Account:
             self._charge = self.ledger.charge(
                 mechanism,
                 guarantee,
-                parameters=self.terms.parameters,
+                parameters={**self.terms.parameters, "persons_counted": self.terms.persons_counted},
                 bits=self.bits,
                 note=self.note,
                 identifier=self.id,

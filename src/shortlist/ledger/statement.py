@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -66,7 +66,7 @@ class Statement:
         """
         if not self.charges:
             return None
-        return compose([each.guarantee for each in self.charges], delta=self.ledger.budget.guarantee.delta or None)
+        return add_at([each.guarantee for each in self.charges], self.ledger.budget.guarantee.delta)
 
     def draw(self) -> list[Bar]:
         """Divide the time of all charges into days, weeks, months, quarters or years, and say what each had spent."""
@@ -84,7 +84,7 @@ class Statement:
             number = sum(each.made.date() >= period.first for each in until)
             yield Bar(str(period), number, self.ledger.budget.find_share(spent))
 
-    def _name_people(self) -> str:
+    def name_people(self) -> str:
         """Name who charged, those with most charges first."""
         people = Counter(f"{each.role or each.user} on {each.host}" for each in self.charges)
         named = [f"{name} ({number:,})" for name, number in people.most_common(_MOST_PEOPLE)]
@@ -119,7 +119,7 @@ class Statement:
                 "Each accounting adds up all releases. A release is made if one of the two stays below its limits.",
             ]
         if self.charges:
-            lines.append(f"Charged by: {self._name_people()}")
+            lines.append(f"Charged by: {self.name_people()}")
         if self.unfinished:
             numbers = ", ".join(map(str, self.unfinished))
             lines.append(f"Charged without a finished release (in progress, or ended early): {numbers}")
@@ -139,6 +139,18 @@ class Statement:
             "unfinished": list(self.unfinished),
             "charges": [_describe(each) for each in self.charges],
         }
+
+
+def add_at(guarantees: Sequence[Guarantee], delta: Fraction) -> Guarantee:
+    """State what releases promise together, at a delta. If they cannot do with that, it is added to what they need.
+
+    >>> print(add_at([Guarantee(epsilon=1, delta="1e-6")] * 2, Fraction(1, 10**7)))
+    (2, 2e-6)-DP (rho 0.924234316 with delta 2e-6) for one person, add-remove
+    """
+    sums = compose(guarantees)
+    least = min(sums.delta, sums.rho_delta)
+    allowed = delta if delta > least or delta >= sums.delta else delta + least
+    return compose(guarantees, delta=allowed) if delta > 0 and allowed < 1 else sums
 
 
 def write_pair(guarantee: Guarantee) -> str:

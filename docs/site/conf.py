@@ -1,0 +1,127 @@
+"""How `make docs` builds the site with Sphinx: the repository is its source, so links work in both places.
+
+The navigation is that of docs/index.md: every heading of its second level is a part of the site, and the pages that it
+links to are that part, in this order.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from shortlist.version import __version__
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+
+project, author = "shortlist", "The shortlist developers"
+version = release = __version__
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
+root_doc = "docs/index"
+include_patterns = [
+    "benchmarks/results.md",
+    "docs/**.md",
+    "examples/*.ipynb",
+    "reproduction/*.md",
+    "src/**.proof.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+]
+exclude_patterns = [".*", "build", "docs/site"]
+# Proofs and the README are reached by links of other pages.
+suppress_warnings = ["toc.not_included"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["deflist"]
+nb_execution_mode = "off"
+# Docstrings are plain text with names between single backticks.
+default_role = "code"
+smartquotes = False
+autodoc_member_order = "bysource"
+# With types, the signature of `select` would be its eight overloads.
+autodoc_typehints = "none"
+autodoc_default_options = {"members": True, "undoc-members": True}
+python_use_unqualified_type_names = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+html_theme = "furo"
+html_title = "shortlist"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sphinx = html_show_copyright = False
+html_copy_source = False
+html_extra_path = ["root"]
+html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
+
+
+def add_navigation(app: Sphinx, page: str, text: list[str]) -> None:
+    """Add to the first page a tree of contents for each part that it lists."""
+    if page == root_doc:
+        for part in re.split(r"^## ", text[0], flags=re.MULTILINE)[1:]:
+            entries = [
+                f"{title} <{path}>" for title, path in re.findall(r"^- \[([^]]+)\]\(([^)#]+)\)", part, re.MULTILINE)
+            ]
+            tree = ["```{toctree}", ":hidden:", f":caption: {part.splitlines()[0]}", "", *entries, "```"]
+            text[0] += "\n".join(["", *tree, ""])
+
+
+def trim_examples(app: Sphinx, page: str, text: list[str]) -> None:
+    """Drop the empty line at the end of an example. A doctest needs it, a reader does not."""
+    text[0] = re.sub(r"\n\n( *```)$", r"\n\1", text[0], flags=re.MULTILINE)
+
+
+def describe_commands(command: Any, path: str, parent: Any = None) -> Iterator[str]:
+    """Write a command, or all commands of a group, as Markdown: the lines of its help, option by option."""
+    context = command.context_class(command, info_name=path, parent=parent)
+    if hasattr(command, "commands"):
+        for name, each in command.commands.items():
+            yield from describe_commands(each, name, context)
+        return
+    yield from (f"## {context.command_path}", "", escape(inspect.cleandoc(command.help)).replace("\\`", "`"), "")
+    example = textwrap.dedent(command.epilog.partition("Example:\n")[2])
+    yield from ("```sh", example, "```", "")
+    for heading, options in command.list_options(context).items():
+        yield from (f"**{heading}**", "")
+        for written, text in options:
+            yield from (f"`{written}`", f": {escape(text)}", "")
+
+
+def lay_out_claims(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Make paragraphs of what a docstring lines up: Claim, Proof and Cost."""
+    lined = r"^(Claim|Proof|Cost)  +(.*(?:\n +\S.*)*)"
+    text = re.sub(
+        lined, lambda found: f"\n**{found[1]}.** {' '.join(found[2].split())}\n", "\n".join(lines), flags=re.MULTILINE
+    )
+    lines[:] = text.split("\n")
+
+
+def escape(text: str) -> str:
+    """Keep Markdown from reading signs of a help, such as < and *."""
+    return re.sub(r"([\\`*_<\[\]])", r"\\\1", text)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register what no extension has: the navigation, and the commands as the program describes them."""
+    from sphinx.util.docutils import SphinxDirective
+    from typer.main import get_command
+
+    from shortlist.cli.app import app as program
+
+    class Commands(SphinxDirective):
+        """All commands of `shortlist`."""
+
+        def run(self) -> list[nodes.Node]:
+            lines = "\n".join(describe_commands(get_command(program), "shortlist"))
+            return self.parse_text_to_nodes(lines, allow_section_headings=True)
+
+    app.add_directive("commands", Commands)
+    app.connect("source-read", add_navigation)
+    app.connect("source-read", trim_examples)
+    app.connect("autodoc-process-docstring", lay_out_claims)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,96 @@
+"""The commands of the documentation work as they are written, and its pages become a site without a warning."""
+
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from shortlist import Ledger
+from shortlist.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+# The commands of own-mechanism.md need a package that is installed: tests/mechanisms/test_own_mechanism.py installs it.
+PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "own-mechanism.md"})]
+SERVER = re.compile(r"postgresql://\w+@db\.example\.org/\w+\?")
+
+
+def read_commands(page: Path) -> list[list[str]]:
+    """Read the arguments of each `shortlist` in the shell blocks of a page, as a shell does.
+
+    A demo and an audit are left out: they take seconds and minutes, and have tests of their own.
+    """
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    lines = "".join(block for language, block in blocks if language in ("", "sh")).replace("\\\n", " ").splitlines()
+    calls = [line for line in lines if re.match(r"shortlist (?!demo|audit)", line)]
+    program = "shortlist() { printf '%s\\n' \"$@\" ''; }\nset -f\n" + "\n".join(calls)
+    words = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True).stdout
+    return [each.split("\n") for each in words.split("\n\n")[:-1]]
+
+
+COMMANDS = {page: read_commands(page) for page in PAGES}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the demo, and the others that pages name, made from them."""
+    folder: Path = tmp_path_factory.mktemp("documents") / "files"
+    done = CliRunner().invoke(app, ["demo", "--folder", str(folder), "--quiet"])
+    assert done.exit_code == 0, done.output
+    for name in ("top10.json", "charts.json"):
+        (folder / name).unlink()
+    (folder / "plays").mkdir()
+    (folder / "searches").mkdir()
+    for name, query in {
+        "plays/2026-W46.parquet": "SELECT *, strftime(played_at, '%G-W%V') AS week FROM plays",
+        "groups.csv": "SELECT DISTINCT country, strftime(played_at, '%G-W%V') AS week FROM plays ORDER BY ALL",
+        "counts.csv": "SELECT track, min(country) AS country, count(*) AS plays FROM plays WHERE track > '' GROUP BY 1",
+        "searches/monday.parquet": "SELECT user_id AS user, track AS query FROM plays",
+    }.items():
+        plays = duckdb.read_parquet(str(folder / "plays.parquet"))  # noqa: F841
+        duckdb.sql(f"COPY ({query}) TO '{folder / name}'")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if COMMANDS[page]], ids=lambda page: page.name)
+def test_the_commands_of_a_page_work(page, files, tmp_path, monkeypatch, request):
+    """They run one after the other, on the files of the demo."""
+    monkeypatch.chdir(shutil.copytree(files, tmp_path / "trial"))
+    text = page.read_text(encoding="utf-8")
+    server = request.getfixturevalue("postgres") if SERVER.search(text) else ""
+    if "ledger create" not in text:
+        Ledger.create("budget.db", epsilon=10, delta="1e-6")
+    for number, words in enumerate(COMMANDS[page]):
+        words = [SERVER.sub(f"{server}&", word) for word in words]
+        # Without a terminal, a check must be written to a file. Fewer draws make a forecast less exact, and quicker.
+        words += ["--output", f"check{number}.txt"] if words[0] == "check" and "--output" not in words else []
+        words += ["--draws", "5"] if words[0] == "plan" else []
+        done = CliRunner().invoke(app, words, prog_name="shortlist")
+        assert done.exit_code == 0, (words, done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    find_spec("myst_nb") is None, reason="the packages of the extra `docs` are not installed: run make docs once"
+)
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """Every page, link, heading, docstring and option of the program becomes a page of the site."""
+    build = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", "docs/site"]
+    done = subprocess.run(
+        [*build, "-d", tmp_path / "trees", ".", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "shortlist ledger afford" in (tmp_path / "site" / "docs" / "options.html").read_text(encoding="utf-8")
+
+
+def test_no_page_is_too_long():
+    """A page answers one question in at most 1,500 words. The pages of the reference may be longer."""
+    _, _, reference = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").partition("## Reference")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name in reference or len(page.read_text(encoding="utf-8").split()) <= 1500, page.name
