@@ -78,7 +78,7 @@ def main() -> None:
     start = time.monotonic()
     with ExitStack() as stack:
         needed = any(find_engine(group) == "postgres" for group in options.groups)
-        address = stack.enter_context(postgres_server()) if needed else None
+        address = stack.enter_context(postgres_server()).address if needed else None
         parts = list(make_parts(options, address))
         pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(options.workers, prepare_worker))
         wanted, found = sum(part.pairs for part in parts), dict.fromkeys(options.groups, 0)

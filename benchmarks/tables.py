@@ -236,7 +236,8 @@ def on_postgres(votes: Path, items: Path) -> Iterator[Pair]:
     import psycopg
     from postgres_server import postgres_server
 
-    with postgres_server() as address:
+    with postgres_server() as server:
+        address = server.address
         with psycopg.connect(address) as connection, duckdb.connect() as reader:
             connection.execute("CREATE TABLE plays (user_id bigint, track text)")
             rows = reader.execute(f"SELECT user_id, track FROM '{votes}'")

@@ -29,6 +29,7 @@ PARTS = [
     ("mechanisms", "votes"),
     ("terms",),
     ("record",),
+    ("registry",),
     ("release",),
     ("ledger",),
     ("selection",),

@@ -15,6 +15,7 @@ with its ledger.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import operator
 import re
@@ -62,6 +63,11 @@ def write(release: Publication) -> str:
     """Write a record as JSON text. Characters that could steer a terminal are written as escapes of JSON."""
     text = json.dumps(encode(release), indent=2, ensure_ascii=False) + "\n"
     return "".join(each if each == "\n" or is_visible(each) else json.dumps(each)[1:-1] for each in text)
+
+
+def compute_hash(release: Publication) -> str:
+    """Compute the SHA-256 of a record, as `sha256sum` does of the file."""
+    return hashlib.sha256(write(release).encode()).hexdigest()
 
 
 def encode(release: Publication) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
-from shortlist import record
+from shortlist import record, registry
 from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SystemBits
@@ -258,7 +258,7 @@ class Publication(_Value, ABC):
         reveal, wrong = ("all lists together reveal", "a list") if self.by else ("the list reveals", "the list")
         sentences = [
             *self._mark(),
-            self._introduce("most popular first" if self.ordered else "in no order"),
+            self._introduce(),
             f"Chance was added on purpose, to limit what {reveal} about any one {self.guarantee.unit}.",
             self.guarantee.in_words,
             f"For the same reason {wrong} may be wrong: items with close counts may change places, and an item may be "
@@ -303,6 +303,10 @@ class Publication(_Value, ABC):
     def from_parquet(cls, path: PathLike) -> Self:
         """Read the record that `to_parquet` wrote into the metadata of the file, under the key `shortlist.release`."""
         return cls.from_json(_read_parquet_record(path))
+
+    def to_registry(self) -> str:
+        """Write the entry of the public registry of deployments, as YAML. Comments mark what is to be filled in."""
+        return registry.write(self, self._introduce(), " ".join([*self._when(), self._whose_votes()]))
 
     def to_csv(self, path: PathLike, *, force: bool = False) -> None:
         """Write groups, ranks and items as CSV. If it is not secure, a further column is false in every row."""
@@ -383,8 +387,12 @@ class Publication(_Value, ABC):
     def _size(self) -> str:
         """Say how many items of how many are listed, in a headline."""
 
+    @property
+    def _order(self) -> str:
+        return "most popular first" if self.ordered else "in no order"
+
     @abstractmethod
-    def _introduce(self, order: str) -> str:
+    def _introduce(self) -> str:
         """Say how many items of how many are listed, in a sentence."""
 
     @abstractmethod
@@ -486,8 +494,8 @@ class Release(Publication, _Items):
         asked = f" (up to {k:,} were asked for)" if isinstance(k, int) and len(self) < k else ""
         return (f"The top {self._count_items()}" if self.items else "No items") + asked
 
-    def _introduce(self, order: str) -> str:
-        listed = f"This list of {self._count_items()}, {order}, was made with differential privacy."
+    def _introduce(self) -> str:
+        listed = f"This list of {self._count_items()}, {self._order}, was made with differential privacy."
         none = "No item had enough votes to be listed. This was found with differential privacy."
         return listed if self.items else none
 
@@ -563,9 +571,9 @@ class ReleaseFamily(Publication, Mapping[Any, GroupList]):
         by = f"{self._count_lists()} by {' and '.join(self.by)}{self._write_left_out()}"
         return f"{by}: {self._count_items()} in each{self._count_empty()}"
 
-    def _introduce(self, order: str) -> str:
+    def _introduce(self) -> str:
         by = f"{self._count_lists()} by {' and '.join(self.by)}{self._write_left_out()}"
-        listed = f"These {by}, each of {self._count_items()}, {order}"
+        listed = f"These {by}, each of {self._count_items()}, {self._order}"
         return f"{listed}, were made with differential privacy."
 
     def _count_lists(self) -> str:

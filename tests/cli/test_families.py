@@ -105,3 +105,17 @@ def test_small_groups_have_no_list(select, call, charts):
     assert json.loads((charts / "charts.json").read_text())["guarantee"]["epsilon"] == "9"
     wrong = select("--min-people", "15", "--groups-per-person", "1")
     assert (wrong.exit_code, "--min-people must go with --people-epsilon" in wrong.stderr) == (2, True)
+
+
+def test_a_check_knows_groups(call, charts):
+    """`check --by` says how many groups a person has, and which groups are nearly empty."""
+    (charts / "groups.csv").write_text("country,week\nC0,2026-W02\nXX,2026-W02\n")
+    asked = ASKED[1:-2]
+    done = call("check", *asked, "--by", "country,week", "--groups", "groups.csv", "--output", "check.json")
+    assert done.exit_code == 0, done.output
+    family = json.loads((charts / "check.json").read_text())["family"]
+    assert family["groups"] == [["C0, 2026-W02", 40, 220], ["XX, 2026-W02", 0, 0]]
+    assert family["groups_per_person"][-1] == [1.0, 1]
+    assert (family["not_listed"], family["outside_time"]) == (9 * 220, 0)
+    done = call("check", *asked, "--every", "week", "--output", "other.txt")
+    assert (done.exit_code, "--every must go with --time" in done.output) == (2, True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from shortlist.ledger import Ledger
+from shortlist.release import Publication
 
 from .conftest import Call, Select
 
@@ -42,6 +43,12 @@ def test_a_record_is_shown_again(call: Call, folder: Path, name: str) -> None:
     assert "Note: weekly." in " ".join(shown.split())
     assert call("show", name, "--format", "csv").stdout == (folder / "top.csv").read_text()
     assert call("show", name, "--format", "json").stdout == (folder / "top.json").read_text()
+
+
+@pytest.mark.usefixtures("made")
+def test_a_record_becomes_an_entry_of_the_registry(call: Call, folder: Path) -> None:
+    """`show --registry` prints the YAML of `Publication.to_registry`."""
+    assert call("show", "top.json", "--registry").stdout == Publication.from_json(folder / "top.json").to_registry()
 
 
 @pytest.mark.usefixtures("made")

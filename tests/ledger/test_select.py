@@ -16,7 +16,7 @@ from pyarrow import parquet
 from shortlist import Query, Release, prepare, select, top_k
 from shortlist.errors import BudgetError, DataError, LedgerError, ParameterError
 from shortlist.ledger import Ledger
-from shortlist.ledger.charging import hash_record
+from shortlist.record import compute_hash
 from shortlist.testing import SeededBits
 
 VOTES = {"user": list(range(300)), "track": ["a"] * 200 + ["b"] * 100}
@@ -217,7 +217,7 @@ def test_a_selector_charges_each_release(tmp_path):
     releases = [selector.release(ledger=ledger, note=f"week {week}") for week in (1, 2)]
     assert [each.population for each in releases] == ["customers EU"] * 2
     assert [(each.note, each.release) for each in ledger.charges] == [
-        (f"week {week}", hash_record(release)) for week, release in enumerate(releases, start=1)
+        (f"week {week}", compute_hash(release)) for week, release in enumerate(releases, start=1)
     ]
     with pytest.raises(BudgetError, match="epsilon 0 is left"):
         selector.release(ledger=ledger.path)
@@ -233,7 +233,7 @@ def test_the_environment_makes_a_ledger_mandatory_for_counts(ledger, monkeypatch
     monkeypatch.setenv("SHORTLIST_LEDGER", str(ledger.path))
     made = selector.release()
     assert made.population == "customers EU"
-    assert [each.release for each in ledger.charges] == [hash_record(made)]
+    assert [each.release for each in ledger.charges] == [compute_hash(made)]
     with pytest.raises(BudgetError):
         selector.release()
     monkeypatch.setenv("SHORTLIST_LEDGER", "")
@@ -270,7 +270,7 @@ def test_counts_have_a_unit(tmp_path):
         prepare(counts, k=1, epsilon=1).release(ledger=ledger)
     release = prepare(counts, k=1, epsilon=1, unit="household").release(ledger=ledger)
     assert release.guarantee.unit == "household"
-    assert ledger.charges[0].release == hash_record(release)
+    assert ledger.charges[0].release == compute_hash(release)
     with pytest.raises(ParameterError, match="unit must be a word"):
         prepare(counts, k=1, epsilon=1, unit=7)
     with pytest.raises(ParameterError, match="unit must go with a whole release"):

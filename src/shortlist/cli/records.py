@@ -9,6 +9,7 @@ from shortlist.cli.display import print_lines, print_release
 from shortlist.cli.options import (
     ARGUMENTS,
     BUDGET,
+    OUTPUT,
     PRINTED,
     QUIET,
     REQUIRED,
@@ -18,6 +19,7 @@ from shortlist.cli.options import (
     app,
     command,
 )
+from shortlist.cli.process import make_stdout_exact
 
 if TYPE_CHECKING:
     from shortlist.release import Publication
@@ -31,12 +33,24 @@ shortlist verify top3.json --ledger budget.db"""
 _RECORD: Options = {
     "record": Option(ARGUMENTS, "The record of a release: .json, or .parquet.", "RECORD", Path, REQUIRED)
 }
+_REGISTRY: Options = {
+    "registry": Option(
+        OUTPUT, "Print an entry for the public registry of deployments in its place, as YAML with gaps.", kind=bool
+    )
+}
 
 
-@command(app, f"{_MAKE}\nshortlist show top3.json", {**_RECORD, **PRINTED}, summary="Print a release again.")
-def show(*, record: Path, printed: Format) -> None:
+@command(
+    app, f"{_MAKE}\nshortlist show top3.json", {**_RECORD, **PRINTED, **_REGISTRY}, summary="Print a release again."
+)
+def show(*, record: Path, printed: Format, registry: bool) -> None:
     """Print a release again, from its record. A record that contradicts itself is refused."""
-    print_release(_read(record), printed)
+    release = _read(record)
+    if registry:
+        make_stdout_exact()
+        print(release.to_registry(), end="")
+        return
+    print_release(release, printed)
 
 
 @command(app, f"{_MAKE}\nshortlist explain top3.json", _RECORD, summary="Explain a release to its readers.")

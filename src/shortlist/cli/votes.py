@@ -43,6 +43,24 @@ _SELECT = r"""shortlist select plays/*.parquet --person user_id --item track \
 _CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
     --domain catalogue.csv --output check.txt"""
 
+_TIME = {
+    "time": Option(WHAT, "The column of dates or timestamps: only votes of a public range of days count.", "COLUMN"),
+    "every": Option(
+        WHAT, "With --time: release one list for each period of the range.", "<day|week|month|quarter|year>"
+    ),
+    "since": Option(WHAT, "With --time: the first day of the range, say 2026-08-31, or a period.", "DAY"),
+    "until": Option(WHAT, "With --time: the last day of the range, say 2026-10-25, or a period.", "DAY"),
+    "period": Option(
+        WHAT, "With --time, in place of a range: one period, say 2026-W36. Without --time, a note.", "PERIOD"
+    ),
+    "time_zone": Option(WHAT, "With --time: the zone of local dates, say Europe/Berlin. [default: UTC]", "NAME"),
+    "per": Option(
+        PRIVACY,
+        "With --every: protect one person in one period, such as week, not the whole person. Limits are for that, too.",
+        "<day|week|month|quarter|year>",
+    ),
+}
+
 
 @command(
     app,
@@ -58,24 +76,7 @@ _CHECK = r"""shortlist check plays/*.parquet --person user_id --item track \
         "min_people": Option(
             ACCURACY, "With --people-epsilon: groups with fewer people, by that number, get no list.", "N", int
         ),
-        "time": Option(
-            WHAT, "The column of dates or timestamps: only votes of a public range of days count.", "COLUMN"
-        ),
-        "every": Option(
-            WHAT, "With --time: release one list for each period of the range.", "<day|week|month|quarter|year>"
-        ),
-        "since": Option(WHAT, "With --time: the first day of the range, say 2026-08-31, or a period.", "DAY"),
-        "until": Option(WHAT, "With --time: the last day of the range, say 2026-10-25, or a period.", "DAY"),
-        "period": Option(
-            WHAT, "With --time, in place of a range: one period, say 2026-W36. Without --time, a note.", "PERIOD"
-        ),
-        "time_zone": Option(WHAT, "With --time: the zone of local dates, say Europe/Berlin. [default: UTC]", "NAME"),
-        "per": Option(
-            PRIVACY,
-            "With --every: protect one person in one period, such as week, not the whole person. Limits are for that, "
-            "too.",
-            "<day|week|month|quarter|year>",
-        ),
+        **_TIME,
         "people": Option(ACCURACY, "How many people there are, if public: warns of useless lists.", "N", int),
         "ledger": Option(
             BUDGET, "Charge the release to this budget, a file or postgresql://...; see `shortlist ledger`.", "LEDGER"
@@ -173,6 +174,9 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
     _CHECK,
     {
         **SOURCE,
+        "by": FAMILY["by"],
+        "groups": FAMILY["groups"],
+        **_TIME,
         "show_values": Option(WHAT, "Show some items of the votes. They are private.", kind=bool),
         **write_to("Write the check to a file that only you may read."),
         **QUIET,
@@ -185,12 +189,16 @@ def check(*, output: Path | None, force: bool, quiet: bool, **asked: Any) -> Non
     It says how many rows match, which rows do not and why. Use it before a release: no release says that a column of
     JSON lines is misspelt, or that lines of CSV could not be read. It is shown on a terminal only, or written to a file
     that only you may read: text, or JSON if the name ends in .json.
+
+    With --by or --every, it also says how many groups a person has, and which groups are nearly empty: use it to choose
+    --groups-per-person and --votes-per-person.
     """
     check_quiet(quiet, output, "the check would be lost", "output='check.txt'")
     _check_destination(output, force=force)
     with show_progress() as step:
         from shortlist.votes.check import check as check_votes
 
+        asked["by"] = read_columns(asked["by"]) or ()
         found = check_votes(**read_source(asked), progress=step)
     if output is None:
         print(found.write(write_option))

@@ -6,7 +6,6 @@ of a selection without a ledger charges nothing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pwd
@@ -42,7 +41,7 @@ from shortlist.ledger.rows import (
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
-from shortlist.record import encode_parameters
+from shortlist.record import compute_hash, encode_parameters
 from shortlist.release import Publication, draw_identifier, read_clock, show_warning
 from shortlist.terms import Terms, check_text
 from shortlist.version import __version__
@@ -256,7 +255,7 @@ class Ledger:
         """
         if not isinstance(charge, Charge) or not isinstance(release, Publication):
             raise ParameterError("`charge` and `release` must be a charge of this ledger and its release")
-        row: Row = {"finished": read_clock().isoformat(), "release": hash_record(release), "number": charge.number}
+        row: Row = {"finished": read_clock().isoformat(), "release": compute_hash(release), "number": charge.number}
 
         def note(transaction: Transaction) -> Publication:
             found = None if once is None else once.find(transaction)
@@ -334,7 +333,7 @@ class Ledger:
                 "the charge of the record must have a finished release",
                 "it has none: its run ended early, or the record was made by something else",
             )
-        if found.release != hash_record(release):
+        if found.release != compute_hash(release):
             raise LedgerError("the record must be the one that was charged", "it was changed, or is another one")
         return found
 
@@ -520,11 +519,6 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     if not given._store.is_same(_locate(named, _TIMEOUT)):
         raise LedgerError(f"`ledger` must be the one that {VARIABLE} names", "it is another one")
     return given
-
-
-def hash_record(release: Publication) -> str:
-    """Compute the SHA-256 of a release's JSON record, as `sha256sum` does of the file."""
-    return hashlib.sha256(release.to_json().encode()).hexdigest()
 
 
 def _locate(place: PathLike, timeout: float) -> Store:

@@ -6,12 +6,13 @@ Nothing here is private. A check is never part of a release, and no privacy budg
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from shortlist.errors import Dialect, write_python
-from shortlist.safe_text import escape_surrogates
+from shortlist.periods import read_span
+from shortlist.safe_text import escape, escape_surrogates
 from shortlist.votes.dialects import DUCKDB
 from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Workspace, write_count_reader
@@ -19,8 +20,9 @@ from shortlist.votes.failures import register_engine, strip_context, translate_e
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import NO_ROW, Lookup, can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
-from shortlist.votes.source import VOTES, Rows, TypedRows
+from shortlist.votes.source import VOTES, Request, Rows, TypedRows, name_group_columns
 from shortlist.votes.tallies import plan_tally
+from shortlist.votes.times import MomentLookup
 from shortlist.votes.values import Family, is_missing, read_count, write_person
 
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
@@ -49,6 +51,8 @@ _NO_VALUE = (
     "No row has {what}. Is the column named as in the data, in case and blanks too? In JSON lines, a name that no line "
     "has is no error."
 )
+_NO_DAY = "No vote is of the days that count. Is it the right column of times, and the right range?"
+_NO_GROUP = "No vote is of a group that is listed. Is the list of groups written as the votes are?"
 FEWEST_ITEMS = 20
 """A domain of fewer items may well have a vote for each."""
 
@@ -63,13 +67,39 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCheck:
+    """How the votes of matched items fit the groups of a family, or the days that count."""
+
+    outside_time: int
+    """Rows whose time is not in the range, or cannot be read."""
+    not_listed: int
+    """Rows of these days whose group is not listed, or not with their item."""
+    groups_per_person: tuple[tuple[float, int], ...] = ()
+    """Quantiles of the groups of a person, or of a person in a period if that is the unit."""
+    groups: tuple[tuple[str, int, int], ...] = ()
+    """Each group, in the order of the list, with its persons and its votes."""
+
+    def write(self) -> Iterator[str]:
+        """Write what the report says of the groups."""
+        yield _line("groups", len(self.groups))
+        yield _line("  without a vote", sum(not votes for _, _, votes in self.groups))
+        if self.groups_per_person:
+            for few in _FEW:
+                yield _line(f"  with fewer than {few:,} persons", sum(persons < few for _, persons, _ in self.groups))
+            yield _write_quantiles("groups per person", self.groups_per_person)
+        yield f"  {'persons':>10}  {'votes':>10}  of the smallest groups"
+        for name, persons, votes in sorted(self.groups, key=lambda each: each[1:])[:_MOST]:
+            yield f"  {persons:>10,}  {votes:>10,}  {name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """How the rows of the votes fit the domain. **Not private and not for publication.**
 
-    Every row is one of: without a person, without an item, unreadable in the type of the domain, not in the domain, or
-    matched. `votes` counts different pairs of person and item among the matched rows, as a release does. If the
-    table is counted already, "without a person" means without a count, `votes` is the sum of the counts, and no person
-    is known.
+    Every row is one of: without a person, without an item, unreadable in the type of the domain, not in the domain,
+    outside the time or the groups that count (`family`), or matched. `votes` counts different pairs of person and item,
+    or of person and cell, among the matched rows, as a release does. If the table is counted already, "without a
+    person" means without a count, `votes` is the sum of the counts, and no person is known.
     """
 
     rows: int
@@ -101,6 +131,8 @@ class Check:
     most_unmatched: tuple[tuple[str | None, int], ...]
     """The items that failed to match most often, with their rows; None for an item that is not shown."""
     causes: tuple[Cause, ...]
+    family: GroupCheck | None = None
+    """How votes fit the groups and the range of time, if there are any."""
 
     @property
     def share_matched(self) -> float:
@@ -130,6 +162,9 @@ class Check:
         yield _line("  without an item", self.without_item)
         yield _line(f"  unreadable as {self.domain_type}", self.unreadable, f"the column holds {self.votes_type}")
         yield _line("  not in the domain", self.not_in_domain)
+        if self.family is not None:
+            yield _line("  of other days, or of no day", self.family.outside_time)
+            yield _line("  of groups that are not listed", self.family.not_listed)
         yield _line("  matched", self.matched, f"{_percent(self.share_matched)} of those with a person and an item")
         yield _line("items of the domain", self.domain_size)
         yield _line("  with a vote", self.items_voted)
@@ -142,12 +177,16 @@ class Check:
             yield _line("rows whose count is no whole number", self.counts_unreadable)
             yield _line("items with several counts", self.items_repeated)
         if self.votes_per_person:
-            yield _wrap("votes per person: " + ", ".join(f"{_QUANTILES[q]} {n:,}" for q, n in self.votes_per_person))
+            yield _write_quantiles("votes per person", self.votes_per_person)
             yield _wrap(_NOT_PRIVATE.format(auto=dialect("votes_per_person", "auto")))
+        if self.family is not None and self.family.groups:
+            yield from self.family.write()
         likely = {
             _NO_VALUE.format(what="a person, or a count"): self.rows == self.without_person > 0,
             _NO_VALUE.format(what="an item"): self.rows - self.without_person == self.without_item > 0,
             _COUNTS.format(count=dialect("count", None), person=dialect("person", None)): self.persons_look_like_counts,
+            _NO_DAY: self.family is not None and self.family.outside_time > self.family.not_listed == self.matched,
+            _NO_GROUP: self.family is not None and self.family.not_listed > self.matched == 0,
             _FROM_LOG: self.domain_size == self.items_voted >= FEWEST_ITEMS,
         }
         yield from (f"\n{_wrap(text)}" for text, true in likely.items() if true)
@@ -180,14 +219,24 @@ def check(
     count: str | None = None,
     domain: Any = None,
     domain_column: str | None = None,
+    by: Sequence[str] | str = (),
+    groups: Any = None,
+    time: str | None = None,
+    every: str | None = None,
+    since: Any = None,
+    until: Any = None,
+    period: Any = None,
+    per: str | None = None,
+    time_zone: str | None = None,
     show_values: bool = False,
     memory_limit: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Check:
     """Say how the rows of the votes fit the domain. The answer is **not private and not for publication**.
 
-    `votes`, `item`, `person` (or `count`), `domain` and `domain_column` are those of `shortlist.select`. Without
-    `show_values`, the answer holds numbers only; with it, it also holds the items that failed to match most often.
+    The parameters are those of `shortlist.select`. Without `show_values`, the answer holds numbers and public groups
+    only; with it, it also holds the items that failed to match most often. With groups, it says how many groups a
+    person has and how many persons each group has, before any limit.
 
     >>> votes = {"user": [1, 1, 2, 3], "track": ["a", "A ", "b", None]}
     >>> found = check(votes, item="track", person="user", domain=["a", "b", "c"])
@@ -201,59 +250,81 @@ def check(
         count=count,
         domain=domain,
         domain_column=domain_column,
+        by=by,
+        groups=groups,
+        time=time,
+        span=read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone),
         any_type=True,
         memory_limit=memory_limit,
         progress=progress,
     )
-    assert plan.request.domain is not None
-    workspace, numbered, counted = plan.workspace, plan.request.domain, plan.request.counted
+    workspace, request, votes_table = plan.workspace, plan.request, invent_name()
     progress("Reading the votes")
-    table = invent_name()
-    # `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
-    # the column of persons or counts is as a count.
-    workspace.connection.execute(
-        f'CREATE TEMP TABLE {table} ("row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT)'
-    )
     with plan.source.explain_failures(), register_engine(workspace.connection.interrupt):
-        family = plan.source.read_rows(
-            plan.described, lambda rows: _fill(workspace, table, rows, numbered, counted=counted)
-        )
+        family = plan.source.read_rows(plan.described, lambda rows: _fill(workspace, votes_table, rows, request))
     # From here on, no macro of a database file that was read can have the name of a function.
     workspace.connection.execute("USE memory")
     progress("Looking for causes")
     with translate_errors(VOTES), register_engine(workspace.connection.interrupt):
-        return _describe_rows(workspace, table, numbered, family, counted=counted, show_values=show_values)
+        return _describe_rows(workspace, votes_table, request, family, show_values=show_values)
 
 
-def _fill(workspace: Workspace, table: str, votes: Rows, domain: Domain, *, counted: bool) -> Family | None:
-    """Match every row and keep it in the table; return the family of the items if they have one."""
-    pa, connection, lookup = import_optional("pyarrow"), workspace.connection, Lookup(domain)
+def _fill(workspace: Workspace, table: str, votes: Rows, request: Request) -> Family | None:
+    """Match every row and keep it in a new table; return the family of the items if they have one.
+
+    `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
+    the column of persons or counts is as a count; `period` is 0 if there is no time, and NULL outside the range. Then
+    come the numbers of the values that make the group.
+    """
+    connection, groups = workspace.connection, name_group_columns(len(request.by))
+    columns = '"row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT'
+    numbers = "".join(f", {name} BIGINT" for name in ("period", *groups))
+    # Replaced: a file with bad lines is read a second time.
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({columns}{numbers})")
     if isinstance(votes, TypedRows):
-        plain = votes.relation
-        fits = votes.family is not None and can_match(domain.family, votes.family)
-        keys = connection.from_arrow(make_key_table(domain, votes.item_type, votes.family)).set_alias("k")
-        has_item, has_person = (DUCKDB.is_present(*each) for each in zip(("item", "other"), plain.types, strict=True))
-        plain.set_alias("v").join(keys, "v.item = k.key" if fits else "false", how="left").project(
-            f'"row", CASE WHEN "row" IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, '
-            f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(str(plain.types[1]))}"
-        ).insert_into(table)
+        _match_rows(connection, votes, request).insert_into(table)
         return votes.family
-    for items, others in votes:
-        rows, missing = lookup.rows(items).tolist(), [is_missing(item) for item in items]
-        columns = {
-            "row": [None if row == NO_ROW else row for row in rows],
-            "written": [
-                _write(item) if row == NO_ROW and not gap else None
-                for row, item, gap in zip(rows, items, missing, strict=True)
-            ],
-            "missing": missing,
-            "person": [_write_person(other, counted=counted) for other in others],
-            "count": [read_count(other) for other in others],
-        }
-        kinds = [("row", pa.int64()), ("written", pa.string()), ("missing", pa.bool_()), ("person", pa.string())]
-        schema = pa.schema([*kinds, ("count", pa.int64())])
-        connection.from_arrow(pa.table(columns, schema=schema)).insert_into(table)
+    pa, lookups = import_optional("pyarrow"), [Lookup(public) for _, public, _ in request.match([None])]
+    moments = [MomentLookup(span) for span in request.moments.values()]
+    for items, others, *further in votes:
+        rows, missing = lookups[0].rows(items).tolist(), [is_missing(item) for item in items]
+        written = [
+            _write(item) if row == NO_ROW and not gap else None
+            for row, item, gap in zip(rows, items, missing, strict=True)
+        ]
+        arrays = [
+            pa.array([None if row == NO_ROW else row for row in rows], pa.int64()),
+            pa.array(written, pa.string()),
+            pa.array(missing, pa.bool_()),
+            pa.array([_write_person(other, counted=request.counted) for other in others], pa.string()),
+            pa.array([read_count(other) for other in others], pa.int64()),
+            moments[0].number(further[-1]) if moments else pa.array([0] * len(items), pa.int64()),
+            *(lookup.number(values) for lookup, values in zip(lookups[1:], further, strict=False)),
+        ]
+        names = ["row", "written", "missing", "person", "count", "period", *groups]
+        connection.from_arrow(pa.table(arrays, names=names)).insert_into(table)
     return None
+
+
+def _match_rows(connection: Any, votes: TypedRows, request: Request) -> Any:
+    """Match rows that have types. Each stays, with gaps in place of what it does not match."""
+    plain, kinds = votes.relation, dict(zip(votes.relation.columns, map(str, votes.relation.types), strict=True))
+    period, groups = "0", name_group_columns(len(request.by))
+    for moment, span in request.moments.items():
+        inside, number = DUCKDB.find_period(moment, kinds[moment], votes.types[-1][1], span)
+        period = f"CASE WHEN {inside} THEN {number} END"
+    plain = plain.project(f"*, {period} AS period")
+    for column, public, (kept, family) in request.match(votes.types):
+        fits = family is not None and can_match(public.family, family)
+        keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
+        joined = plain.set_alias("v").join(keys, f"v.{column} = k.key" if fits else "false", how="left")
+        plain = joined.project(f'v.*, "row" AS number_of_{column}')
+    has_item, has_person = (DUCKDB.is_present(each, kinds[each]) for each in ("item", "other"))
+    numbers = ", ".join(("period", *(f"number_of_{name}" for name in groups)))
+    return plain.project(
+        f"number_of_item, CASE WHEN number_of_item IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, "
+        f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(kinds['other'])}, {numbers}"
+    )
 
 
 def _write(value: Any) -> str:
@@ -276,9 +347,12 @@ def _write_person(value: Any, *, counted: bool) -> str | None:
 PLACES = (10, 50, 100)
 """Of these places, the votes are told."""
 _MOST = 10
+_FEW = (10, 100, 1000)
+"""Groups with fewer persons than these are counted."""
 _CUT = 200
 _VOTED = "person IS NOT NULL AND NOT missing"
-_MATCHED = f'{_VOTED} AND "row" IS NOT NULL'
+_LISTED = f'{_VOTED} AND "row" IS NOT NULL'
+_MATCHED = f"{_LISTED} AND group_number IS NOT NULL"
 _FAILED = f'{_VOTED} AND "row" IS NULL'
 
 _FEWEST_COUNTED = 20
@@ -287,26 +361,25 @@ _LARGEST_SHARE = 0.5
 
 
 def _describe_rows(
-    workspace: Workspace,
-    table: str,
-    domain: Domain,
-    family: Family | None,
-    *,
-    counted: bool,
-    show_values: bool,
+    workspace: Workspace, table: str, request: Request, family: Family | None, *, show_values: bool
 ) -> Check:
     """Count the rows of the table by what became of them."""
-    connection, items, unmatched = workspace.connection, invent_name(), invent_name()
+    connection, (cells, unmatched), domain = workspace.connection, (invent_name(), invent_name()), request.domain
+    assert domain is not None
+    table = _number_groups(connection, table, request)
     readable = _write_readable_test(domain.family, family)
-    votes = 'coalesce(sum("count"), 0)' if counted else "count(DISTINCT person)"
+    votes = 'coalesce(sum("count"), 0)' if request.counted else "count(DISTINCT person)"
     connection.execute(
-        f"CREATE TEMP TABLE {items} AS SELECT count(*) AS n, CAST({votes} AS HUGEINT) AS votes "
-        f'FROM {table} WHERE {_MATCHED} GROUP BY "row"'
+        f'CREATE TEMP TABLE {cells} AS SELECT group_number, "row", count(*) AS n, CAST({votes} AS HUGEINT) AS votes '
+        f'FROM {table} WHERE {_MATCHED} GROUP BY group_number, "row"'
     )
     connection.execute(
         f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {_FAILED} GROUP BY written"
     )
+    items = f'(SELECT sum(votes) AS votes FROM {cells} GROUP BY "row")'
     falling = connection.execute(f"SELECT votes FROM {items} ORDER BY votes DESC LIMIT {PLACES[-1]}").fetchall()
+    # Places beyond the items with a vote have 0. In a family, places are those of groups.
+    places = [n for n in PLACES if n <= domain.d and request.groups is None]
     most = connection.execute(
         f"SELECT left(written, {_CUT}), n FROM {unmatched} ORDER BY n DESC, written LIMIT {_MOST}"
     ).fetchall()
@@ -322,23 +395,65 @@ def _describe_rows(
     )
     voted = _ask(
         connection,
-        items,
-        items_voted="count(*)",
+        cells,
+        items_voted='count(DISTINCT "row")',
         votes="CAST(coalesce(sum(votes), 0) AS HUGEINT)",
-        items_repeated=f"count(*) FILTER (n > 1 AND {counted})",
+        items_repeated=f"count(*) FILTER (n > 1 AND {request.counted})",
     )
+    several = request.groups is not None or request.span is not None
     return Check(
         **rows,
         **voted,
-        **_describe_persons(connection, table, voted["items_voted"], counted=counted),
-        # Places beyond the items with a vote have 0.
-        votes_at_places=tuple((n, falling[n - 1][0] if n <= len(falling) else 0) for n in PLACES if n <= domain.d),
+        **_describe_persons(connection, table, voted["items_voted"], counted=request.counted),
+        votes_at_places=tuple((n, int(falling[n - 1][0]) if n <= len(falling) else 0) for n in places),
         **_ask(connection, unmatched, items_unmatched="count(*)"),
         most_unmatched=tuple((value if show_values else None, n) for value, n in most),
         causes=_find_causes(connection, unmatched, domain),
         domain_size=domain.d,
         domain_type=str(domain.family),
         votes_type=str(family or "values of any type"),
+        family=_describe_groups(connection, table, request) if several else None,
+    )
+
+
+def _number_groups(connection: Any, table: str, request: Request) -> str:
+    """Make a table with the number of each row's group, NULL if it has none; without groups, all have 0."""
+    numbered, groups, source, number = invent_name(), request.groups, f"{table} AS t", "period"
+    if groups is not None and groups.columns:
+        names, listed, cells = name_group_columns(len(groups.columns)), invent_name(), groups.make_cell_table()
+        connection.from_arrow(groups.make_table()).create(listed)
+        number = f"g.group_number * {groups.width} + period"
+        source += f" LEFT JOIN {listed} AS g ON " + " AND ".join(f"t.{name} = g.{name}" for name in names)
+        if cells is not None:
+            rows = invent_name()
+            connection.from_arrow(cells).create(rows)
+            source += f' LEFT JOIN {rows} AS c ON g.group_number = c.listed_group AND t."row" = c.listed'
+            number = f"CASE WHEN c.listed IS NOT NULL THEN {number} END"
+    connection.execute(f"CREATE TEMP TABLE {numbered} AS SELECT t.*, {number} AS group_number FROM {source}")
+    return numbered
+
+
+def _describe_groups(connection: Any, table: str, request: Request) -> GroupCheck:
+    """Count the votes that no group has, and the groups of persons and persons of groups before any limit."""
+    rows = _ask(
+        connection,
+        table,
+        outside_time=f"count(*) FILTER ({_LISTED} AND period IS NULL)",
+        not_listed=f"count(*) FILTER ({_LISTED} AND period IS NOT NULL AND group_number IS NULL)",
+    )
+    if request.groups is None:
+        return GroupCheck(**rows)
+    votes = 'sum("count")' if request.counted else 'count(DISTINCT (person, "row"))'
+    measures = f"group_number, count(DISTINCT person), CAST({votes} AS HUGEINT)"
+    found = connection.execute(f"SELECT {measures} FROM {table} WHERE {_MATCHED} GROUP BY group_number").fetchall()
+    sizes = {number: (0 if request.counted else persons, cast or 0) for number, persons, cast in found}
+    names = (escape(", ".join(map(str, group))) for group in request.groups.names)
+    units = f"(SELECT person AS other, group_number FROM {table} WHERE {_MATCHED})"
+    each = f"(SELECT count(DISTINCT group_number) AS n FROM {units} GROUP BY {DUCKDB.write_unit(request)})"
+    return GroupCheck(
+        **rows,
+        groups_per_person=() if request.counted else _find_quantiles(connection, each),
+        groups=tuple((name, *sizes.get(number, (0, 0))) for number, name in enumerate(names)),
     )
 
 
@@ -352,17 +467,21 @@ def _describe_persons(connection: Any, table: str, items: int, *, counted: bool)
         persons="count(DISTINCT person)",
         unreadable='count(*) FILTER ("count" IS NULL)',
     )
-    each = f'(SELECT count(DISTINCT "row") AS n FROM {matched} GROUP BY person)'
-    quantiles = _ask(connection, each, found=f"quantile_disc(n, {list(_QUANTILES)})")["found"]
+    each = f'(SELECT count(DISTINCT (group_number, "row")) AS n FROM {matched} GROUP BY person)'
     once, few = found["rows"] == items >= _FEWEST_COUNTED, found["persons"] <= _LARGEST_SHARE * found["rows"]
     return {
         "persons": 0 if counted else _ask(connection, table, n="count(DISTINCT person)")["n"],
         "persons_matched": 0 if counted else found["persons"],
-        "votes_per_person": () if counted else tuple(zip(_QUANTILES, quantiles or (), strict=False)),
+        "votes_per_person": () if counted else _find_quantiles(connection, each),
         # Every item has one row, and its person is a whole number that many other rows have, too.
         "persons_look_like_counts": not (counted or found["unreadable"]) and once and few,
         "counts_unreadable": found["unreadable"] if counted else 0,
     }
+
+
+def _find_quantiles(connection: Any, numbers: str) -> tuple[tuple[float, int], ...]:
+    found = _ask(connection, numbers, found=f"quantile_disc(n, {list(_QUANTILES)})")["found"]
+    return tuple(zip(_QUANTILES, found or (), strict=False))
 
 
 def _ask(connection: Any, source: str, **measures: str) -> dict[str, Any]:
@@ -445,6 +564,10 @@ def _find_causes(connection: Any, unmatched: str, domain: Domain) -> tuple[Cause
 
 def _line(name: str, number: int, remark: str = "") -> str:
     return f"{name:<42}{number:>14,}" + (f"\n    ({remark})" if remark else "")
+
+
+def _write_quantiles(name: str, quantiles: tuple[tuple[float, int], ...]) -> str:
+    return _wrap(f"{name}: " + ", ".join(f"{_QUANTILES[share]} {n:,}" for share, n in quantiles))
 
 
 def _wrap(text: str) -> str:

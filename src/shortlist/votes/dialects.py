@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 _NANOSECONDS = (-9223372036, "1677-09-21 00:12:43.145224194"), (9223372036, "infinity")
 """The first and the last second that timestamps of DuckDB in nanoseconds hold, and the bounds of all finite ones."""
+PICKS = ("place", "number", "level", "rank")
+"""The columns of picks: a place in the answer, the number of a group, votes, and a rank among its items with them."""
 NO_COUNT, SEVERAL_COUNTS = -1, -2
 """In place of the votes of a group: a value of it is no count, or it has several rows."""
+_LONGS = "from_json('[{}]', 'array<bigint>')"
 _LONG = "{0} >= -9223372036854775808 AND {0} < 9223372036854775808"
 _HELD = {
     Family.DATE: "{0} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'",
@@ -46,8 +49,8 @@ class Dialect:
     """The SQL that says whether a value is NaN, for the types that have it."""
     texts: Mapping[str, str]
     """The SQL of what `values.write_text` writes, for types whose own text is another one."""
-    numbers: str
-    """The SQL that makes rows of whole numbers in a text, whose parser is much faster than that of SQL."""
+    picks: str
+    """The query for `PICKS`, given the numbers of each column as a text, whose parser is much faster than SQL's."""
     moments: Mapping[str, str]
     """The SQL of a boundary that a moment is compared with, for each type of moments."""
     matching: str
@@ -66,8 +69,8 @@ class Dialect:
     Half of the bytes are enough, because equal ones are ordered by their values.
     """
     materialized: str = ""
-    """The word that makes a table of a query of WITH. Without it, a limit counts a table of different pairs, which the
-    caller made once: votes that are read twice may change in between, and a person would keep more than the limit."""
+    """The word that makes a table of a query of WITH. Without it, a limit counts a table that the caller made once:
+    votes that are read twice may change in between, and a person would keep more than the limit."""
 
     def is_present(self, column: str, kind: object) -> str:
         """The SQL that says whether a value of a type is there: neither NULL nor NaN. Python's is `values.is_missing`.
@@ -162,60 +165,54 @@ class Dialect:
         names = ("other", *request.cell)
         written = {name: (texts or {}).get(name) or self.write_text(name, kinds[name]) for name in names}
         further = [text for text in dict.fromkeys(written.values()) if text in kinds and text not in names]
-        pairs = self._write_distinct(votes, names, further) if self.materialized else f"SELECT * FROM {votes}"
-        return self._write_limits(pairs, request, written, further)
+        return self._write_limits(votes, request, written, further)
 
-    def _write_limits(self, pairs: str, request: Request, texts: Mapping[str, str], further: Sequence[str]) -> str:
-        """The query that counts cells under limits, given one that lists each person once for each cell.
+    def _write_limits(self, votes: str, request: Request, texts: Mapping[str, str], further: Sequence[str]) -> str:
+        """The query that counts cells under limits.
 
         Persons within a limit keep all that they have. Only of the others, groups or cells are hashed and ordered. A
         person is kept only where it is found, so no mistake in finding it keeps more than the limit.
         """
-        columns, count = ", ".join(["other", *request.cell, *further]), f"{self.functions}count(*)"
-        steps, kept = {"pairs": pairs}, "pairs"
+        count, names = f"{self.functions}count(*)", ("other", *request.cell)
+        steps, kept, distinct = {"all_votes": f"SELECT * FROM {votes}"}, "all_votes", False
         for number, (values, limit) in enumerate(request.limits):
-            units, of_cells = kept, values == request.cell
+            units, sizes, first, chosen = (f"{each}_{number}" for each in ("units", "sizes", "first", "chosen"))
+            columns = ", ".join(("other", *values, *further))
             # Of a cell under a private cap, it must be known at which place it is.
-            placed = of_cells and bool(request.caps)
-            most, step = (1, ", 1 AS turn") if placed else (limit, "")
-            if not of_cells:
-                units = f"units_{number}"
-                steps[units] = self._write_distinct(kept, ("other", *values), further)
-            sizes = f"sizes_{number}"
+            placed = values == request.cell and bool(request.caps)
+            most, one, turn = (1, ", 1 AS turn", ", turn") if placed else (limit, "", "")
+            steps[units] = self._write_distinct(kept, ("other", *values), further)
             steps[sizes] = f"SELECT other, {count} AS size FROM {units} GROUP BY other"
             few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {most})" for sign in ("<=", ">"))
             digest = self.digest.format(reduce(self.join.format, [texts[name] for name in ("other", *values)]))
             digests = f"SELECT *, {digest} AS digest FROM {units} WHERE {many}"
             order = f"{self.order}{self.collation}, {', '.join(values)}"
-            turn = (
-                f"{self.functions}row_number() OVER (PARTITION BY {self.write_unit(request)} ORDER BY {order}) AS turn"
-            )
-            turns = f"SELECT *, {turn} FROM ({digests}) AS digests_{number}"
-            first = f"SELECT {{}} FROM ({turns}) AS turns_{number} WHERE turn <= {limit}"
-            chosen = first.format(f"{columns}, turn" if placed else columns)
-            if not of_cells:
-                same = " AND ".join(f"first.{name} = {kept}.{name}" for name in ("other", *values))
-                first = first.format(", ".join(("other", *values)))
-                chosen = f"SELECT {columns} FROM {kept} WHERE EXISTS (SELECT 1 FROM ({first}) AS first WHERE {same})"
-            query = f"SELECT {columns}{step} FROM {kept} WHERE {few} UNION ALL {chosen}"
-            kept = f"kept_{number}"
-            steps[kept] = query
-        last, cell = steps.pop(kept), ", ".join(request.cell)
+            window = f"PARTITION BY {self.write_unit(request)} ORDER BY {order}"
+            turns = f"SELECT *, {self.functions}row_number() OVER ({window}) AS turn FROM ({digests}) AS {first}"
+            ordered = f"SELECT {columns}{turn} FROM ({turns}) AS {first} WHERE turn <= {limit}"
+            steps[chosen] = f"SELECT {columns}{one} FROM {units} WHERE {few} UNION ALL {ordered}"
+            if values != request.cell:
+                same = " AND ".join(f"{chosen}.{name} = {kept}.{name}" for name in ("other", *values))
+                found = f"EXISTS (SELECT 1 FROM {chosen} WHERE {same})"
+                chosen = f"kept_{number}"
+                steps[chosen] = f"SELECT * FROM {kept} WHERE {found}"
+            kept, distinct = chosen, values == request.cell
+        last = f"SELECT * FROM {kept}" if distinct else self._write_distinct(kept, names, ())
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
-        start, votes, by = f"WITH {tables} " if tables else "", f"{count} AS votes", cell
+        cell, counted = ", ".join(request.cell), f"{count} AS votes"
         if request.with_people:
-            # Of each person in a group, one cell is marked: the sum of the marks is the number of people.
-            turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY item)"
-            if request.caps:  # the cell that every cap keeps that keeps one of the group
-                turn, cell = turn.replace("item)", "turn)"), f"{cell}, turn"
-            last = f"SELECT {cell}, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
-            votes += f", {self.functions}sum(is_first) AS firsts"
-        if request.caps:
-            firsts = [str(cap + 1) for cap in (0, *request.caps[:-1])]
-            by = f"{by}, {_write_search('turn', firsts[1:], range(len(firsts)))}"
-            votes += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
-            return f"{start}SELECT {by} AS step, {votes} FROM ({last}) AS {kept} GROUP BY {by}"
-        return f"{start}SELECT {cell}, {votes} FROM ({last}) AS {kept} GROUP BY {cell}"
+            # Of each person in a group, one cell is marked: the sum of the marks is the number of people. Under a
+            # private cap it is the first cell of the group that a cap keeps.
+            by = "turn" if request.caps else "item"
+            turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY {by})"
+            last = f"SELECT *, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
+            counted += f", {self.functions}sum(is_first) AS firsts"
+        if not request.caps:
+            return f"WITH {tables} SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
+        firsts = [str(cap + 1) for cap in (0, *request.caps[:-1])]
+        by = f"{cell}, {_write_search('turn', firsts[1:], range(len(firsts)))}"
+        counted += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
+        return f"WITH {tables} SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
 
     def _write_distinct(self, table: str, names: Sequence[str], further: Sequence[str]) -> str:
         """The query for the different values of some columns, each with the least of its further ones.
@@ -246,27 +243,27 @@ class Dialect:
         columns = ", ".join([*cell, *(f"CAST(sum({each}) AS BIGINT) AS {each}" for each in sums)])
         return f"(SELECT {columns} FROM {{table}} WHERE step <= {step} GROUP BY {', '.join(cell)}) AS capped"
 
-    def write_finding(self, cell: Sequence[str], stride: int, places: str, levels: str) -> str:
-        """The query on `{table}` that finds items by their places: among those of some levels, by falling votes."""
-        wanted, placed = (f"SELECT {self.numbers.format(each)}" for each in (levels, places))
-        number = _write_number(cell)
-        turn = f"row_number() OVER (PARTITION BY {number} ORDER BY votes DESC, item)"
-        ranked = f"SELECT item, {number} * {stride} + {turn} - 1 AS place FROM {{table}} WHERE votes IN ({wanted})"
-        return f"SELECT place, item FROM ({ranked}) AS ranked WHERE place IN ({placed})"
+    def write_finding(self, cell: Sequence[str], picks: Sequence[str]) -> str:
+        """The query on `{table}` that finds items by their ranks among those of a group with equal votes."""
+        number, picked = _write_number(cell), self.picks.format(*picks)
+        chosen = f"EXISTS (SELECT 1 FROM picked WHERE number = {number} AND level = votes)"
+        turn = f"row_number() OVER (PARTITION BY {number}, votes ORDER BY item) - 1 AS turn"
+        ranked = f"SELECT {number} AS ranked_group, votes, item, {turn} FROM {{table}} WHERE {chosen}"
+        same = "number = ranked_group AND level = votes AND rank = turn"
+        return f"WITH picked AS ({picked}) SELECT place, item FROM ({ranked}) AS ranked JOIN picked ON {same}"
 
-    def write_unvoted(self, cell: Sequence[str], stride: int, places: str) -> str:
-        """The query on `{table}` that finds rows without a vote, by their places among those of their groups.
+    def write_unvoted(self, cell: Sequence[str], picks: Sequence[str]) -> str:
+        """The query on `{table}` that finds rows without a vote by their ranks among those of their groups.
 
-        The row of a place is the place plus the number of rows with a vote that have at most so many gaps before them.
+        The row of a rank is the rank plus the number of rows with a vote that have at most so many gaps before them.
         """
-        number = _write_number(cell)
+        number, picked = _write_number(cell), self.picks.format(*picks)
         gaps = f"item - row_number() OVER (PARTITION BY {number} ORDER BY item) + 1 AS gaps"
-        voted = f"SELECT {number} * {stride} AS origin, {gaps} FROM {{table}} WHERE votes <> 0"
-        before = f"origin = place - place % {stride} AND gaps <= place % {stride}"
-        placed = f"SELECT {self.numbers.format(places)} AS place"
+        chosen = f"votes <> 0 AND {number} IN (SELECT number FROM picked)"
+        voted = f"SELECT {number} AS voted_group, {gaps} FROM {{table}} WHERE {chosen}"
         return (
-            f"SELECT place, place % {stride} + count(gaps) FROM ({placed}) AS placed "
-            f"LEFT JOIN ({voted}) AS voted ON {before} GROUP BY place"
+            f"WITH picked AS ({picked}) SELECT place, rank + count(gaps) FROM picked "
+            f"LEFT JOIN ({voted}) AS voted ON number = voted_group AND gaps <= rank GROUP BY place, rank"
         )
 
 
@@ -291,6 +288,11 @@ def _write_search(column: str, bounds: Sequence[str], numbers: Sequence[int | No
     return f"CASE WHEN {column} < {bounds[half]} THEN {below} ELSE {above} END"
 
 
+def _name_picks(numbers: str) -> str:
+    """The query for picks, given the SQL of rows of numbers: several of them make one table."""
+    return f"SELECT {', '.join(f'{numbers} AS {name}' for name in PICKS)}"
+
+
 def _find(patterns: Mapping[str, str], kind: str) -> str | None:
     return next((sql for pattern, sql in patterns.items() if re.fullmatch(pattern, kind, re.DOTALL)), None)
 
@@ -307,7 +309,7 @@ DUCKDB = Dialect(
         "TIMESTAMPTZ_NS": "TRY(system.main.epoch_us(CAST({0} AS TIMESTAMPTZ)))",
         "TIME|TIMESTAMP.*": "TRY(system.main.epoch_us({0}))",
     },
-    numbers="unnest(CAST('[{0}]' AS BIGINT[]))",
+    picks=_name_picks("unnest(CAST('[{}]' AS BIGINT[]))"),
     moments={
         "DATE": "DATE '{day}'",
         "TIMESTAMP(_S|_MS|_NS)?": "CAST('{moment}' AS {kind})",
@@ -333,7 +335,7 @@ SPARK = Dialect(
         # The zone of the session has a part in times without zone. That changes no vote of anybody else.
         "timestamp.*": "unix_micros(TRY_CAST({0} AS TIMESTAMP))",
     },
-    numbers="explode(from_json('[{0}]', 'array<bigint>'))",
+    picks=f"SELECT inline(arrays_zip({_LONGS}, {_LONGS}, {_LONGS}, {_LONGS})) AS ({', '.join(PICKS)})",
     moments={
         "date": "DATE '{day}'",
         "timestamp_ntz": "TIMESTAMP_NTZ '{moment}'",
@@ -353,7 +355,7 @@ POSTGRES = Dialect(
         "bytea": "encode({0}, 'hex')",
         "time|timestamp|timestamptz": "floor(extract(epoch FROM {0}) * 1000000)",
     },
-    numbers="unnest(CAST(string_to_array('{0}', ',') AS bigint[]))",
+    picks=_name_picks("unnest(CAST(string_to_array('{}', ',') AS bigint[]))"),
     moments={
         "date": "DATE '{day}'",
         "timestamp": "TIMESTAMP '{moment}'",

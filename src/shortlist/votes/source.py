@@ -539,12 +539,10 @@ class CellTally:
             self.people = np.zeros(count, dtype=np.int64)
             np.add.at(self.people, numbers, firsts[0])
         voted = np.append(0, np.cumsum(self._sizes))[self._starts]
-        self._sums = np.diff(voted)
+        sums = np.diff(voted)
         if self._domain is not None:
-            self._sums = np.array([self._domain.d])
-            if self._groups is not None:
-                self._sums = self._groups.count_items(self._domain)
-        self._rest = self._sums - np.diff(voted)
+            sums = np.array([self._domain.d]) if self._groups is None else self._groups.count_items(self._domain)
+        self._rest = sums - np.diff(voted)
         if voted[-1] - voted[0] < self._sizes.sum() or self._rest.min() < 0:
             raise ChangedError("each row of the domain must be counted once")
 
@@ -570,8 +568,12 @@ class CellTally:
         found = np.empty(len(numbers), dtype=object)
         with translate_errors("the chosen items", hint=self._hint):
             unvoted = (levels == 0) & (self._domain is not None)
-            found[unvoted] = self._find_unvoted(numbers[unvoted], ranks[unvoted])
-            found[~unvoted] = self._find_voted(numbers[~unvoted], levels[~unvoted], ranks[~unvoted])
+            for chosen, write in ((unvoted, self._dialect.write_unvoted), (~unvoted, self._dialect.write_finding)):
+                places = np.flatnonzero(chosen)
+                columns = (places, *(column[places] for column in (numbers, levels, ranks)))
+                sql = write(self._cell, [",".join(map(str, column.tolist())) for column in columns])
+                for place, item in zip(*self._ask(sql), strict=True) if len(places) else ():
+                    found[place] = item
         if self._domain is None:
             found[:] = [None if item is None else self._write(item) for item in found]
         if None in found.tolist():
@@ -594,30 +596,6 @@ class CellTally:
     def find(self, picks: Sequence[Picks]) -> list[Sequence[Any]]:
         """The items of all picks."""
         return self.names(self.rows(picks))
-
-    def _find_voted(self, numbers: IntArray, levels: IntArray, ranks: IntArray) -> list[Any]:
-        """Find items by their places in their groups, among all items of the chosen levels."""
-        chosen = np.isin(self._values, levels)
-        groups, values, sizes = self._numbers[chosen], self._values[chosen], self._sizes[chosen]
-        before = np.cumsum(sizes) - sizes
-        before -= before[np.searchsorted(groups, groups)]
-        first = dict(zip(zip(groups.tolist(), values.tolist(), strict=True), before.tolist(), strict=True))
-        places = np.array([first[pick] for pick in zip(numbers.tolist(), levels.tolist(), strict=True)], dtype=np.int64)
-        return self._find_keys(self._dialect.write_finding, numbers, places + ranks, np.unique(values))
-
-    def _find_unvoted(self, numbers: IntArray, ranks: IntArray) -> list[Any]:
-        """Find rows without a vote: each is its rank plus the number of rows with a vote before it."""
-        return self._find_keys(self._dialect.write_unvoted, numbers, ranks)
-
-    def _find_keys(self, write: Callable[..., str], numbers: IntArray, places: IntArray, *more: IntArray) -> list[Any]:
-        """Ask for the items at some places of some groups: a key is a place, moved by `stride` for each group."""
-        if not len(places):
-            return []
-        stride = int(max(self._sums.max(), places.max())) + 1
-        keys = (numbers * stride + places).tolist()
-        lists = [",".join(map(str, each)) for each in (sorted(set(keys)), *(each.tolist() for each in more))]
-        answer = dict(zip(*self._ask(write(self._cell, stride, *lists)), strict=True))
-        return [answer.get(key) for key in keys]
 
 
 class RemoteTally:

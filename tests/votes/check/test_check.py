@@ -34,6 +34,68 @@ def test_is_the_same_on_every_engine(hold):
     assert {(cause.name, cause.rows) for cause in found.causes} == causes
 
 
+def test_groups_are_the_same_on_every_engine(hold):
+    """Groups of a person, persons of a group, and votes of no listed group or day do not depend on the engine."""
+    rows = [
+        (1, "a", "de", "2026-08-31"),
+        (1, "a", "de", "2026-09-01"),
+        (1, "b", "at", "2026-09-07"),
+        (2, "a", "at", "2026-09-13"),
+        (2, "a", "xx", "2026-08-31"),
+        (3, "a", "de", "2026-09-14"),
+        (3, "a", "xx", None),
+        (3, "z", "de", "2026-08-31"),
+    ]
+    columns = dict(zip(("user", "track", "place", "day"), map(list, zip(*rows, strict=True)), strict=True))
+    asked = {"person": "user", "item": "track", "domain": DOMAIN, "by": "place", "groups": ["at", "de"]}
+    weeks = {"time": "day", "every": "week", "since": "2026-W36", "until": "2026-W37"}
+    found = check(hold(columns)["votes"], **asked, **weeks)
+    assert (found.rows, found.not_in_domain, found.matched, found.votes) == (8, 1, 4, 3)
+    family = found.family
+    assert (family.outside_time, family.not_listed) == (2, 1)
+    assert family.groups == (
+        ("at, 2026-W36", 0, 0),
+        ("at, 2026-W37", 2, 2),
+        ("de, 2026-W36", 1, 1),
+        ("de, 2026-W37", 0, 0),
+    )
+    assert (family.groups_per_person[0], family.groups_per_person[-1]) == ((0.0, 1), (1.0, 2))
+
+
+def test_groups_of_a_person_are_those_of_the_unit():
+    """With `per`, the groups of one person in one period are counted; without periods, days are all that counts."""
+    votes = {"user": [1, 1, 1], "track": ["a"] * 3, "day": [date(2026, 8, 31), date(2026, 9, 1), date(2026, 9, 7)]}
+    asked = {
+        "person": "user",
+        "item": "track",
+        "domain": DOMAIN,
+        "time": "day",
+        "since": "2026-W36",
+        "until": "2026-W37",
+    }
+    for per, most in ((None, 3), ("week", 2), ("day", 1)):
+        assert check(votes, **asked, every="day", per=per).family.groups_per_person[-1] == (1.0, most), per
+    assert (found := check(votes, **{**asked, "since": "2026-W37"})).family.groups == ()
+    assert (found.family.outside_time, found.matched, found.votes_at_places) == (2, 1, ())
+
+
+def test_a_catalogue_says_which_items_a_group_has():
+    """A vote for an item that its group has not is told with those of groups that are not listed."""
+    votes = {"user": [1, 2, 3], "track": ["a", "b", "b"], "place": ["de", "at", "de"]}
+    catalogue = {"track": ["a", "b", "a"], "place": ["de", "de", "at"]}
+    found = check(votes, person="user", item="track", domain=catalogue, by="place")
+    assert (found.matched, found.family.not_listed) == (2, 1)
+    assert found.family.groups == (("de", 2, 2), ("at", 0, 0))
+
+
+def test_says_that_no_group_and_no_day_matches():
+    """If all votes miss the groups or the days, the report asks for the likely reason."""
+    votes = {"user": [1, 2], "track": ["a", "a"], "place": ["DE", "DE"], "day": ["2026-08-31"] * 2}
+    asked = {"person": "user", "item": "track", "domain": DOMAIN}
+    assert "written as the votes are" in " ".join(str(check(votes, **asked, by="place", groups=["de"])).split())
+    assert "the right range" in " ".join(str(check(votes, **asked, time="day", period="2026-W01")).split())
+
+
 def test_counts_the_votes_of_a_release():
     """The votes of a check are those that a release counts, and every row is counted once."""
     random = np.random.default_rng(8)
