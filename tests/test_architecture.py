@@ -33,7 +33,7 @@ PARTS = [
     ("release",),
     ("ledger",),
     ("selection",),
-    ("audits", "planning"),
+    ("audits", "bridges", "planning"),
     ("demo",),
     ("cli",),
     ("__main__",),

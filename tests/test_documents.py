@@ -4,6 +4,8 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shortlist import Ledger
+from shortlist.audits.report import AuditReport
 from shortlist.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +57,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         plays = duckdb.read_parquet(str(folder / "plays.parquet"))  # noqa: F841
         duckdb.sql(f"COPY ({query}) TO '{folder / name}'")
+    # What an audit writes: no page's audit is run.
+    AuditReport(made=datetime.now(UTC), epsilon=Fraction(1), trials=5000, findings=()).to_json(folder / "audit.json")
     return folder
 
 

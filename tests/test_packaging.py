@@ -1,6 +1,8 @@
 """The package as others get it: built, installed where nothing else is, and used."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -83,13 +85,38 @@ def test_it_installs_where_nothing_else_is(built, clean, tmp_path):
         [clean.with_name("shortlist"), "demo"], capture_output=True, text=True, env=CLEAN, cwd=tmp_path
     )
     assert said.returncode == 1
-    assert "pip install '.[cli]'" in said.stderr
+    assert "pip install 'shortlist[cli]'" in said.stderr
     assert "Traceback" not in said.stderr
+    # What the hint says to run works before shortlist is on an index: it is installed already.
+    hinted = re.search(r"pip install '(.*?)'", said.stderr)[1]
+    planned = run(clean, "-m", "pip", "install", "--dry-run", "--quiet", "--report", "-", hinted)
+    assert {"duckdb", "typer"} <= {each["metadata"]["name"] for each in json.loads(planned)["install"]}
     run(*install, wheel)
     assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__
     run(clean, "-m", "pip", "uninstall", "--quiet", "--yes", "shortlist")
     run(*install, sdist)
     assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__
+
+
+def test_the_metadata_is_ready_for_an_index(built):
+    """The wheel states the versions of Python that the workflow tests, its licence, and an extra for every guess."""
+    (wheel,) = built.glob("*.whl")
+    archive = zipfile.ZipFile(wheel)
+    metadata = archive.read(next(name for name in archive.namelist() if name.endswith("/METADATA"))).decode()
+    workflow = (ROOT / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8")
+    tested = re.search(r"python: \[(.*?)\]", workflow)[1].replace('"', "").split(", ")
+    assert re.findall(r"Classifier: Programming Language :: Python :: (3\.\d+)", metadata) == tested
+    extras = set(re.findall(r"^Provides-Extra: (.*)$", metadata, re.MULTILINE))
+    assert {"all", "cli", "duckdb", "ibis", "pandas", "polars", "postgresql", "pyspark", "sqlalchemy"} <= extras
+    assert "License-Expression: Apache-2.0" in metadata
+    assert any(name.endswith("licenses/LICENSE") for name in archive.namelist())
+
+
+def test_every_action_is_pinned_by_a_commit():
+    """A tag of an action can be moved, and a commit cannot. The tag is a comment."""
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for line in re.findall(r"uses: (.*)", workflow.read_text(encoding="utf-8")):
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), (workflow.name, line)
 
 
 def test_the_citation_names_the_version():

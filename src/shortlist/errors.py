@@ -106,7 +106,8 @@ class MissingExtraError(ShortlistError, ImportError):
     def __init__(self, extra: str, *, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the optional part {extra!r}, which is not installed",
-            hint=f"install it: pip install '.[{extra}]' in the folder of shortlist",
+            # This is right whether or not shortlist came from an index: pip adds to what is installed.
+            hint=f"run pip install 'shortlist[{extra}]'",
         )
 
 

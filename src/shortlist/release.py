@@ -61,7 +61,7 @@ _LARGE_BOUND = 10_000
 
 
 def read_clock() -> datetime:
-    """Read the time of the clock in UTC, in whole seconds. It is shown to readers, and no decision depends on it."""
+    """Read the time of the clock in UTC, in whole seconds. It is shown to readers. No guarantee depends on it."""
     return datetime.now(UTC).replace(microsecond=0)
 
 

@@ -128,5 +128,5 @@ def test_missing_extra_is_named() -> None:
     absent = "import sys; sys.modules['typer'] = None; from shortlist.cli import main; main()"
     shown = subprocess.run([sys.executable, "-c", absent], capture_output=True, text=True)
     assert shown.returncode == 1
-    assert "pip install '.[cli]'" in shown.stderr
+    assert "pip install 'shortlist[cli]'" in shown.stderr
     assert "Traceback" not in shown.stderr

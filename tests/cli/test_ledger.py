@@ -158,18 +158,6 @@ def test_errors_are_in_the_words_of_the_command_line(
     assert not list(tmp_path.iterdir())
 
 
-def test_the_page_for_an_officer_takes_commands(call: Call) -> None:
-    """The commands of docs/officer.md work, one after the other."""
-    page = Path(__file__).parents[2] / "docs" / "officer.md"
-    blocks = re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    commands = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
-    assert len(commands) >= 6
-    for command in commands:
-        done = call(*shlex.split(command)[1:])
-        assert done.exit_code == 0, (command, done.stderr)
-    assert "PASS" in Path("report.html").read_text()
-
-
 def test_other_relations_are_refused(path: Path) -> None:
     """The error says that they do not add up."""
     ledger("create", path, "--epsilon", "10", "--neighbours", "replace", "--unit", "household")
@@ -246,6 +234,50 @@ def test_a_failure_after_the_charge_has_its_own_exit_code(select: Select, folder
         assert words in done.stderr
     (folder / "out").mkdir()
     assert select("--ledger", "budget.db", "--once", "a", "--output", "out/top.json").exit_code == 5
+
+
+def test_a_week_is_charged_and_shown(call: Call, folder: Path) -> None:
+    """`create` says both budgets, `select` says what is left of both, and the codes are those of every ledger."""
+    zone = ("--time-zone", "Europe/Berlin")
+    made = call("ledger", "create", "budget.db", "--per", "week", "--epsilon", "1", "--total-epsilon", "3/2", *zone)
+    assert "in each week (Europe/Berlin), 1-DP for one person-week" in made.stderr
+    assert "in total: 1.5-DP for one person, " in made.stderr
+    plays = [f"{user},track 0{user % 3},2025-11-{3 + user % 14:02}" for user in range(400)]
+    (folder / "plays.csv").write_text("\n".join(["user_id,track,day", *plays]) + "\n")
+    votes = ("select", "plays.csv", "--person", "user_id", "--item", "track", "--domain", "catalogue.csv", "-k", "2")
+    asked = (
+        *votes,
+        "--time",
+        "day",
+        *zone,
+        "--ledger",
+        "budget.db",
+        "--epsilon",
+        "1",
+        "--output",
+        "top.json",
+        "--force",
+    )
+    first = call(*asked, "--period", "2025-W45", "--once", "top 2025-W45")
+    assert "left: of the budget of 2025-W45: epsilon 0; of the total budget: epsilon 0.5\n" in first.stderr
+    codes = [
+        call(*asked, "--period", "2025-W45", "--once", "top 2025-W45").exit_code,
+        call(*asked, "--period", "2025-W45").exit_code,
+        call(*asked, "--period", "2025-W46").exit_code,
+        call(*asked, "--period", "2025-11").exit_code,
+        call(*asked, "--period", "2999-W45").exit_code,
+    ]
+    assert (first.exit_code, codes) == (0, [5, 4, 4, 2, 2])
+    counts = [
+        call("ledger", "afford", "budget.db", "-k", "2", "--epsilon", "0.5", *more)
+        for more in ((), ("--period", "2025-W45"), ("--period", "2025-11"))
+    ]
+    assert [each.stdout for each in counts] == ["1\n", "0\n", ""]
+    assert "the budget of 2025-W45 is 1-DP for one person-week" in counts[1].stderr
+    assert "--period must be a week, as in the ledger" in counts[2].stderr
+    shown = call("ledger", "show", "budget.db", "--output", "ledger.json").output
+    assert "2025-W45: spent epsilon 1; left epsilon 0\nTotal: 1.5-DP for one person" in shown
+    assert json.loads((folder / "ledger.json").read_text())["charges"][0]["time"] == "day"
 
 
 def test_quiet_keeps_warnings(select: Select, monkeypatch: pytest.MonkeyPatch) -> None:

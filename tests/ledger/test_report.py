@@ -165,3 +165,13 @@ def test_it_prints_on_two_pages_of_a4(browser, page):
         pdf = opened.page.pdf(prefer_css_page_size=True)
     assert len(re.findall(rb"/Type /Page\b", pdf)) == 2
     assert set(re.findall(rb"/MediaBox \[([\d. ]+)\]", pdf)) == {b"0 0 594.95996 841.91998"}
+
+
+def test_a_budget_for_each_week_is_not_called_one_for_all(tmp_path):
+    """With a total, it is what all releases promise. Without one, the promise is that of one week."""
+    for total, words in ((12, "All releases of this ledger"), (None, "All releases of one week of this ledger")):
+        ledger = Ledger.create(tmp_path / f"{total}.db", per="week", epsilon=1, total_epsilon=total)
+        ledger.charge(Joint(k=10, epsilon="1/2"), period="2025-W45")
+        page = write_report(ledger, {})
+        assert f"<strong>{words} together, also later ones.</strong>" in page
+        assert "<strong>Each week has ε&nbsp;1.</strong>" in page

@@ -123,4 +123,4 @@ def test_the_missing_extra_is_named():
         "to_dp_event(Guarantee(epsilon=1))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "pip install '.[accounting]'" in done.stderr
+    assert "pip install 'shortlist[accounting]'" in done.stderr

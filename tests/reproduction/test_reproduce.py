@@ -188,7 +188,7 @@ def test_without_matplotlib_it_is_told_at_once(answer, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = answer(*SMALL, "--output", tmp_path / "results")
     assert code == 1
-    assert "pip install '.[reproduction]'" in err
+    assert "pip install 'shortlist[reproduction]'" in err
     assert not (tmp_path / "results").exists()
 
 
@@ -197,7 +197,7 @@ def test_without_the_extra_it_is_named():
     program = "import runpy, sys; sys.modules['typer'] = None; runpy.run_module('reproduction', run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 1
-    assert "pip install '.[reproduction]'" in done.stderr
+    assert "pip install 'shortlist[reproduction]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

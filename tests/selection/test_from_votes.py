@@ -220,4 +220,4 @@ def test_says_which_part_is_missing():
         "except MissingExtraError as error: print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "pip install '.[tables]'" in said
+    assert "pip install 'shortlist[tables]'" in said

@@ -73,6 +73,18 @@ _LEDGER: Options = {
         **_LEDGER,
         "epsilon": Option(BUDGET, "The epsilon that all releases may have together.", "NUMBER", default=REQUIRED),
         "delta": Option(BUDGET, "The delta that all releases may have together.", "NUMBER", default="0"),
+        "per": Option(
+            BUDGET,
+            "Give each period the budget. It protects one person in one period.",
+            "<day|week|month|quarter|year>",
+        ),
+        "total_epsilon": Option(
+            BUDGET, "With --per: the epsilon of all periods together, for the whole person.", "NUMBER"
+        ),
+        "total_delta": Option(BUDGET, "With --total-epsilon: its delta. [default: --delta]", "NUMBER"),
+        "time_zone": Option(
+            BUDGET, "With --per: the zone in which periods begin, say Europe/Berlin. [default: UTC]", "NAME"
+        ),
         "accounting": Option(
             BUDGET,
             "How releases are added up; fixed once created. [default: both, or basic without --delta]",
@@ -96,10 +108,15 @@ def create(*, path: str, quiet: bool, **budget: Any) -> None:
     from shortlist.votes.failures import hide_secrets
 
     ledger = Ledger.create(path, **budget)
-    made = ledger.budget
-    remark(f"created {hide_secrets(path)}: {made.guarantee}; accounting: {' and '.join(made.list_left(Amount()))}")
-    if made.accounting == "both":
-        remark(f"limits: {made.write_left(Amount())}")
+    calendar = ledger.calendar
+    each = "" if calendar is None else f"in each {calendar.every} ({calendar.time_zone}), "
+    budgets = {f"created {hide_secrets(path)}: {each}": ledger.budget}
+    if calendar is not None and calendar.total is not None:
+        budgets["in total: "] = calendar.total
+    for words, made in budgets.items():
+        remark(f"{words}{made.guarantee}; accounting: {' and '.join(made.list_left(Amount()))}")
+        if made.accounting == "both":
+            remark(f"limits: {made.write_left(Amount())}")
     for statement in ledger.grants:
         print(statement)
 
@@ -186,6 +203,7 @@ _COUNTED: Options = {
     "by": replace(FAMILY["by"], text="Lists by group: the columns of the groups, as for select."),
     **GROUP_COUNT,
     "groups_per_person": replace(_LIMIT, text=_LIMIT.text.replace("--by", "--by or --group-count")),
+    "period": Option(BUDGET, "In a ledger with periods: the one to ask for, say 2026-W46.", "PERIOD"),
     "times": Option(
         BUDGET, "Say what N releases like this cost together, and whether the budget covers them.", "N", int
     ),
@@ -193,12 +211,15 @@ _COUNTED: Options = {
 
 
 @command(group, _AFFORD, {**_LEDGER, **REQUEST, **WITHOUT_DOMAIN, **_COUNTED})
-def afford(*, path: str, by: str | None, group_count: int | None, times: int | None, **asked: Any) -> None:
+def afford(
+    *, path: str, by: str | None, group_count: int | None, period: str | None, times: int | None, **asked: Any
+) -> None:
     """Print how many more releases like this one the budget covers.
 
     The options are those of select. --no-domain stands for a select without --domain. All lists of a family are one
     release: --by, with --group-count in place of --groups, asks for one. --times 52 asks for a year of weekly releases.
-    If none is covered, a remark on stderr says why.
+    In a ledger with periods, the number is for one --period, or for one without charges, and --times is for as many
+    periods. If none is covered, a remark on stderr says why.
     """
     from shortlist.ledger import Ledger
     from shortlist.privacy.numbers import read_whole
@@ -212,14 +233,15 @@ def afford(*, path: str, by: str | None, group_count: int | None, times: int | N
     if group_count is not None:
         groups = read_whole(group_count, name="group_count")
     guarantee = Terms.read(**read_request(asked), groups=groups, persons_counted=asked["sensitivity"] == 1).guarantee
-    number = ledger.afford(guarantee)
+    number = ledger.afford(guarantee, period)
     if times is not None:
         _say_together(ledger, guarantee, read_whole(times, name="times"), number)
         return
     # A number alone is for scripts, and a script reads from a pipe.
     print(f"{number:,} more {'release' if number == 1 else 'releases'} like this" if sys.stdout.isatty() else number)
     if not number:
-        for line in ledger.budget.refuse(ledger.spent, guarantee).render(write_option).splitlines():
+        refusal = ledger.explain(guarantee, period)
+        for line in refusal.render(write_option).splitlines() if refusal else ():
             remark(line)
 
 
@@ -229,7 +251,12 @@ def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int
 
     if times > _MOST_TIMES:
         raise ParameterError(f"`times` must be at most {_MOST_TIMES}", f"not {times}")
-    together = add_at([guarantee] * times, ledger.budget.guarantee.delta)
+    whole = ledger.whole
+    if whole is None:
+        raise ParameterError("`times` must go with a ledger that has a total", "this one has a budget for each period")
+    if ledger.calendar is not None and covered:  # one release in each of as many periods
+        covered = whole.afford(ledger.spent, replace(guarantee, unit=whole.guarantee.unit))
+    together = add_at([guarantee] * times, whole.guarantee.delta)
     print_lines(f"{times:,} of these{' together' * (times > 1)}: {write_pair(together)}. {together.in_words}")
     some = f"{covered:,} of {times:,}" if covered < times else f"all {times:,}, and {covered - times:,} more"
-    print_lines(f"Left: {ledger.budget.write_left(ledger.spent)}. The budget covers {some}.")
+    print_lines(f"Left: {whole.write_left(ledger.spent)}. The budget covers {some}.")

@@ -1,4 +1,4 @@
-"""`shortlist mechanisms` and `audit`: what each mechanism promises, and whether that holds on this machine."""
+"""`shortlist mechanisms`, `audit` and `conformance`: what mechanisms promise, whether it holds here, and their laws."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from typing import Any
 import typer
 
 from shortlist.cli.display import check_output, remark, show_progress
-from shortlist.cli.options import QUIET, WHAT, Option, app, command, complete_mechanism, write_to
+from shortlist.cli.options import (
+    QUIET,
+    WHAT,
+    Option,
+    app,
+    command,
+    complete_mechanism,
+    format_example,
+    write_to,
+)
 from shortlist.safe_text import escape
 
 # Letters that every terminal can show.
@@ -95,3 +104,36 @@ def audit(*, mechanism: list[str] | None, output: Path | None, force: bool, quie
     print("\n".join(escape(line) for line in str(report).splitlines()))
     if not report.passed:
         raise typer.Exit(1 if report.result == "fail" else _NOT_DECIDED)
+
+
+_EXPORT = "shortlist conformance export --output laws.json"
+conformance = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Let other implementations test themselves.",
+    epilog=format_example(_EXPORT),
+)
+app.add_typer(conformance, name="conformance", short_help="Write exact laws, to test other code.")
+
+
+@command(
+    conformance, _EXPORT, write_to("Write to this file, not to the terminal."), summary="Write exact laws as JSON."
+)
+def export(*, output: Path | None, force: bool) -> None:
+    """Write the exact laws of all mechanisms on small histograms as JSON, with parameters and neighbours.
+
+    docs/conformance.md describes the format.
+    """
+    check_output(output, (".json",), force=force)
+    with show_progress() as step:
+        from shortlist.audits.conformance import write_conformance
+
+        step("Enumerating laws")
+        text = write_conformance()
+    if output is None:
+        print(text, end="")
+        return
+    from shortlist.atomic_files import write_whole
+
+    write_whole(output, lambda file: file.write(text.encode()), force=force)
+    remark(f"wrote {output}")

@@ -148,7 +148,8 @@ def _say_what_is_left(release: Publication, named: str | None, *, before: bool) 
 
         ledger = require_ledger(named)
         if ledger is not None:
-            left = ledger.budget.write_left(ledger.spent)
+            period = None if ledger.calendar is None else ledger.verify(release).period
+            left = ledger.write_left(period)
             place = hide_secrets(named) if named else ledger.location
             what = f"released before as charge {release.charge:,} of" if before else "charged to"
             remark(f"{what} {place}: {release.guarantee}; left: {left}")

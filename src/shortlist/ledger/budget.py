@@ -70,16 +70,18 @@ class Budget:
         rho_delta_share: Real | None = None,
         neighbours: str = "add-remove",
         unit: str = "person",
+        prefix: str = "",
     ) -> Budget:
         """Build a budget. The default accounting is `both`, or `basic` if delta is 0.
 
         Of the delta that basic accounting leaves, `rho_delta_share` is for the sum of rho_deltas, by default a tenth.
-        The rest is for the conversion of the sum of rhos.
+        The rest is for the conversion of the sum of rhos. Errors name epsilon and delta with the prefix.
         """
-        limit, allowed = read_positive(epsilon, name="epsilon"), read_rational(delta, name="delta")
+        name = f"{prefix}delta"
+        limit, allowed = read_positive(epsilon, name=f"{prefix}epsilon"), read_rational(delta, name=name)
         if not 0 <= allowed < 1:
             raise ParameterError(
-                "`delta` must be at least 0 and below 1", f"not {quote(delta)}", hint="try `delta=1e-6`"
+                f"`{name}` must be at least 0 and below 1", f"not {quote(delta)}", hint=f"try `{name}=1e-6`"
             )
         chosen = _read_accounting(accounting, allowed)
         share = _read_share(basic_share, chosen)
@@ -129,10 +131,10 @@ class Budget:
         needed = add_up([(guarantee, 1)])
         return max(_divide(left, needed) for left in self.list_left(spent).values())
 
-    def refuse(self, spent: Amount, guarantee: Guarantee) -> BudgetError:
+    def refuse(self, spent: Amount, guarantee: Guarantee, name: str = "the budget") -> BudgetError:
         """Make the error for a release that is not covered: what is left, what it needs, and what to do about it."""
         return BudgetError(
-            f"the budget is {self.guarantee}",
+            f"{name} is {self.guarantee}",
             f"{self.write_left(spent)} is left; this release needs {guarantee}",
             hint=f"nothing was computed; {self._advise(spent, guarantee)}",
         )

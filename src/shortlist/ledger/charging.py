@@ -11,17 +11,18 @@ import os
 import pwd
 import socket
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from shortlist.atomic_files import write_whole
-from shortlist.errors import LedgerError, ParameterError, ShortlistError
+from shortlist.errors import BudgetError, LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import VARIABLE
 from shortlist.ledger.budget import Amount, Budget, add_up
+from shortlist.ledger.calendar import Calendar
 from shortlist.ledger.file import File, PathLike
 from shortlist.ledger.once import Once, ReleasedBeforeError
 from shortlist.ledger.rows import (
@@ -31,6 +32,7 @@ from shortlist.ledger.rows import (
     Store,
     Transaction,
     find_last,
+    find_other_time,
     insert,
     read_budget,
     read_charges,
@@ -39,6 +41,7 @@ from shortlist.ledger.rows import (
     write_guarantee,
 )
 from shortlist.mechanisms import Mechanism
+from shortlist.periods import Period, Span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, quote
 from shortlist.record import compute_hash, encode_parameters
@@ -69,12 +72,15 @@ class Ledger:
     19/2 19
     """
 
-    __slots__ = ("_last", "_store", "budget", "id", "population")
+    __slots__ = ("_last", "_store", "budget", "calendar", "id", "population")
 
     id: str
     """The random identifier of the ledger. A record names the ledger that it was charged to by it."""
     budget: Budget
-    """What all releases may have together, as the store said when the ledger was opened."""
+    """What all releases may have together, as the store said when the ledger was opened. In a ledger with periods, it
+    is what all releases of one period may have."""
+    calendar: Calendar | None
+    """The periods that have a budget each, with the total over all of them; None if the ledger has no periods."""
     population: str | None
     """Whose data the ledger is for."""
     _store: Store
@@ -99,6 +105,10 @@ class Ledger:
         neighbours: str = "add-remove",
         unit: str = "person",
         population: str | None = None,
+        per: str | None = None,
+        total_epsilon: Real | None = None,
+        total_delta: Real | None = None,
+        time_zone: str | None = None,
     ) -> Ledger:
         """Create a ledger in a new file, or in a new schema of the database that a PostgreSQL address names.
 
@@ -109,25 +119,39 @@ class Ledger:
         `zcdp` (rhos), or `both`. With `both`, `basic_share` is the share of delta for basic, by default a half. Of what
         is left for zcdp, `rho_delta_share` is for releases whose rho needs a delta, by default a tenth. The default
         accounting is `both` for a budget with a delta, and `basic` for one without.
+
+        With `per` ("day", "week", "month", "quarter" or "year"), `epsilon` and `delta` are for each period, and protect
+        one person in one period. Periods begin in `time_zone`, which is UTC by itself. `total_epsilon` and
+        `total_delta` are for the whole person, over all periods. Without `total_epsilon` there is no total, and
+        `total_delta` is by default `delta`.
         """
         if epsilon is None:
             raise ParameterError("`epsilon` must be given", hint="it is what all releases may have together")
-        budget = Budget.plan(
-            epsilon=epsilon,
-            delta=delta,
-            accounting=accounting,
-            basic_share=basic_share,
-            rho_delta_share=rho_delta_share,
-            neighbours=neighbours,
+        shared: dict[str, Any] = {
+            "accounting": accounting,
+            "basic_share": basic_share,
+            "rho_delta_share": rho_delta_share,
+            "neighbours": neighbours,
+        }
+        calendar = Calendar.plan(
+            per=per,
+            time_zone=time_zone,
+            total_epsilon=total_epsilon,
+            total_delta=delta if total_delta is None and total_epsilon is not None else total_delta,
             unit=unit,
+            **shared,
         )
+        protected = unit if calendar is None else calendar.name_unit(unit)
+        budget = Budget.plan(epsilon=epsilon, delta=delta, unit=protected, **shared)
+        if calendar is not None and calendar.total and calendar.total.guarantee.epsilon < budget.guarantee.epsilon:
+            raise ParameterError("`total_epsilon` must be at least `epsilon`, which is for one period")
         row: Row = {
             "id": 1,
             "ledger": draw_identifier(),
             "created": read_clock().isoformat(),
             "version": __version__,
             "population": check_text(population, name="population"),
-            **write_budget(budget),
+            **write_budget(budget, calendar),
         }
         _locate(path, _TIMEOUT).create(row)
         return cls.open(path)
@@ -142,11 +166,14 @@ class Ledger:
         ledger = cls.__new__(cls)
         ledger._store, ledger._last = _locate(path, timeout), 0
         with ledger._store.open() as transaction:
-            ledger.id, ledger.budget, ledger.population = read_budget(transaction)
+            ledger.id, ledger.budget, ledger.calendar, ledger.population = read_budget(transaction)
         return ledger
 
     def __repr__(self) -> str:
-        return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
+        if self.calendar is None:
+            return f"<Ledger of {self.budget.guarantee}; left: {self.budget.write(self.left, up=False)}>"
+        total = "" if self.calendar.total is None else f", and of {self.calendar.total.guarantee} in total"
+        return f"<Ledger of {self.budget.guarantee} in each {self.calendar.every}{total}>"
 
     @property
     def path(self) -> Path | None:
@@ -169,18 +196,60 @@ class Ledger:
         return self._run(lambda transaction: tuple(read_charges(transaction, self.budget)))
 
     @property
+    def whole(self) -> Budget | None:
+        """The budget for all releases: the only one, or the total over all periods; None if there is no total."""
+        return self.budget if self.calendar is None else self.calendar.total
+
+    @property
     def spent(self) -> Amount:
-        """The sum of all charges."""
+        """The sum of all charges, of all periods."""
         return self._run(lambda transaction: add_up(read_sums(transaction, self.budget)))
 
     @property
     def left(self) -> Amount:
-        """What is left of the budget, in each accounting that it uses."""
-        return self.budget.subtract(self.spent)
+        """What is left of the budget, in each accounting that it uses. In a ledger with periods, it is of the total."""
+        if self.whole is None:
+            raise ParameterError(
+                "a ledger with periods must have a total to have something left of it",
+                "this one has no total",
+                hint="ask for one period: `ledger.left_in('2026-W46')`",
+            )
+        return self.whole.subtract(self.spent)
 
-    def afford(self, release: Mechanism | Guarantee) -> int:
-        """Count how many more releases like this one the budget covers."""
-        return self.budget.afford(self.spent, release.guarantee if isinstance(release, Mechanism) else release)
+    def spent_in(self, period: str | date) -> Amount:
+        """The sum of the charges of one period."""
+        only = self._read_calendar().read(period)
+        return self._run(lambda transaction: add_up(read_sums(transaction, self.budget, only)))
+
+    def left_in(self, period: str | date) -> Amount:
+        """What is left of the budget of one period. The total may have less."""
+        return self.budget.subtract(self.spent_in(period))
+
+    def write_left(self, period: str | date | None = None) -> str:
+        """Write what is left of the budget, or of those of a period and of the total."""
+        only = None if period is None else self._read_calendar().read(period)
+        budgets = self._run(lambda transaction: list(self._read_budgets(transaction, only)))
+        if self.calendar is None:
+            (_, budget, spent) = budgets[0]
+            return budget.write_left(spent)
+        return "; ".join(f"of {name}: {budget.write_left(spent)}" for name, budget, spent in budgets)
+
+    def afford(self, release: Mechanism | Guarantee, period: str | date | None = None) -> int:
+        """Count how many more releases like this one are covered: in a period, or in one without charges."""
+        stated = self._restate(release.guarantee if isinstance(release, Mechanism) else release)
+        only = None if period is None else self._read_calendar().read(period)
+        self.budget.check(stated)
+        return self._run(
+            lambda transaction: min(
+                budget.afford(spent, replace(stated, unit=budget.guarantee.unit))
+                for _, budget, spent in self._read_budgets(transaction, only)
+            )
+        )
+
+    def explain(self, guarantee: Guarantee, period: str | date | None = None) -> BudgetError | None:
+        """Say why a release is not covered: in a period, or in one without charges. None if it is covered."""
+        stated, only = self._restate(guarantee), None if period is None else self._read_calendar().read(period)
+        return self._run(lambda transaction: self._find_refusal(transaction, stated, only))
 
     def charge(
         self,
@@ -190,6 +259,8 @@ class Ledger:
         parameters: Mapping[str, Any] | None = None,
         bits: Bits | None = None,
         note: str | None = None,
+        period: Span | str | date | None = None,
+        time: str | None = None,
         identifier: str | None = None,
         once: Once | None = None,
     ) -> Charge:
@@ -198,8 +269,11 @@ class Ledger:
         The guarantee and the public parameters are those of the mechanism, unless the release states others. The
         charge is on the disk when this returns, and is never removed. Two draws are two charges. `identifier` is that
         of the release, or a new one.
+
+        A ledger with periods needs a `period`: the days whose votes are kept by their column `time`, or one that the
+        caller vouches for.
         """
-        stated = self._check_chargeable(mechanism, guarantee, bits, note)
+        stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
         public = encode_parameters(mechanism.parameters if parameters is None else parameters)
         name = identifier or draw_identifier()
         row: Row = {
@@ -210,6 +284,8 @@ class Ledger:
             "host": socket.gethostname(),
             "mechanism": mechanism.name,
             "parameters": json.dumps(public, ensure_ascii=False),
+            "period": None if days is None else str(days),
+            "time_column": None if days is None else time,
             "note": note or None,
             "once_key": None if once is None else once.key,
             **write_guarantee(stated),
@@ -222,7 +298,7 @@ class Ledger:
                 if once is not None and once.find(transaction) is not None:
                     raise ReleasedBeforeError("the key must be new", "it was released meanwhile")
                 number = find_last(transaction) + 1
-                self._check_covered(add_up(read_sums(transaction, self.budget)), stated)
+                self._check_covered(transaction, stated, days, time)
                 insert(transaction, "charge", {"id": number, **row})
             (charge,) = read_charges(transaction, self.budget, only=number)
             return charge
@@ -238,13 +314,15 @@ class Ledger:
         *,
         bits: Bits | None = None,
         note: str | None = None,
+        period: Span | str | date | None = None,
+        time: str | None = None,
     ) -> Guarantee:
         """Refuse a release that this ledger does not charge, and return the guarantee that it would charge.
 
         Nothing is charged. Other processes may charge meanwhile, so `charge` decides again.
         """
-        stated = self._check_chargeable(mechanism, guarantee, bits, note)
-        self._check_covered(self.spent, stated)
+        stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
+        self._run(lambda transaction: self._check_covered(transaction, stated, days, time))
         return stated
 
     def finish(self, charge: Charge, release: Publication, once: Once | None = None) -> Publication:
@@ -348,7 +426,8 @@ class Ledger:
             try:
                 with self._store.open(write=write) as transaction:
                     last = find_last(transaction)
-                    if read_budget(transaction) != (self.id, self.budget, self.population) or last < seen:
+                    opened = (self.id, self.budget, self.calendar, self.population)
+                    if read_budget(transaction) != opened or last < seen:
                         raise LedgerError(
                             "the ledger must be the one that was opened",
                             f"{self.location!r} is another one now, or an earlier copy",
@@ -362,9 +441,14 @@ class Ledger:
             time.sleep(_PAUSE)
 
     def _check_chargeable(
-        self, mechanism: Mechanism, guarantee: Guarantee | None, bits: Bits | None, note: str | None
-    ) -> Guarantee:
-        """Refuse a release that this ledger can never charge."""
+        self,
+        mechanism: Mechanism,
+        guarantee: Guarantee | None,
+        bits: Bits | None,
+        note: str | None,
+        period: Span | str | date | None,
+    ) -> tuple[Guarantee, Period | None]:
+        """Refuse a release that this ledger can never charge. Find the period that it is charged to."""
         if not isinstance(mechanism, Mechanism):
             raise ParameterError("`mechanism` must be a mechanism object", f"not {type(mechanism).__name__}")
         if not is_secure(read_bits(bits)):
@@ -374,13 +458,57 @@ class Ledger:
                 hint="leave `bits` out, or the ledger",
             )
         check_text(note, name="note")
-        stated = mechanism.guarantee if guarantee is None else guarantee
+        days = None if self.calendar is None else self.calendar.find(period, read_clock())
+        stated = self._restate(mechanism.guarantee if guarantee is None else guarantee)
         self.budget.check(stated)
-        return stated
+        return stated, days
 
-    def _check_covered(self, spent: Amount, guarantee: Guarantee) -> None:
-        if not self.budget.afford(spent, guarantee):
-            raise self.budget.refuse(spent, guarantee)
+    def _restate(self, guarantee: Guarantee) -> Guarantee:
+        """State a guarantee for the unit of this ledger, if it implies that."""
+        if self.calendar is None or not isinstance(guarantee, Guarantee):
+            return guarantee
+        return self.calendar.restate(guarantee, self.budget.guarantee.unit)
+
+    def _check_covered(
+        self, transaction: Transaction, stated: Guarantee, period: Period | None, time: str | None
+    ) -> None:
+        """Refuse a release that a budget does not cover, or whose votes have times of another column."""
+        other = None if period is None else find_other_time(transaction, time)
+        if other is not None:
+            raise ParameterError(
+                f"`time` must be {quote(other)}, as in earlier charges of this ledger",
+                f"not {quote(time)}; a vote with two times would be charged to two periods",
+                hint="name the column alike in all tables, by a view or a query, or use another ledger",
+            )
+        refusal = self._find_refusal(transaction, stated, period)
+        if refusal is not None:
+            raise refusal
+
+    def _find_refusal(self, transaction: Transaction, stated: Guarantee, period: Period | None) -> BudgetError | None:
+        for name, budget, spent in self._read_budgets(transaction, period):
+            needed = replace(stated, unit=budget.guarantee.unit)
+            if not budget.afford(spent, needed):
+                return budget.refuse(spent, needed, name)
+        return None
+
+    def _read_budgets(self, transaction: Transaction, period: Period | None) -> Iterator[tuple[str, Budget, Amount]]:
+        """Read the budgets that must cover a release: how each is called, and what is spent of it.
+
+        In a ledger with periods, a period that is not named has no charges.
+        """
+        everything = add_up(read_sums(transaction, self.budget))
+        if self.calendar is None:
+            yield "the budget", self.budget, everything
+        else:
+            spent = Amount() if period is None else add_up(read_sums(transaction, self.budget, period))
+            yield f"the budget of {f'each {self.calendar.every}' if period is None else period}", self.budget, spent
+            if self.calendar.total is not None:
+                yield "the total budget", self.calendar.total, everything
+
+    def _read_calendar(self) -> Calendar:
+        if self.calendar is None:
+            raise ParameterError("`period` must go with a ledger that has periods", "this one has one budget for all")
+        return self.calendar
 
 
 latest: Account | None = None
@@ -396,6 +524,9 @@ class Account:
     ledger: Ledger | None
     note: str | None
     period: str | None
+    days: Span | str | None = None
+    """The days whose votes are kept, or the period that the caller vouches for."""
+    time: str | None = None
     once: Once | None = None
     id: str = field(default_factory=draw_identifier)
     made: datetime = field(default_factory=read_clock)
@@ -429,6 +560,8 @@ class Account:
                 parameters={**self.terms.parameters, "persons_counted": self.terms.persons_counted},
                 bits=self.bits,
                 note=self.note,
+                period=self.days,
+                time=self.time,
                 identifier=self.id,
                 once=self.once,
             )
@@ -476,6 +609,8 @@ def open_account(
     bits: Bits,
     note: str | None = None,
     period: str | None = None,
+    days: Span | str | None = None,
+    time: str | None = None,
     once: Once | None = None,
 ) -> Account:
     """Open the ledger of a selection, and refuse a release that it does not cover.
@@ -491,6 +626,8 @@ def open_account(
         ledger=opened,
         note=check_text(note, name="note"),
         period=check_text(period, name="period"),
+        days=days,
+        time=time,
         once=once,
     )
     encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
@@ -499,7 +636,7 @@ def open_account(
         global latest
         latest = account
     if opened is not None and account.recalled is None:
-        opened.check(terms.mechanism, terms.guarantee, bits=bits, note=note)
+        opened.check(terms.mechanism, terms.guarantee, bits=bits, note=note, period=days, time=time)
     return account
 
 

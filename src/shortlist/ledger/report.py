@@ -130,7 +130,7 @@ def _write_about(statement: Statement, texts: Mapping[str, str | None]) -> str:
     }  # fmt: skip
     about = {_SAID[name]: _show(text) if text else _gap(gaps[name]) for name, text in texts.items()}
     about["People"] = _show(ledger.population) if ledger.population else _gap("whose data it is")
-    about["Protected unit"] = _describe_unit(ledger.budget.guarantee)
+    about["Protected unit"] = _describe_unit(statement.promise[0])
     return _write_terms(about)
 
 
@@ -142,15 +142,18 @@ def _describe_unit(guarantee: Guarantee) -> str:
 
 
 def _write_promise(statement: Statement) -> str:
-    budget, so_far = statement.ledger.budget, statement.so_far
+    (promised, which), so_far, calendar = statement.promise, statement.so_far, statement.ledger.calendar
     number = len(statement.charges)
     figures = {
-        "budget of all releases together": _write_numbers(budget.guarantee),
-        "spent so far": "nothing" if so_far is None else _write_numbers(so_far),
+        f"budget of {which} together": _write_numbers(promised),
+        "spent so far": ("by period" if number else "nothing") if so_far is None else _write_numbers(so_far),
         "releases charged": f"{number:,}",
     }
     cells = "".join(f"<div><b>{value}</b><small>{name}</small></div>" for name, value in figures.items())
-    words = [f"<strong>All releases of this ledger together, also later ones.</strong> {budget.guarantee.in_words}"]
+    words = [f"<strong>{which.capitalize()} of this ledger together, also later ones.</strong> {promised.in_words}"]
+    if calendar is not None:
+        each = statement.ledger.budget.guarantee
+        words.append(f"<strong>Each {calendar.every} has {_write_numbers(each)}.</strong> {each.in_words}")
     if so_far is not None:
         planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
         words.append(f"<strong>The {number:,} so far.</strong> {so_far.in_words}{planned}")
@@ -201,7 +204,7 @@ def _write_columns(years: Sequence[int]) -> str:
 
 
 def _write_lists(statement: Statement, lists: Sequence[_List], years: Sequence[int]) -> str:
-    delta = statement.ledger.budget.guarantee.delta
+    delta = statement.promise[0].delta
 
     def add(charges: Sequence[Charge]) -> str:
         return _write_numbers(add_at([each.guarantee for each in charges], delta)) if charges else "–"
@@ -352,15 +355,15 @@ def _write_records(statement: Statement) -> str:
 
 def _write_assessment(statement: Statement, texts: Mapping[str, str | None]) -> str:
     """Write what an assessment can take over, about the measure and about what it leaves."""
-    guarantee, people = statement.ledger.budget.guarantee, statement.ledger.population
+    (guarantee, which), people = statement.promise, statement.ledger.population
     gaps = {"controller": "the controller", "data": "the data", "purpose": "the purpose", "people": "whose data it is"}
     found = {**texts, "people": people}
     who, data, why, whose = (_show(found[name]) if found[name] else _gap(gap) for name, gap in gaps.items())
     paragraphs = {
         "Processing.": f"{who} publishes lists of the most frequent items in {data} about {whose}. Purpose: {why}. "
         "Only the lists leave, with public parameters. No row, no count without noise and no identity is published.",
-        "Measure.": f"Every list is drawn at random under differential privacy, {_show(write_pair(guarantee))} for all "
-        f"releases together. {guarantee.in_words} This holds whatever a reader knows already, and whatever computing "
+        "Measure.": f"Every list is drawn at random under differential privacy, {_show(write_pair(guarantee))} for "
+        f"{which} together. {guarantee.in_words} This holds whatever a reader knows already, and whatever computing "
         "power a reader has. A ledger refuses a release that would exceed it, before any data are read.",
         "Remaining risk.": f"{_write_example(statement)} A list may still show what is true of many people, and a "
         f"reader may apply that to one {_show(guarantee.unit)}. The measure protects what is published. It does not "
@@ -372,7 +375,7 @@ def _write_assessment(statement: Statement, texts: Mapping[str, str | None]) -> 
 
 def _write_example(statement: Statement) -> str:
     """Say what the promise makes of a conclusion that has a probability of 1 %."""
-    budget, so_far = statement.ledger.budget.guarantee, statement.so_far
+    budget, so_far = statement.promise[0], statement.so_far
     other = "with other" if budget.neighbours is Neighbours.REPLACE else "without the"
     spent = "" if so_far is None else f", and at most {_raise(so_far)}&nbsp;% by what is spent so far"
     return (

@@ -17,12 +17,14 @@ from typing import Any, Protocol
 
 from shortlist.errors import LedgerError, ParameterError
 from shortlist.ledger.budget import Accounting, Budget
+from shortlist.ledger.calendar import Calendar
+from shortlist.periods import Every, Period
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import write_exact
 
 Row = dict[str, str | int | None]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 TABLES = """
 CREATE TABLE budget (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -37,7 +39,17 @@ CREATE TABLE budget (
     accounting TEXT NOT NULL,
     basic_delta TEXT,
     rho TEXT,
-    rho_delta TEXT
+    rho_delta TEXT,
+    per TEXT,
+    time_zone TEXT,
+    total_epsilon TEXT,
+    total_delta TEXT,
+    total_neighbours TEXT,
+    total_unit TEXT,
+    total_accounting TEXT,
+    total_basic_delta TEXT,
+    total_rho TEXT,
+    total_rho_delta TEXT
 );
 CREATE TABLE charge (
     id INTEGER PRIMARY KEY,
@@ -53,6 +65,8 @@ CREATE TABLE charge (
     delta TEXT NOT NULL,
     rho TEXT,
     rho_delta TEXT NOT NULL DEFAULT '0',
+    period TEXT,
+    time_column TEXT,
     note TEXT,
     once_key TEXT,
     finished TEXT,
@@ -69,6 +83,7 @@ CREATE TABLE stored (
 
 LARGEST_BITS = 2048
 """The longest numerator or denominator of a number in a ledger."""
+_LIMITS = ("epsilon", "delta", "neighbours", "unit", "accounting", "basic_delta", "rho", "rho_delta")
 _PROMISED = ("epsilon", "delta", "rho", "rho_delta")
 
 
@@ -115,7 +130,8 @@ class Charge:
     `id` is the identifier of the release, which its record has. `release` is the SHA-256 of the release's JSON record,
     which is what `sha256sum` prints for the file. `user` and `host` are the user and the machine that charged it, as
     that machine says. `role` is the role of the database that charged it, as a server says. `once` is the key that is
-    released once.
+    released once. In a ledger with periods, `period` is the one that was charged, and `time` is the column that says to
+    which period a vote belongs.
     """
 
     number: int
@@ -128,6 +144,8 @@ class Charge:
     mechanism: str
     parameters: Mapping[str, Any]
     guarantee: Guarantee
+    period: str | None = None
+    time: str | None = None
     note: str | None = None
     once: str | None = None
     finished: datetime | None = None
@@ -139,10 +157,20 @@ def write_guarantee(guarantee: Guarantee) -> dict[str, str | None]:
     return {name: write_number(getattr(guarantee, name), name=name) for name in _PROMISED}
 
 
-def write_budget(budget: Budget) -> dict[str, str | None]:
-    """Write a budget."""
+def write_budget(budget: Budget, calendar: Calendar | None = None) -> dict[str, str | None]:
+    """Write a budget, and the periods that have it."""
+    written = _write_limits(budget)
+    if calendar is None:
+        return written
+    total = {} if calendar.total is None else _write_limits(calendar.total)
+    periods = {"per": str(calendar.every), "time_zone": calendar.time_zone}
+    return written | periods | {f"total_{name}": value for name, value in total.items()}
+
+
+def _write_limits(budget: Budget) -> dict[str, str | None]:
     return {
-        **write_guarantee(budget.guarantee),
+        "epsilon": write_number(budget.guarantee.epsilon, name="epsilon"),
+        "delta": write_number(budget.guarantee.delta, name="delta"),
         "neighbours": str(budget.guarantee.neighbours),
         "unit": budget.guarantee.unit,
         "accounting": str(budget.accounting),
@@ -172,26 +200,43 @@ def find_last(transaction: Transaction) -> int:
     return int(transaction.execute("SELECT COALESCE(MAX(id), 0) AS last FROM charge").fetchone()["last"])
 
 
-def read_budget(transaction: Transaction) -> tuple[str, Budget, str | None]:
-    """Read the identifier of a ledger, its budget, and the name of its population."""
+def read_budget(transaction: Transaction) -> tuple[str, Budget, Calendar | None, str | None]:
+    """Read the identifier of a ledger, its budget, its periods if it has them, and the name of its population."""
     with _report_damage():
         row = transaction.execute("SELECT * FROM budget").fetchone()
-        together = _read_numbers(row, ("epsilon", "delta"))
-        budget = Budget(
-            guarantee=Guarantee(**together, neighbours=Neighbours(row["neighbours"]), unit=row["unit"]),
-            accounting=Accounting(row["accounting"]),
-            **_read_numbers(row, ("basic_delta", "rho", "rho_delta")),
-        )
-    return row["ledger"], budget, row["population"]
+        calendar = None
+        if row["per"] is not None:
+            total = None if row["total_epsilon"] is None else _read_limits(row, "total_")
+            calendar = Calendar(every=Every(row["per"]), time_zone=row["time_zone"], total=total)
+        return row["ledger"], _read_limits(row), calendar, row["population"]
 
 
-def read_sums(transaction: Transaction, budget: Budget) -> Iterator[tuple[Guarantee, int]]:
-    """Read each guarantee that was charged, and how often."""
+def _read_limits(row: Mapping[str, Any], prefix: str = "") -> Budget:
+    limits = {name: row[f"{prefix}{name}"] for name in _LIMITS}
+    together = _read_numbers(limits, ("epsilon", "delta"))
+    return Budget(
+        guarantee=Guarantee(**together, neighbours=Neighbours(limits["neighbours"]), unit=limits["unit"]),
+        accounting=Accounting(limits["accounting"]),
+        **_read_numbers(limits, ("basic_delta", "rho", "rho_delta")),
+    )
+
+
+def read_sums(
+    transaction: Transaction, budget: Budget, period: Period | None = None
+) -> Iterator[tuple[Guarantee, int]]:
+    """Read each guarantee that was charged, and how often; in one period, or in all."""
     names = ", ".join(_PROMISED)
-    query = f"SELECT {names}, COUNT(*) AS times FROM charge GROUP BY {names}"
-    for row in transaction.execute(query):
+    query = f"SELECT {names}, COUNT(*) AS times FROM charge WHERE :period IN ('', period) GROUP BY {names}"
+    for row in transaction.execute(query, {"period": "" if period is None else str(period)}):
         with _report_damage():
             yield replace(budget.guarantee, **_read_numbers(row, _PROMISED)), row["times"]
+
+
+def find_other_time(transaction: Transaction, time: str | None) -> str | None:
+    """Find a column of times that was charged before, if it is another one."""
+    query = "SELECT time_column FROM charge WHERE time_column <> :time ORDER BY id LIMIT 1"
+    row = transaction.execute(query, {"time": time}).fetchone()
+    return row and str(row["time_column"])
 
 
 def read_charges(transaction: Transaction, budget: Budget, *, only: int | None = None) -> Iterator[Charge]:
@@ -205,10 +250,11 @@ def read_charges(transaction: Transaction, budget: Budget, *, only: int | None =
                 made=datetime.fromisoformat(row["made"]),
                 user=row["user_name"],
                 once=row["once_key"],
+                time=row["time_column"],
                 parameters=MappingProxyType(dict(json.loads(row["parameters"]))),
                 guarantee=replace(budget.guarantee, **_read_numbers(row, _PROMISED)),
                 finished=None if row["finished"] is None else datetime.fromisoformat(row["finished"]),
-                **{name: row[name] for name in ("version", "host", "role", "mechanism", "note", "release")},
+                **{name: row[name] for name in ("version", "host", "role", "mechanism", "period", "note", "release")},
             )
 
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from shortlist.ledger.budget import Accounting, Amount, add_up, write_rounded
+from shortlist.ledger.budget import Accounting, Amount, Budget, add_up, write_rounded
+from shortlist.ledger.calendar import Calendar
 from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import LARGEST_BITS, Charge, write_budget, write_guarantee
 from shortlist.periods import Every, Period, list_periods
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import write_exact
 
-SCHEMA = "shortlist.ledger/3"
+SCHEMA = "shortlist.ledger/4"
 _MOST_BARS = 16
 _DAYS = {Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 28, Every.QUARTER: 90, Every.YEAR: 365}
 _MOST_PEOPLE = 5
@@ -53,36 +54,57 @@ class Statement:
         return add_up((charge.guarantee, 1) for charge in self.charges)
 
     @property
+    def promise(self) -> tuple[Guarantee, str]:
+        """The budget for as many releases as there is one for, and which these are: all, or all of one period."""
+        whole, calendar = self.ledger.whole, self.ledger.calendar
+        if whole is not None or calendar is None:
+            return (whole or self.ledger.budget).guarantee, "all releases"
+        return self.ledger.budget.guarantee, f"all releases of one {calendar.every}"
+
+    @property
+    def periods(self) -> tuple[str, ...]:
+        """The periods that have charges, in their order."""
+        return tuple(sorted({charge.period for charge in self.charges if charge.period is not None}))
+
+    def spent_in(self, period: str) -> Amount:
+        """The sum of the charges of one period."""
+        return add_up((charge.guarantee, 1) for charge in self.charges if charge.period == period)
+
+    @property
     def unfinished(self) -> tuple[int, ...]:
         """The charges without a finished release: it is still being made, or its run ended early."""
         return tuple(charge.number for charge in self.charges if charge.release is None)
 
     @property
     def so_far(self) -> Guarantee | None:
-        """What the releases so far promise together, at the delta of the budget.
+        """What the releases so far promise together, at the delta of the budget for all of them.
 
         It is at most the budget. With a delta it holds if results did not decide how many releases there are, nor their
         guarantees (budget.proof.md, What is not claimed). Without one, each sum of epsilons bounds the odds.
         """
-        if not self.charges:
+        whole = self.ledger.whole
+        if whole is None or not self.charges:
             return None
-        return add_at([each.guarantee for each in self.charges], self.ledger.budget.guarantee.delta)
+        promised = [replace(each.guarantee, unit=whole.guarantee.unit) for each in self.charges]
+        return add_at(promised, whole.guarantee.delta)
 
     def draw(self) -> list[Bar]:
         """Divide the time of all charges into days, weeks, months, quarters or years, and say what each had spent."""
-        made = [each.made.date() for each in self.charges]
-        for every in Every if made else ():
+        made, whole = [each.made.date() for each in self.charges], self.ledger.whole
+        if whole is None or not made:
+            return []
+        for every in Every:
             days = Period.of(max(made), every).end - min(made).toordinal()
             if days <= _MOST_BARS * _DAYS[every] or every is Every.YEAR:
-                return [*self._fill(list_periods(min(made), max(made), every)[-_MOST_BARS:])]
+                return [*self._fill(whole, list_periods(min(made), max(made), every)[-_MOST_BARS:])]
         return []
 
-    def _fill(self, periods: tuple[Period, ...]) -> Iterator[Bar]:
+    def _fill(self, whole: Budget, periods: tuple[Period, ...]) -> Iterator[Bar]:
         for period in periods:
             until = [each for each in self.charges if each.made.date() <= period.last]
             spent = add_up((each.guarantee, 1) for each in until)
             number = sum(each.made.date() >= period.first for each in until)
-            yield Bar(str(period), number, self.ledger.budget.find_share(spent))
+            yield Bar(str(period), number, whole.find_share(spent))
 
     def name_people(self) -> str:
         """Name who charged, those with most charges first."""
@@ -103,9 +125,11 @@ class Statement:
     def summary(self) -> list[str]:
         """Write a few lines: the budget and what it promises, what is spent and what is left, and who charged."""
         ledger, budget, spent = self.ledger, self.ledger.budget, self.spent
+        named = [f"Ledger: {ledger.id[:12]}", *([f"Population: {ledger.population}"] if ledger.population else [])]
+        if ledger.calendar is not None:
+            return [*named, *self._sum_up_periods(ledger.calendar), *self._name_charged()]
         lines = [
-            f"Ledger: {ledger.id[:12]}",
-            *([f"Population: {ledger.population}"] if ledger.population else []),
+            *named,
             f"Budget: {budget.guarantee}",
             f"Promise of all releases together, also of later ones: {budget.guarantee.in_words}",
             *self._say_so_far(),
@@ -118,8 +142,30 @@ class Statement:
                 f"Limits: {budget.write_left(Amount())}.",
                 "Each accounting adds up all releases. A release is made if one of the two stays below its limits.",
             ]
-        if self.charges:
-            lines.append(f"Charged by: {self.name_people()}")
+        return lines + self._name_charged()
+
+    def _sum_up_periods(self, calendar: Calendar) -> list[str]:
+        """Write the budget of a period and what each one has spent of it, and the total."""
+        budget, total = self.ledger.budget, calendar.total
+        lines = [
+            f"Budget in each {calendar.every}, {calendar.time_zone}: {budget.guarantee}",
+            f"Promise of all releases of one {calendar.every} together: {budget.guarantee.in_words}",
+        ]
+        for period in self.periods:
+            spent = self.spent_in(period)
+            lines.append(f"{period}: spent {budget.write(spent, up=True)}; left {budget.write_left(spent)}")
+        if total is not None:
+            lines += [
+                f"Total: {total.guarantee}",
+                f"Promise of all releases together, also of later ones: {total.guarantee.in_words}",
+                *self._say_so_far(),
+                f"Spent: {total.write(self.spent, up=True)}; left {total.write_left(self.spent)}",
+            ]
+        return lines
+
+    def _name_charged(self) -> list[str]:
+        """Name who charged, and the charges without a finished release."""
+        lines = [f"Charged by: {self.name_people()}"] if self.charges else []
         if self.unfinished:
             numbers = ", ".join(map(str, self.unfinished))
             lines.append(f"Charged without a finished release (in progress, or ended early): {numbers}")
@@ -127,18 +173,29 @@ class Statement:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the statement by values of JSON. Numbers are texts, and exact if they are short."""
-        budget, spent = self.ledger.budget, self.spent
-        return {
+        ledger, spent = self.ledger, self.spent
+        whole = ledger.whole
+        described: dict[str, Any] = {
             "schema": SCHEMA,
-            "ledger": self.ledger.id,
-            "population": self.ledger.population,
-            "budget": write_budget(budget),
+            "ledger": ledger.id,
+            "population": ledger.population,
+            "budget": write_budget(ledger.budget, ledger.calendar),
             "spent": _write_amount(spent, up=True),
-            "left": _write_amount(budget.subtract(spent), up=False),
+            "left": None if whole is None else _write_amount(whole.subtract(spent), up=False),
             "so_far": self.so_far and write_guarantee(self.so_far),
+        }
+        if ledger.calendar is not None:
+            described["periods"] = {each: self._describe_period(each) for each in self.periods}
+        return {
+            **described,
             "unfinished": list(self.unfinished),
             "charges": [_describe(each) for each in self.charges],
         }
+
+    def _describe_period(self, period: str) -> dict[str, Any]:
+        spent = self.spent_in(period)
+        left = _write_amount(self.ledger.budget.subtract(spent), up=False)
+        return {"spent": _write_amount(spent, up=True), "left": left}
 
 
 def add_at(guarantees: Sequence[Guarantee], delta: Fraction) -> Guarantee:
@@ -174,6 +231,8 @@ def _describe(charge: Charge) -> dict[str, Any]:
         "mechanism": charge.mechanism,
         "parameters": dict(charge.parameters),
         **write_guarantee(charge.guarantee),
+        "period": charge.period,
+        "time": charge.time,
         "note": charge.note,
         "once": charge.once,
         "finished": None if charge.finished is None else charge.finished.isoformat(),

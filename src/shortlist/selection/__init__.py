@@ -235,9 +235,9 @@ def select(
 
     Budget: with `ledger`, the release is charged to that budget before any vote is read and any randomness is drawn. If
     the budget does not cover it, nothing is computed. The environment variable SHORTLIST_LEDGER makes a ledger
-    mandatory. `note` says what the release is for. The record and the ledger hold it. `once` is a key that is released
-    once: the ledger stores the release, and the same request with the same key gives it again, free and identical
-    (docs/ledger.md).
+    mandatory. A ledger with periods needs `time` and `period`, and charges that period. `note` says what the release is
+    for. The record and the ledger hold it. `once` is a key that is released once: the ledger stores the release, and
+    the same request with the same key gives it again, free and identical (docs/ledger.md).
 
     `memory_limit` is that of DuckDB. Without `bits`, the operating system's randomness is used. `progress` is called
     with each step when it starts.
@@ -300,6 +300,8 @@ def select(
         bits=read_bits(bits),
         note=note,
         period=cast("str | None", said),
+        days=span,
+        time=time,
         once=None if once is None else Once.read(once, terms, votes, asked),
     )
     if account.recalled is not None:
@@ -538,14 +540,17 @@ class Selector(Generic[Items]):
 
         With `ledger`, the release is charged to that budget before anything is drawn. Each release is a charge of its
         own. The environment variable SHORTLIST_LEDGER makes a ledger mandatory. `note` and `period` say what the
-        release is for and which time the counts are about. The record holds both, and the ledger the note. `once` is a
-        key that is released once, as for `select`.
+        release is for and which time the counts are about. The record holds both, and the ledger the note. A ledger
+        with periods charges that period, and you vouch that the counts are of no other. `once` is a key that is
+        released once, as for `select`.
         """
         from shortlist.ledger import open_account
         from shortlist.ledger.once import Once
 
         key = None if once is None else Once.read(once, self._terms, None, {"note": note, "period": period})
-        account = open_account(ledger, self._terms, bits=read_bits(bits), note=note, period=period, once=key)
+        account = open_account(
+            ledger, self._terms, bits=read_bits(bits), note=note, period=period, days=period, once=key
+        )
         if account.recalled is None:
             account.charge(self._tally.d)
         if account.recalled is not None:

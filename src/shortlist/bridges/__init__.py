@@ -1,0 +1,1 @@
+"""Bridges to other libraries, each imported by its name: `shortlist.bridges.opendp`."""

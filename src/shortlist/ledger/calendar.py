@@ -1,0 +1,144 @@
+"""The periods of a ledger: a budget for each, a total for all, and the one period that a request is charged to.
+
+The budget of a period is for one person in that period. The votes of two periods are disjoint, because a request keeps
+those of its days by their time. So a period costs nothing in another one. The total is for the whole person, and every
+release is charged to it in full (budget.proof.md).
+
+Whether a period has ended, the clock of the machine that charges says, in the time zone of the ledger. No guarantee
+depends on it: a list of half a week would be a mistake, and not a leak.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from shortlist.errors import ParameterError
+from shortlist.ledger.budget import Budget
+from shortlist.periods import Every, Period, Span, read_zone
+from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import Real, quote
+
+UTC_ZONE = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calendar:
+    """The kind of the periods that have a budget each, the zone in which they begin, and the total over all of them.
+
+    >>> calendar = Calendar(every=Every.WEEK, time_zone="Europe/Berlin")
+    >>> str(calendar.read("2026-11-11")), calendar.name_unit("person")
+    ('2026-W46', 'person-week')
+    """
+
+    every: Every
+    time_zone: str = UTC_ZONE
+    total: Budget | None = None
+
+    @classmethod
+    def plan(
+        cls,
+        *,
+        per: str | None,
+        time_zone: str | None,
+        total_epsilon: Real | None,
+        total_delta: Real | None,
+        **shared: Any,
+    ) -> Calendar | None:
+        """Read the periods of a new ledger; None if it has none."""
+        if per is None:
+            given = {"time_zone": time_zone, "total_epsilon": total_epsilon, "total_delta": total_delta}
+            for name, value in given.items():
+                if value is not None:
+                    raise ParameterError(
+                        f"`{name}` must go with `per`, the kind of the periods that have a budget each",
+                        hint="pass `per='week'`",
+                    )
+            return None
+        if total_epsilon is None and total_delta is not None:
+            raise ParameterError("`total_delta` must go with `total_epsilon`")
+        zone = UTC_ZONE if time_zone is None else time_zone
+        if not isinstance(zone, str):
+            raise ParameterError("`time_zone` must be the name of a zone, as text", f"not {type(zone).__name__}")
+        read_zone(zone)
+        total = None
+        if total_epsilon is not None:
+            total = Budget.plan(epsilon=total_epsilon, delta=total_delta or 0, prefix="total_", **shared)
+        return cls(every=Every.read(per, name="per"), time_zone=zone, total=total)
+
+    def name_unit(self, unit: str) -> str:
+        """Name whom the budget of a period protects."""
+        return f"{unit}-{self.every}"
+
+    def restate(self, guarantee: Guarantee, unit: str) -> Guarantee:
+        """State the guarantee of a release of one period for the unit of its budget: a person in that period.
+
+        The release reads votes of that period only. So what it promises to a whole person, it promises to the person
+        in the period, and the other way round.
+        """
+        return replace(guarantee, unit=unit) if self.name_unit(guarantee.unit) == unit else guarantee
+
+    def read(self, period: object) -> Period:
+        """Read a period of the ledger, or a shorter one inside of it."""
+        given = Period.read(period)
+        if not given.every.makes_up(self.every):
+            raise ParameterError(f"`period` must be a {self.every}, as in the ledger", f"not {quote(str(given))}")
+        return Period.of(given.first, self.every)
+
+    def find(self, days: Span | str | date | None, now: datetime) -> Period:
+        """Find the period that a request is charged to. Refuse one without days, or of days of several periods.
+
+        `days` are those whose votes the request keeps, or a period that the caller vouches for.
+        """
+        local = now.astimezone(read_zone(self.time_zone))
+        example = str(Period.of(Period.of(local.date(), self.every).first - timedelta(1), self.every))
+        if days is None:
+            zone = "" if self.time_zone == UTC_ZONE else f", and `time_zone={self.time_zone!r}`"
+            raise ParameterError(
+                f"a release that is charged to this ledger must be of one {self.every}",
+                "it does not say of which one",
+                hint=f"pass `time`, the column of the times of the votes, with `period={example!r}`{zone}. Counts that "
+                "you made yourself need the period alone",
+            )
+        span = days if isinstance(days, Span) else self._vouch(days)
+        if (span.time_zone or UTC_ZONE) != self.time_zone:
+            raise ParameterError(
+                f"`time_zone` must be {self.time_zone!r}, as in the ledger",
+                f"not {span.time_zone or UTC_ZONE!r}; a vote near midnight would be charged to two periods",
+                hint=f"pass `time_zone={self.time_zone!r}`, or use another ledger",
+            )
+        period = self._find_whole(span)
+        if period is None:
+            raise ParameterError(
+                f"the days of a release must be one {self.every}, as in the ledger, or a shorter period inside of one",
+                f"not {span.since} to {span.until}; a release is charged to one {self.every}",
+                hint=f"release each {self.every} on its own, with `period={example!r}`. A range of several, a window "
+                "that rolls over them and a period of another kind need a ledger of their own",
+            )
+        if span.per not in (None, self.every):
+            raise ParameterError(
+                f"`per` must be {str(self.every)!r}, as in the ledger",
+                f"not {str(span.per)!r}: one person in one {self.every} would have it several times",
+                hint="leave `per` out",
+            )
+        if span.until >= local.date():
+            raise ParameterError(
+                "the period of a release must have ended",
+                f"its last day is {span.until}, and in {self.time_zone} it is {local:%Y-%m-%d %H:%M} by the clock of "
+                "this machine",
+                hint="run again when it has ended: later votes could not be added",
+            )
+        return period
+
+    def _vouch(self, period: object) -> Span:
+        given = Period.read(period)
+        return Span(since=given.first, until=given.last, time_zone=self.time_zone)
+
+    def _find_whole(self, span: Span) -> Period | None:
+        """Find the period of the ledger, if days are all of it, or all of a shorter period that makes it up."""
+        for kind in Every:
+            whole = Period.of(span.since, kind)
+            if kind.makes_up(self.every) and (whole.first, whole.last) == (span.since, span.until):
+                return Period.of(span.since, self.every)
+        return None
