@@ -43,10 +43,14 @@ COUNTRIES = {"DE": 0.55, "FR": 0.3, "IE": 0.15}
 
 @dataclass(frozen=True, kw_only=True)
 class PlayLog:
-    """Who played what: `people[i]` played `tracks[i]`, by their numbers. Person p lives in the country `homes[p]`."""
+    """Who played what, and how long: `people[i]` played `tracks[i]`, by their numbers, for `seconds[i]`.
+
+    Person p lives in the country `homes[p]`.
+    """
 
     people: IntArray
     tracks: IntArray
+    seconds: IntArray
     names: list[str]
     homes: IntArray
 
@@ -69,7 +73,10 @@ class PlayLog:
         tracks[oddity < 0.01] = _ABSENT
         names = [f"{first} {second}" for first in _FIRST.split() for second in _SECOND.split()]
         order = np.argsort(_draw_fractions(bits, len(names)))[:_TRACKS].tolist()
-        return cls(people=listeners, tracks=tracks, names=[names[each] for each in order], homes=homes)
+        lengths = 120 + 240 * _draw_fractions(bits, _TRACKS + 1)
+        seconds = (np.sqrt(_draw_fractions(bits, plays)) * lengths[tracks]).astype(np.int64)  # most play to the end
+        named = [names[each] for each in order]
+        return cls(people=listeners, tracks=tracks, seconds=seconds, names=named, homes=homes)
 
     @cached_property
     def pairs(self) -> IntArray:
@@ -96,10 +103,10 @@ class PlayLog:
         return np.bincount(self.pairs[self.pairs // _TRACKS != person] % _TRACKS, minlength=_TRACKS)
 
     def to_arrow(self) -> Any:
-        """Make an Arrow table of the log: played_at, user_id, country, track."""
+        """Make an Arrow table of the log: played_at, user_id, country, track, seconds."""
         import pyarrow as pa
 
-        seconds = _FIRST_OF_JUNE + np.arange(len(self.people)) * (30 * 86_400) // len(self.people)
+        moments = _FIRST_OF_JUNE + np.arange(len(self.people)) * (30 * 86_400) // len(self.people)
         users = [f"u{number:05d}" for number in range(int(self.people.max()) + 1)]
         tracks = pa.array(np.where(self.tracks == _ABSENT, 0, self.tracks), mask=self.tracks == _ABSENT)
         columns = {
@@ -108,7 +115,8 @@ class PlayLog:
             "track": (tracks, [*self.names, "untitled recording"]),
         }
         named = {name: pa.DictionaryArray.from_arrays(*column) for name, column in columns.items()}
-        return pa.table({"played_at": pa.array(seconds, pa.timestamp("s")), **named})
+        moments = pa.array(moments, pa.timestamp("s"))
+        return pa.table({"played_at": moments, **named, "seconds": self.seconds})
 
     def write(self, plays: Path, catalogue: Path, countries: Path) -> None:
         """Write the log as Parquet, and the public lists of tracks and countries as CSV."""
@@ -116,7 +124,7 @@ class PlayLog:
 
         table = self.to_arrow()
         # Without the schema of Arrow, every reader sees columns of text.
-        pq.write_table(table, plays, use_dictionary=table.column_names[1:], store_schema=False)
+        pq.write_table(table, plays, use_dictionary=table.column_names[1:4], store_schema=False)
         catalogue.write_text("\n".join(["track", *sorted(self.names)]) + "\n", encoding="utf-8")
         countries.write_text("\n".join(["country", *COUNTRIES]) + "\n", encoding="utf-8")
 

@@ -19,6 +19,7 @@ _OTHER_NAMES = {
     "draws": ("repetitions", "samples", "trials"),
     "epsilon": ("budget", "e", "eps", "privacy", "privacy_budget"),
     "force": ("exist_ok", "overwrite", "replace"),
+    "max_weight": ("clip", "largest_weight", "weight_cap", "weight_limit", "weight_max"),
     "groups_per_person": ("groups_contributed", "max_groups", "max_partitions_contributed"),
     "item": ("column", "items", "target"),
     "items": ("d", "domain", "domain_size"),
@@ -31,6 +32,7 @@ _OTHER_NAMES = {
     "sql": ("query", "statement"),
     "trials": ("draws", "n", "samples"),
     "votes_per_person": ("cap", "max_contributions", "max_votes"),
+    "weight": ("value", "values", "weights"),
     "want": ("goal", "target", "wish"),
 }
 

@@ -378,7 +378,8 @@ def _find_contradiction(release: Publication, listed: Release | GroupList) -> st
         return "a column has another length than the list"
     if len({(type(item), item) for item in listed.items}) < number:
         return "an item is named twice"
-    about_votes = (parameters.get(name, 1) for name in ("sensitivity", "votes_per_person", "groups_per_person"))
+    limits = ("sensitivity", "max_weight", "votes_per_person", "groups_per_person")
+    about_votes = (parameters.get(name, 1) for name in limits)
     if not all(type(value) is int and value >= 1 for value in about_votes):
         return "a number of votes is not a whole number from 1"
     return None
@@ -421,7 +422,7 @@ def _rebuild_sentences(release: Publication, terms: Terms | None) -> Any:
     """Say what the bounds of a record bound, from their numbers."""
 
     def complete(bound: ErrorBound) -> ErrorBound:
-        words = _UNKNOWN_BOUND.format(bound=write_votes(bound.votes))
+        words = _UNKNOWN_BOUND.format(bound=write_votes(bound.votes, release.counted_in))
         if terms is not None:
             words = terms.state_bound(bound.votes, release.parameters.get("chosen")).statement
         return replace(bound, statement=words)

@@ -192,6 +192,11 @@ class Publication(_Value, ABC):
         """The lists that a table for the eye shows."""
         return self.lists
 
+    @property
+    def counted_in(self) -> str:
+        """What counts and bounds are numbers of: votes, or the unit of their weights."""
+        return str(self.parameters.get("weight_unit", "votes"))
+
     def __repr__(self) -> str:
         return "\n".join([*self._write_rows(_SHOWN), *self._mark(), f"{self._headline()}: {self.guarantee}."])
 
@@ -227,12 +232,15 @@ class Publication(_Value, ABC):
         if counts is not None:
             chance = counts.confidence and f"{float(counts.confidence):g}"
             interval = f": the count before noise lies from low to high with probability {chance}, for each item"
-            found.append(f"Counts are noisy{interval if chance else ''}.")
+            what = "Counts are noisy" + (f" numbers of {self.counted_in}" if "weight_unit" in self.parameters else "")
+            found.append(f"{what}{interval if chance else ''}.")
             if counts.others is not None and self.by:
-                found.append("The record has a noisy count of the votes for the other items of each group, too.")
+                what = f"the {self.counted_in} for the other items of each group"
+                found.append(f"The record has a noisy count of {what}, too.")
             elif counts.others is not None:
                 ends = f"{counts.others_low:,} to {counts.others_high:,} with probability {chance}"
-                found.append(f"All other items have {counts.others:,} votes together (before noise, from {ends}).")
+                others = write_votes(counts.others, self.counted_in)
+                found.append(f"All other items have {others} together (before noise, from {ends}).")
         people = _find_first(self.lists, "noisy_people")
         if people is not None:
             chance, least = f"{float(people.confidence):g}", self.parameters.get("min_people")
@@ -243,7 +251,8 @@ class Publication(_Value, ABC):
             (each.error_bound for each in self.lists if each.error_bound), key=lambda each: each.votes, default=None
         )
         if public is not None:
-            nothing = f" It says nothing about places whose true item has {public.votes:,} votes or fewer: these may "
+            least = write_votes(public.votes, self.counted_in)
+            nothing = f" It says nothing about places whose true item has {least} or fewer: these may "
             of_each = " of each list" if self.by else ""
             found.append(f"Accuracy{of_each}: {public}." + (f"{nothing}hold random items." if public.votes else ""))
         return [*found, *self._assess()]
@@ -425,6 +434,11 @@ class Publication(_Value, ABC):
             votes = "" if cap is None else f", and has at most {write_votes(cap)}"
             return f"The caller states that one {unit} adds at most {most}{limit}{votes}."
         about = "Counts and accuracy are about those: more people may have chosen an item."
+        largest = self.parameters.get("max_weight")
+        if largest is not None:
+            items = "" if cap is None else f", for at most {cap:,} {'item' if cap == 1 else 'items'}"
+            most = f"Each {unit} adds at most {write_votes(largest, self.counted_in)} to an item{items}{limit}"
+            return f"{most}. Counts and accuracy are about those: an item may have more."
         if cap is None:
             return f"Each {unit} is counted once for an item{limit}." + (f" {about}" if limit else "")
         quantile, how = self.parameters.get("cap_quantile"), ""
@@ -599,14 +613,15 @@ class ReleaseFamily(Publication, Mapping[Any, GroupList]):
         public = [each.error_bound.votes for each in self.lists if each.error_bound]
         assessed = [each.assessment.bound.votes for each in self.lists if each.assessment]
         if public and min(public) < max(public):
-            found.append(f"The lists have bounds of their own, of {write_range(public)} votes.")
+            found.append(f"The lists have bounds of their own, of {write_range(public)} {self.counted_in}.")
         if assessed:
-            found.append(f"Assessment: on these data, the bounds are {write_range(assessed)} votes.")
+            found.append(f"Assessment: on these data, the bounds are {write_range(assessed)} {self.counted_in}.")
         if public or assessed:
             found.append("Each bound holds with its probability by itself, not all at once.")
         if marked:
+            most = "what the people there can add" if "weight_unit" in self.parameters else "the people there"
             found.append(
-                f"{marked:,} of {self._count_lists()} {MAY_BE_RANDOM}: the bound is at least the people there"
+                f"{marked:,} of {self._count_lists()} {MAY_BE_RANDOM}: the bound is at least {most}"
                 f"{', by the noisy number' if all(each.people is None for each in self.lists) else ''}."
             )
         return found
@@ -723,18 +738,21 @@ def find_warnings(release: Publication, people: int | None) -> list[str]:
     elif people is None and delta > _LARGE_DELTA:
         found.append(f"a delta of {float(delta):g} is large: it must be far below one divided by the number of people")
     if not isinstance(release, ReleaseFamily):
-        return [*found, *itertools.chain(*(_judge_bound(each, release.parameters, people) for each in release.lists))]
+        return [*found, *itertools.chain(*(_judge_bound(each, release, people) for each in release.lists))]
     judged = {
         each: find_least_bound(each.error_bound, each.assessment)
         for each in release.lists
-        if _judge_bound(each, release.parameters, _find_people(each, people))
+        if _judge_bound(each, release, _find_people(each, people))
     }
     if judged:
         known = sum(each.remark is not None for each in judged)
-        of_people = f"; in {known:,} of them it is at least the people of the group" if known else ""
+        most = (
+            "what the people of the group can add" if "weight_unit" in release.parameters else "the people of the group"
+        )
+        of_people = f"; in {known:,} of them it is at least {most}" if known else ""
         found.append(
             f"{len(judged):,} of {len(release.lists):,} lists may hold random items: the bound on the error is "
-            f"{write_range([*judged.values()])} votes{of_people}"
+            f"{write_range([*judged.values()])} {release.counted_in}{of_people}"
         )
     return found
 
@@ -746,21 +764,24 @@ def _find_people(listed: GroupList, people: int | None) -> int | None:
     return max(0, listed.noisy_people.value)
 
 
-def _judge_bound(listed: Release | GroupList, parameters: Mapping[str, Any], people: int | None) -> list[str]:
+def _judge_bound(listed: Release | GroupList, release: Publication, people: int | None) -> list[str]:
     """Compare the bound on the error with what public numbers and the noisy counts say about the votes of a place."""
+    write, parameters = partial(write_votes, unit=release.counted_in), release.parameters
     least, number = find_least_bound(listed.error_bound, listed.assessment), len(listed)
     if not least or not number:
         return []
-    start, found = f"the bound on the error is {least:,} votes, and", []
+    start, found = f"the bound on the error is {write(least)}, and", []
     if people is not None:
-        cap, most = parameters.get("votes_per_person"), people * parameters.get("sensitivity", 1)
+        cap, largest = parameters.get("votes_per_person"), parameters.get("max_weight", 1)
+        most = people * parameters.get("sensitivity", largest)
         if least >= most:
-            found.append(f"{start} there are {people:,} people: the list may be almost random")
+            each = f", with at most {write(largest)} each for an item" if "max_weight" in parameters else ""
+            found.append(f"{start} there are {people:,} people{each}: the list may be almost random")
         # The k largest counts sum to at most all votes. So the last of them is at most a k-th of all votes.
-        elif cap is not None and least >= (last := people * cap // number):
+        elif cap is not None and least >= (last := people * cap * largest // number):
             found.append(
-                f"{start} with at most {write_votes(cap)} of each of {people:,} people, the true item at place "
-                f"{number:,} has at most {write_votes(last)}: the last places may hold random items"
+                f"{start} with at most {write(cap * largest)} of each of {people:,} people, the true item at place "
+                f"{number:,} has at most {write(last)}: the last places may hold random items"
             )
     if listed.counts is not None:
         largest = max(listed.counts.high or listed.counts.values)
@@ -769,8 +790,8 @@ def _judge_bound(listed: Release | GroupList, parameters: Mapping[str, Any], peo
             found.append(f"{start} no count is above {largest:,}")
         elif below:
             found.append(f"{start} {below:,} of {number:,} noisy counts are below it: these may be random items")
-    elif not found and least > _LARGE_BOUND:
-        found.append(f"the bound on the error is {least:,} votes: the list says little if the counts are below that")
+    elif not found and least > _LARGE_BOUND * parameters.get("max_weight", 1):
+        found.append(f"the bound on the error is {write(least)}: the list says little if the counts are below that")
     return found
 
 

@@ -19,6 +19,7 @@ from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
+from shortlist.privacy.guarantee import is_unit
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line
@@ -83,7 +84,8 @@ class Terms:
     divided by it, and a release states the whole. `votes_per_person` is the largest number of votes of one person
     that count. With `persons_counted`, the library counts different persons, and enforces both numbers. Otherwise the
     caller vouches for them. A family has one list for each of some `groups`, and a person is in at most
-    `groups_per_person` of them.
+    `groups_per_person` of them. With a `weight_unit`, votes have weights: a count is a sum of such units, and
+    `sensitivity` is the largest weight of a person in a cell. Then `votes_per_person` is a number of cells.
 
     With a `private_cap`, `votes_per_person` is chosen when the votes are counted. Until then it is the largest cap, and
     `by_cap` has the terms of each cap. The charge is the largest of theirs.
@@ -92,7 +94,8 @@ class Terms:
            of the epsilons, deltas and rhos.
     Proof  Each is a release of its own, and may depend on the earlier ones: adaptive composition. families.proof.md,
            Theorem 8, says it of the numbers of people, on which it depends which groups get a list.
-           private_cap.proof.md, Theorem 2, says it of the cap, on which the noise of all others depends.
+           private_cap.proof.md, Theorem 2, says it of the cap, on which the noise of all others depends. For weights:
+           votes/weights.proof.md.
     """
 
     mechanism: Mechanism
@@ -103,6 +106,7 @@ class Terms:
     min_people: int | None = None
     """How many people, by its noisy number, a group must have to get a list."""
     sensitivity: int = 1
+    weight_unit: str | None = None
     votes_per_person: int | None = None
     persons_counted: bool = False
     people: int | None = None
@@ -123,8 +127,8 @@ class Terms:
     def __post_init__(self) -> None:
         """State what is promised. Terms that promise nothing are refused, before anything is drawn."""
         assess, counts, times, people = self.assess, self.counts, self.sensitivity, self.group_people
-        bought = (self.mechanism, counts, assess, people, self.private_cap)
-        parts = [each.guarantee for each in bought if each is not None]
+        parts = [each.guarantee for each in (self.mechanism, counts, assess) if each is not None]
+        weighed, private = self.weight_unit is not None, self.private_cap
         if sum(each.delta for each in parts) >= 1:
             raise ParameterError(
                 "`delta` and `counts_delta` must sum to less than 1",
@@ -132,13 +136,19 @@ class Terms:
                 hint="`delta=1e-6` and `counts_delta=1e-6` are common",
             )
         together = compose(parts) if len(parts) > 1 else parts[0]
+        together = together.scale(times, unit=self.unit, name="max_weight" if weighed else "sensitivity")
+        for each in (people, private):  # a person counts once in a group and under a cap, whatever the weights
+            if each is not None:
+                together = compose([together, replace(each.guarantee, unit=self.unit)])
         parameters = {
             **self.mechanism.parameters,
-            "epsilon": parts[0].epsilon * times + (self.private_cap.epsilon if self.private_cap else 0),
-            "sensitivity": times if times > 1 else None,
+            "epsilon": parts[0].epsilon * times + (private.epsilon if private else 0),
+            "sensitivity": times if times > 1 and not weighed else None,
+            "max_weight": times if weighed else None,
+            "weight_unit": self.weight_unit,
             "votes_per_person": AUTO_CAP if self.by_cap else self.votes_per_person,
-            "cap_epsilon": self.private_cap and self.private_cap.epsilon,
-            "cap_quantile": self.private_cap and self.private_cap.quantile,
+            "cap_epsilon": private and private.epsilon,
+            "cap_quantile": private and private.quantile,
             "assess": assess and assess.epsilon * times,
             "counts_epsilon": counts and counts.epsilon and counts.epsilon * times,
             "counts_rho": counts and counts.rho,
@@ -147,7 +157,7 @@ class Terms:
             "people_epsilon": people and people.epsilon,
             "min_people": self.min_people,
         }
-        object.__setattr__(self, "guarantee", self.charged or together.scale(times, unit=self.unit))
+        object.__setattr__(self, "guarantee", self.charged or together)
         object.__setattr__(self, "parameters", {name: each for name, each in parameters.items() if each is not None})
 
     @classmethod
@@ -169,6 +179,8 @@ class Terms:
         epsilon: Real | None,
         *,
         sensitivity: int = 1,
+        max_weight: int | None = None,
+        weight_unit: str | None = None,
         votes_per_person: Any = None,
         persons_counted: bool = False,
         people: int | None = None,
@@ -183,7 +195,8 @@ class Terms:
         if votes_per_person == AUTO_CAP:
             limits = {"groups": groups, "groups_per_person": groups_per_person, "people_epsilon": people_epsilon}
             known = {"persons_counted": persons_counted, "people": people, "unit": unit, "min_people": min_people}
-            given = {**limits, **known, **parameters, "sensitivity": sensitivity, "without_domain": without_domain}
+            counted = {"sensitivity": sensitivity, "max_weight": max_weight, "weight_unit": weight_unit}
+            given = {**limits, **known, **counted, **parameters, "without_domain": without_domain}
             return _read_for_each_cap(mechanism, k, epsilon, given)
         _check_people(people_epsilon, min_people, groups, persons_counted)
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
@@ -194,6 +207,9 @@ class Terms:
                 mechanism = replace(mechanism, groups_per_person=limited)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
+        if max_weight is not None or weight_unit is not None:
+            _check_weights(max_weight, weight_unit, persons_counted)
+            times = read_whole(max_weight, name="max_weight")
         bought = {name: parameters.pop(name) for name in _OF_LISTS & parameters.keys()}
         bought = {name: value for name, value in bought.items() if value is not None and value is not False}
         for name in ("assess", "counts_epsilon"):
@@ -201,20 +217,27 @@ class Terms:
                 bought[name] = read_epsilon(bought[name], name=name) / times
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
         if without_domain:
+            if weight_unit is not None:
+                raise ParameterError(
+                    "`domain` must be given with `weight`",
+                    "δ is proven for people who add 1 to an item, and with weights one person alone adds more",
+                    hint=_LIST,
+                )
             built = _build_without_domain(mechanism, times, bought, votes_per_person=votes_per_person, **parameters)
         else:
             built = _build(mechanism, votes_per_person=votes_per_person, **parameters)
         # The cap that a mechanism relies on is the cap of the votes.
         cap = getattr(built, "votes_per_person", votes_per_person)
-        if cap is not None and read_whole(cap, name="votes_per_person") < times:
+        if cap is not None and read_whole(cap, name="votes_per_person") < times and weight_unit is None:
             raise ParameterError(
                 f"`votes_per_person` must be at least `sensitivity`, which is {times}",
                 f"not {quote(cap)}",
                 hint="a person who adds that much to one count casts as many votes",
             )
         if times > 1 and "counts_delta" in bought:
+            name = "sensitivity" if weight_unit is None else "max_weight"
             raise ParameterError(
-                "`counts_delta` must go with a `sensitivity` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
+                f"`counts_delta` must go with a `{name}` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
             )
         return cls(
             mechanism=built,
@@ -223,6 +246,7 @@ class Terms:
             group_people=_buy_people(built, people_epsilon, groups),
             min_people=None if min_people is None else read_whole(min_people, name="min_people"),
             sensitivity=times,
+            weight_unit=weight_unit,
             votes_per_person=cap,
             persons_counted=persons_counted,
             people=None if people is None else read_whole(people, name="people"),
@@ -329,7 +353,8 @@ class Terms:
 
         ran = self.mechanism.resolve(chosen)
         words = UNORDERED_BOUND if self.mechanism.unordered and not ran.unordered else ran.bound_in_words
-        return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=write_votes(votes)))
+        bound = write_votes(votes, self.weight_unit or "votes")
+        return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=bound))
 
     def _state_counts(
         self, ran: Mechanism, noisy: IntArray, d: int | None, others: int | None
@@ -490,6 +515,18 @@ def _check_people(people_epsilon: object, min_people: object, groups: int | None
             "how many people a group has is not public",
             hint="pass `people_epsilon=0.1`, which buys a noisy number of people for each group. If the numbers are "
             "public, leave small groups out of `groups`",
+        )
+
+
+def _check_weights(max_weight: object, weight_unit: object, persons_counted: bool) -> None:
+    """Refuse a largest weight and a unit that do not go together, or that nobody enforces."""
+    if max_weight is None or not persons_counted:
+        missing = "max_weight" if persons_counted else "person"
+        raise ParameterError(f"`weight` must go with `{missing}`")
+    if not is_unit(weight_unit):
+        raise ParameterError(
+            "`weight_unit` must be a word for what the weights count, such as minutes, of at most 40 letters",
+            hint="without it, it is the name of the column `weight`",
         )
 
 

@@ -26,7 +26,14 @@ def make_votes(people=600):
         (person, DOMAIN[(n if n < 2 else person + n) % 20]) for person, size in enumerate(sizes) for n in range(size)
     ]
     lands = [["AT", "DE", "FR"][(person + place) % 3] for place, (person, _) in enumerate(rows)]
-    return pa.table({"user": [p for p, _ in rows], "track": [item for _, item in rows], "country": lands})
+    return pa.table(
+        {
+            "user": [p for p, _ in rows],
+            "track": [item for _, item in rows],
+            "country": lands,
+            "minutes": [*range(len(rows))],
+        }
+    )
 
 
 VOTES = make_votes()
@@ -44,6 +51,8 @@ FAMILY = {"by": "country", "groups": ["AT", "DE", "FR"]}
         {"mechanism": "joint", "counts_epsilon": 1},
         {"counts_rho": "0.1", "counts_delta": "1e-6", "mechanism": "joint", "others": True},
         {"assess": 1, "ordered": False},
+        {"weight": "minutes", "max_weight": 30},
+        {**FAMILY, "weight": "minutes", "max_weight": 9, "people_epsilon": 1},
         {"domain": None, "delta": "1e-6"},
         {"domain": None, "delta": "1e-6", "mechanism": "limited-domain"},
         FAMILY,

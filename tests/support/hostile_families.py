@@ -1,14 +1,18 @@
 """Hostile votes of families: what one more person may not change, in groups of every type.
 
 The groups are pairs of a value of a hostile column and a week, or values of the hostile column alone. Without a domain,
-items may be hostile, too.
+items may be hostile, too, and so may weights.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
+import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +43,39 @@ from shortlist.votes.values import find_family, make_arrow_column, write_item
 
 WEEKS = [1, 2, 3]
 FORMS = ("domain", "catalogue", "observed")
+LARGEST = 7
+"""The largest weight of one person in a cell."""
+WEIGHING = {
+    "text": [
+        *("2", "3.9", "1e2", "2e+00", "inf", "Infinity", "nan", "-5", "", "x", "\u0663", "1,5", " 7", "7 ", "7\n"),
+        *(
+            "0x10",
+            "1_0",
+            "9" * 40,
+            "9" * 60,
+            "+3",
+            "1e999",
+            "9e99",
+            "1e-99",
+            ".5",
+            "5.",
+            "2.5.1",
+            "-inf",
+            "Inf\u0131nity",
+        ),
+    ],
+    "float64": [2.0, 3.9, 0.999, 1e300, -0.0, -2.5, math.nan, math.inf, -math.inf, 2.0**53 + 2],
+    "float32": [2.0, 3.5, 0.5, -2.5, math.nan, math.inf, -math.inf, 2.0**24 + 2],
+    "int64": [2, 3, 6, 0, -1, 2**63 - 1, -(2**63)],
+    "int8": [2, 3, 6, 0, -1, 127, -128],
+    "uint64": [2, 3, 6, 0, 2**64 - 1],
+    "decimal 20,5": [Decimal("2"), Decimal("3.99999"), Decimal("0.99999"), Decimal("-1"), Decimal(10**14)],
+    "decimal 38,0": [Decimal("2"), Decimal("6"), Decimal("-1"), Decimal(10**37)],
+}
+"""Weights of each type, most of which an engine may round, refuse or add up to too much."""
+ANY_WEIGHT = [each for values in WEIGHING.values() for each in values] + [
+    *(Decimal("Infinity"), Decimal("-Infinity"), Decimal("1e999999"), Decimal("-1e999999"), 10**400, True, [2], {}),
+]
 ITEMS = ["a", "b", "7", "ä"]
 """The items of families with a domain; the groups are what is hostile, and items that are not listed."""
 
@@ -47,7 +84,7 @@ ITEMS = ["a", "b", "7", "ä"]
 class Family:
     """The groups by the name of their domain, the type of their column (None: any), and the persons with their votes.
 
-    A vote is a value of the column of groups, a week and an item.
+    A vote is a value of the column of groups, a week, an item and a weight.
     """
 
     listed: str
@@ -63,26 +100,31 @@ class Family:
     """The type of the column of items (None: any)."""
     private: bool = False
     """Whether the cap is chosen while the votes are counted, from numbers that one person changes by at most 1."""
+    weighed: str | None = None
+    """The type of the column of weights, or `any`; None if there is none."""
 
     def columns_of(self, people):
         """The columns of some people, as Arrow arrays or as Python lists."""
         rows = [(person, *vote) for person, votes in people for vote in votes]
-        users, places, weeks, items = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
+        users, places, weeks, items, lengths = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [], [])
         if self.kind is None:
-            return {"user": users, "place": places, "week": weeks, "track": items}
-        return {
+            columns = {"user": users, "place": places, "week": weeks, "track": items}
+            return columns if self.weighed is None else {**columns, "length": lengths}
+        columns = {
             "user": make_array(users, PERSONS[self.named][0]),
             "place": make_array(places, KINDS[self.kind][0]),
             "week": pa.array(weeks, pa.int64()),
             "track": make_array(items, KINDS[self.items][0]),
         }
+        return columns if self.weighed is None else {**columns, "length": pa.array(lengths, KINDS[self.weighed][0])}
 
     def make_request(self):
         """What is asked of the votes, with the public groups and items."""
         by = ("place", "week") if self.several else ("place",)
         request = read_request(
-            item="track", person="user", count=None, votes_per_person=self.cap, by=by, groups_per_person=self.c
-        )
+            item="track", person="user", count=None, votes_per_person=self.cap, by=by, groups_per_person=self.c,
+            weight=self.weighed and "length", max_weight=self.weighed and LARGEST,
+        )  # fmt: skip
         values = DOMAINS[self.listed][:3]
         groups = list(itertools.product(values, WEEKS[:2]))[:5] if self.several else [(each,) for each in values]
         domain = None if self.form == "observed" else number_items(pa.array(ITEMS))
@@ -100,8 +142,11 @@ def make_groups(groups):
     return [make_arrow_column(column, what="the groups") for column in zip(*groups, strict=True)]
 
 
-def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE, forms=FORMS):
-    """Draw families whose column of groups has one of some kinds, or values of all kinds."""
+def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE, forms=FORMS, weighed=()):
+    """Draw families whose column of groups has one of some kinds, or values of all kinds.
+
+    The column of weights has one of the kinds `weighed`. If there are none, there is no such column.
+    """
 
     @st.composite
     def draw_family(draw):
@@ -119,7 +164,13 @@ def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE
             # A few values, so that several people vote for one item.
             drawn = st.sampled_from(EVERYTHING + ODDITIES) if mixed else KINDS[item_kind][1]
             items = st.none() | st.sampled_from(draw(st.lists(drawn, min_size=1, max_size=4))) | drawn
-        votes = st.lists(st.tuples(places, st.sampled_from([*WEEKS, 1, None]), items), min_size=1, max_size=8)
+        weights, of_weights = st.just(1), None
+        if weighed:
+            of_weights = "any" if mixed else draw(st.sampled_from(weighed))
+            hostile = ANY_WEIGHT + ODDITIES if mixed else WEIGHING[of_weights]
+            # Some are ordinary, so that sums of several rows are below the largest weight, too.
+            weights = st.none() | st.sampled_from(hostile) | st.sampled_from(hostile[:2])
+        votes = st.lists(st.tuples(places, st.sampled_from([*WEEKS, 1, None]), items, weights), min_size=1, max_size=8)
         chosen = draw(st.sampled_from(named))
         pairs = st.tuples(PERSONS[chosen][1], votes)
         drawn = draw(st.lists(pairs, min_size=fewest or people, max_size=people, unique_by=lambda pair: pair[0]))
@@ -134,6 +185,7 @@ def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE
             c=draw(st.sampled_from([1, 2, 9])),
             cap=draw(st.none() | st.integers(1, 3)),
             private=draw(st.sampled_from([False, False, True])),
+            weighed=of_weights,
         )
 
     return draw_family()
@@ -212,13 +264,14 @@ def outcome(workspace, votes, request):
 
 
 def compare(before, after, request):
-    """One person more: votes grow by 0 or 1, in at most c groups and at most `cap` cells."""
+    """One person more: votes grow by 0 or 1, or by a weight, in at most c groups and at most `cap` cells."""
     if isinstance(before, str) or isinstance(after, str):
         assert before == after, "an error depends on one person"
         return
     assert before.keys() <= after.keys(), "a cell vanishes"
     growth = {cell: votes - before.get(cell, 0) for cell, votes in after.items()}
-    assert set(growth.values()) <= {0, 1}
+    assert all(0 <= each <= request.max_weight for each in growth.values()), "too much in a cell"
+    assert all(growth[cell] <= 1 for cell in growth if cell[0] == "exceeding"), "a person is counted twice"
     grown = [cell for cell, more in growth.items() if more and cell[0] != "exceeding"]
     assert len({group for group, _ in grown}) <= request.groups_per_person, "too many groups"
     cap = request.choose_cap(()) if request.caps else request.cap
@@ -241,17 +294,34 @@ def check_exact(found, request, data, *, exact=True):
         for name, public in zip(request.by, request.groups.columns, strict=True)
     ]
     numbers = {tuple(group): number for number, group in enumerate(request.groups.codes.tolist())}
-    persons = defaultdict(set)
-    for user, item, *group in zip(users, columns["track"], *codes, strict=True):
+    persons = defaultdict(lambda: defaultdict(int))
+    lengths = columns.get("length", [1] * len(users))
+    for user, item, length, *group in zip(users, columns["track"], lengths, *codes, strict=True):
         number, key = numbers.get(tuple(group)), write_item(item)
         if number is not None and key is not None and is_listed(request, number, item):
-            persons[number, key].add(user)
-    expected = {cell: len(voters) for cell, voters in persons.items()}
+            persons[number, key][user] += weigh(length, request.max_weight)
+    sums = {cell: sum(min(n, request.max_weight) for n in of.values()) for cell, of in persons.items()}
+    expected = {cell: votes for cell, votes in sums.items() if votes}
     if any(request.limits):
         counted = {cell: votes for cell, votes in found.items() if cell[0] != "exceeding"}
         assert all(votes <= expected.get(cell, 0) for cell, votes in counted.items()), "votes out of nothing"
     else:
         assert found == expected, "the rule of matching"
+
+
+def weigh(value, largest):
+    """The rule of weights, value by value."""
+    value = value.item() if isinstance(value, np.generic) else value
+    value = value.real if isinstance(value, complex) and not value.imag else value
+    if isinstance(value, str):
+        readable = re.fullmatch(r"[0-9]{1,40}(\.[0-9]{0,40})?([eE][-+]?[0-9]{1,2})?|[iI]nf(inity)?", value, re.ASCII)
+        value = float(value) if readable else None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or math.isnan(Decimal(value)):
+        return 0
+    decimal = Decimal(value)
+    if decimal.is_infinite() or decimal.adjusted() > 30:
+        return largest if decimal > 0 else 0
+    return min(largest, max(0, math.floor(Fraction(decimal))))
 
 
 def is_listed(request, number, item):

@@ -254,6 +254,18 @@ FAMILY: Options = {
 }
 """Lists by group."""
 
+WEIGHTS: Options = {
+    "weight": Option(WHAT, "A column of numbers, such as minutes: each person adds them, not 1, to an item.", "COLUMN"),
+    "max_weight": Option(
+        PRIVACY, "With --weight: what one person adds to one item is cut at N. Choose it without the data.", "N", int
+    ),
+}
+"""Votes with weights."""
+
+WEIGHT_UNIT: Options = {
+    "weight_unit": Option(WHAT, "The word for what the weights count, say minutes. [default: the column]", "WORD")
+}
+
 GROUP_COUNT: Options = {"group_count": Option(WHAT, "Lists by group: how many groups there are.", "N", int)}
 """Lists by group, where no group is read."""
 

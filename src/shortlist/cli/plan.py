@@ -30,6 +30,8 @@ from shortlist.cli.options import (
     READING,
     REQUEST,
     REQUIRED,
+    WEIGHT_UNIT,
+    WEIGHTS,
     WHAT,
     WITHOUT_DOMAIN,
     Format,
@@ -92,6 +94,12 @@ _MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the
             "are chosen.",
         ),
         **WITHOUT_DOMAIN,
+        "max_weight": replace(
+            WEIGHTS["max_weight"], text="Counts are sums of weights, to each of which one person adds at most N."
+        ),
+        "weight_unit": replace(
+            WEIGHT_UNIT["weight_unit"], text="With --max-weight: what the weights count, say minutes."
+        ),
         "mechanism": Option(
             ACCURACY,
             "Forecast this mechanism of another package, too; may be repeated.",

@@ -22,6 +22,8 @@ from shortlist.cli.options import (
     QUIET,
     REQUEST,
     SOURCE,
+    WEIGHT_UNIT,
+    WEIGHTS,
     WHAT,
     Format,
     Option,
@@ -70,6 +72,8 @@ _TIME = {
         **REQUEST,
         "label": Option(WHAT, "Carry these columns of the domain into the outputs, say title,artist.", "COLUMNS"),
         **FAMILY,
+        **WEIGHTS,
+        **WEIGHT_UNIT,
         "people_epsilon": Option(
             ACCURACY, "With --by: spend this epsilon on top, for a noisy number of people of each group.", "NUMBER"
         ),
@@ -115,6 +119,9 @@ def select(
 
     With --time, only votes of the days from --since to --until count, or those of one --period. With --every, one list
     is released for each period of that range.
+
+    With --weight and --max-weight, people add numbers to an item, and the items with the largest sums are released.
+    Numbers are rounded down. What is negative or no number adds nothing.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
     check_outputs(outputs, force=force, quiet=quiet)
@@ -178,6 +185,7 @@ def _read_bits(seed: int | None, insecure: bool) -> Any:
         "by": FAMILY["by"],
         "groups": FAMILY["groups"],
         **_TIME,
+        **WEIGHTS,
         "show_values": Option(WHAT, "Show some items of the votes. They are private.", kind=bool),
         **write_to("Write the check to a file that only you may read."),
         **QUIET,

@@ -92,7 +92,7 @@ def __getattr__(name: str) -> Any:
 _CALL_PARAMETERS = (
     *("assess", "bits", "counts_epsilon", "domain", "domain_column", "groups_per_person", "item", "label", "ledger"),
     *("mechanism", "memory_limit", "note", "people", "period", "person", "sensitivity", "unit", "votes_per_person"),
-    *("every", "others", "per", "since", "time", "time_zone", "until"),
+    *("every", "max_weight", "others", "per", "since", "time", "time_zone", "until", "weight", "weight_unit"),
 )
 """Parameters of `select`, `top_k` and `prepare` that may be misspelt. Unknown names are passed on to the mechanism."""
 

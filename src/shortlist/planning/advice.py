@@ -372,6 +372,7 @@ def write_command(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     item: str | None = None,
     by: Sequence[str] = (),
+    weights: Mapping[str, object] | None = None,
 ) -> str:
     """Write the command of the shell that releases a list by a mechanism, from a table of votes and a catalogue.
 
@@ -386,7 +387,7 @@ def write_command(
     words = ["shortlist", "select", VOTES, "--person", PERSON, "--item", ITEM if item is None else item]
     words += ["--domain", CATALOGUE] if mechanism.needs_domain else []
     words += ["--by", ",".join(by), "--groups", GROUPS] if by else []
-    for name, value in _list_terms(mechanism, limits).items():
+    for name, value in (_list_terms(mechanism, limits) | dict(weights or {})).items():
         if name == "ordered":
             words.append("--unordered")
         elif value != DEFAULT_MECHANISM:
@@ -399,6 +400,7 @@ def write_call(
     *,
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     by: Sequence[str] = (),
+    weights: Mapping[str, object] | None = None,
 ) -> str:
     """Write the call of Python that chooses a list by a mechanism, from counts, or a family of lists, from votes.
 
@@ -411,6 +413,8 @@ def write_call(
         source = {"person": PERSON, "item": ITEM, "by": list(by), "groups": GROUPS}
         source |= {"domain": CATALOGUE} if mechanism.needs_domain else {}
     terms = source | _list_terms(mechanism, limits)
+    if weights:  # sums in memory are counts to which one person adds more than 1
+        terms |= dict(weights) if by else {"sensitivity": weights["max_weight"]}
     call = "select(new_votes" if by else "top_k(new_counts"
     return f"shortlist.{call}, {', '.join(f'{name}={value!r}' for name, value in terms.items())})"
 

@@ -148,14 +148,14 @@ def invent_family(
         share = 1 / ((rank + 1) * harmonic)
         people = round(shape.people * min(1.0, share * habits.groups))
         counts = shape.count(shape.people * each * share, people)
-        shown.append(Histogram(counts=counts, names=None, source=source, invented=True))
+        shown.append(Histogram(counts=counts, names=None, source=source, invented=True).weigh(constraints))
     return Family(
         shown=tuple(shown),
         sizes=sizes,
         groups=groups,
         habits=habits,
         by=("group",),
-        source=source,
+        source=shown[0].source,
         without_domain=constraints.without_domain,
     )
 
@@ -181,6 +181,7 @@ def read_family(counts: Mapping[Any, Any], constraints: Constraints, *, by: Sequ
     read = [each if isinstance(each, Histogram) else read_histogram(each, few=True) for each in counts.values()]
     if max(int(each.counts[0]) for each in read) <= 1:
         raise refuse_votes()
+    read = [each.weigh(constraints) for each in read]
     read.sort(key=lambda each: -int(each.counts.sum()))
     ranks, sizes = _choose_shown(len(read))
     return Family(

@@ -76,6 +76,9 @@ class Constraints:
     groups: int | None = None
     """How many lists a family has; None is one list."""
     groups_per_person: int | None = None
+    max_weight: int | None = None
+    """How much one person adds to one item at most, if votes have weights. Then counts are in units of it."""
+    weight_unit: str = "units"
     further: tuple[str | Mechanism, ...] = ()
     """Further mechanisms, by name or as objects. Of an object, all parameters but k and epsilon are kept."""
 
@@ -87,6 +90,13 @@ class Constraints:
     def limit(self, limits: Limits) -> Constraints:
         """The same with other limits."""
         return replace(self, groups_per_person=limits.groups_per_person, votes_per_person=limits.votes_per_person)
+
+    @property
+    def weights(self) -> dict[str, object]:
+        """The terms of a release that are about weights, with an example for the column."""
+        if self.max_weight is None:
+            return {}
+        return {"weight": "weight", "max_weight": self.max_weight, "weight_unit": self.weight_unit}
 
     @property
     def lists_per_person(self) -> int | None:
@@ -124,6 +134,11 @@ class Constraints:
                     hint="pass counts of each group, or `group_count=27` to invent groups",
                 )
         object.__setattr__(self, "neighbours", str(Neighbours.read(self.neighbours)))
+        if self.max_weight is not None:
+            # Refuses what a release with weights refuses.
+            given = {"max_weight": self.max_weight, "weight_unit": self.weight_unit, "persons_counted": True}
+            name = DEFAULT_MECHANISM if self.delta is None else "cdp-peel"
+            Terms.read(name, 10, 1, delta=self.delta, without_domain=self.without_domain, **given)
         for kind in map(find_kind, self.further):
             if kind.needs_domain == self.without_domain:
                 found = f"{kind.name} {'needs one' if kind.needs_domain else 'is for votes without one'}"
@@ -173,6 +188,8 @@ class Constraints:
         parts.append("δ = 0" if self.delta is None else f"δ = {write_rounded_up(self.delta)}")
         free = "any number of votes of each person" if self.groups is None else "any limits on each person"
         parts.append(free if self.limits == Limits() else f"at most {self.limits}")
+        if self.max_weight is not None:
+            parts.append(f"at most {write_votes(self.max_weight, self.weight_unit)} of each person for an item")
         parts += ["no public list of items"] if self.without_domain else []
         return "; ".join([*parts, f"neighbours: {self.neighbours}"])
 
@@ -185,7 +202,7 @@ class Constraints:
         unlisted = self.without_domain
         changes: list[tuple[bool, dict[str, Any], str, str]] = [
             (self.ordered, {"ordered": False}, "in any order", "stable" if unlisted else "subset"),
-            (self.delta is None, {"delta": "1e-6"}, "with δ = 1e-6", "cdp-peel"),
+            (self.delta is None and not self.weights, {"delta": "1e-6"}, "with δ = 1e-6", "cdp-peel"),
             (
                 bool(few and not self.votes_per_person),
                 {"votes_per_person": few},
@@ -235,6 +252,18 @@ class Histogram:
         counts = np.floor(self.counts * share).astype(np.int64)
         voted = counts[: np.count_nonzero(counts)]
         return replace(self, counts=voted, unvoted=self.d - len(voted))
+
+    def weigh(self, constraints: Constraints) -> Histogram:
+        """The counts in units of the largest weight, which are as votes without weights: the noise is the same.
+
+        What is invented are people who give half of it to an item, on average.
+        """
+        if constraints.max_weight is None:
+            return self
+        share = 1 / 2 if self.invented else 1 / constraints.max_weight
+        half = "votes weigh half of that on average, and " if self.invented else ""
+        most = write_votes(constraints.max_weight, constraints.weight_unit)
+        return replace(self.scale(share), source=f"{self.source}; {half}1 vote of this plan stands for {most}")
 
     def drop_unvoted(self) -> Histogram:
         """Without a public list, only items that have votes are known."""

@@ -121,7 +121,8 @@ class Plan:
     @property
     def call(self) -> str:
         """The call of Python that chooses the list."""
-        return write_call(self.best, limits=self.forecasts[0].limits, by=self.planner.by)
+        weights = self.constraints.weights
+        return write_call(self.best, limits=self.forecasts[0].limits, by=self.planner.by, weights=weights)
 
     @property
     def notes(self) -> list[str]:
@@ -143,6 +144,8 @@ class Plan:
             "delta": None if constraints.delta is None else write_exact(constraints.delta),
             "groups": constraints.groups,
             **asdict(constraints.limits),
+            "max_weight": constraints.max_weight,
+            "weight_unit": constraints.weight_unit if constraints.weights else None,
             "ordered": constraints.ordered,
             "neighbours": constraints.neighbours,
             "domain": not constraints.without_domain,
@@ -218,6 +221,8 @@ def plan(
     delta: Real | None = None,
     votes_per_person: int | None = None,
     groups_per_person: int | None = None,
+    max_weight: int | None = None,
+    weight_unit: str | None = None,
     ordered: bool = True,
     neighbours: str = "add-remove",
     without_domain: bool = False,
@@ -248,6 +253,9 @@ def plan(
     or several: one that another package registers, by its name, or an object with the same k, epsilon and neighbours.
     `sort` names the measure to sort by: recall, exact, error, total, bound, releases or name.
 
+    With `max_weight`, counts are sums of weights, in `weight_unit`, to each of which one person adds at most that much.
+    The plan divides them by it, and errors and bounds are in units of it, too.
+
     A family of lists is planned if `counts` is a mapping from each group to its counts, or if `group_count` says for
     how many groups counts are invented. `votes_per_person` and `groups_per_person` are its limits. Invented people cast
     `votes_cast` votes on average in up to `groups_visited` groups, and limits that are not given are chosen: those with
@@ -276,6 +284,8 @@ def plan(
             hint="plan for the smallest and for the largest size; the page has a slider for k",
         )
     size, limit = read_whole(k, name="k"), read_epsilon(epsilon)
+    if weight_unit is not None and max_weight is None:
+        raise ParameterError("`weight_unit` must go with `max_weight`")
     if counts is not None and group_count is not None:
         raise ParameterError("`group_count` must go with `like`", "counts were given")
     groups = len(counts) if is_family(counts) else None
@@ -286,6 +296,8 @@ def plan(
         votes_per_person=votes_per_person,
         groups=groups,
         groups_per_person=groups_per_person,
+        max_weight=max_weight,
+        weight_unit=weight_unit or "units",
         ordered=ordered,
         neighbours=neighbours,
         without_domain=without_domain,
@@ -344,14 +356,14 @@ def _invent(
 ) -> Histogram | Family:
     if constraints.groups is not None:
         return invent_family(Shape.read(like, **sizes), constraints, **habits)
-    histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person)
+    histogram = invent_histogram(like, **sizes, votes_per_person=constraints.votes_per_person).weigh(constraints)
     return histogram.drop_unvoted() if constraints.without_domain else histogram
 
 
 def _read(counts: Any, constraints: Constraints) -> Histogram | Family:
     if constraints.groups is not None:
         return read_family(counts, constraints)
-    histogram = counts if isinstance(counts, Histogram) else read_histogram(counts)
+    histogram = (counts if isinstance(counts, Histogram) else read_histogram(counts)).weigh(constraints)
     return histogram.drop_unvoted() if constraints.without_domain else histogram
 
 
@@ -471,7 +483,8 @@ class Planner:
 
     def write_command(self, mechanism: Mechanism, limits: Limits) -> str:
         """Write the command of the shell that releases a list by a mechanism."""
-        return write_command(mechanism, limits=limits, item=self.item, by=self.by)
+        weights = self.constraints.weights
+        return write_command(mechanism, limits=limits, item=self.item, by=self.by, weights=weights)
 
     def look(self, mechanism: Mechanism, limits: Limits = Limits()) -> Forecast:  # noqa: B008 (frozen)
         """Forecast one mechanism."""

@@ -116,7 +116,7 @@ of 2.72, plus 1e-6.'
         changes = f"the probability of any conclusion changes by {limit}, plus {write_rounded_up(self.delta)}."
         return f"{cases.format(unit=self.unit)}, {changes}"
 
-    def scale(self, sensitivity: int, *, unit: str) -> Guarantee:
+    def scale(self, sensitivity: int, *, unit: str, name: str = "sensitivity") -> Guarantee:
         """State the guarantee for a person who adds up to N, not 1, to every count.
 
         Claim  A mechanism with ε and ρ for N = 1 is Nε-DP and N²ρ-zCDP.
@@ -126,13 +126,15 @@ of 2.72, plus 1e-6.'
                removals fit, since h ≥ v. For ρ it is the group privacy of zCDP (Bun and Steinke 2016,
                Proposition 1.9).
 
+        An error calls N by the `name` of its parameter.
+
         >>> print(Guarantee(epsilon="0.25", rho="1/128").scale(4, unit="person"))
         1-DP (rho 0.125) for one person, add-remove
         """
         if self.delta and sensitivity > 1:
             raise ParameterError(
-                "`sensitivity` above 1 must go with a mechanism that has no delta",
-                hint="`mechanism='joint'` has no delta",
+                f"`{name}` above 1 must go with a mechanism that has no delta",
+                hint="leave `delta` out, or pass `mechanism='joint'`, which has no delta",
             )
         rho = None if self.rho is None else self.rho * sensitivity**2
         return replace(self, epsilon=self.epsilon * sensitivity, rho=rho, unit=unit)
@@ -158,9 +160,14 @@ def _write_factor(epsilon: Fraction) -> str:
     return f"{math.ceil(factor):,}" if factor > _LARGE_FACTOR else f"{math.ceil(factor * 100) / 100:g}"
 
 
+def is_unit(unit: object) -> bool:
+    """Whether a text is a word or a few words, which can be repeated in sentences."""
+    return isinstance(unit, str) and unit.replace(" ", "").replace("-", "").isalnum() and len(unit) <= _LONGEST_UNIT
+
+
 def check_unit(unit: object) -> None:
     """Refuse a unit that cannot name whom a guarantee protects. It is repeated in sentences, so it can hold none."""
-    if not (isinstance(unit, str) and unit.replace(" ", "").replace("-", "").isalnum() and len(unit) <= _LONGEST_UNIT):
+    if not is_unit(unit):
         raise ParameterError(
             "`unit` must be a word for whom the guarantee protects, such as person, of at most 40 letters"
         )

@@ -46,6 +46,9 @@ class VoteOptions(ReleaseOptions, total=False):
     domain: Any
     domain_column: str | None
     label: str | Sequence[str] | None
+    weight: str | None
+    max_weight: int | None
+    weight_unit: str | None
     ledger: Ledger | str | os.PathLike[str] | None
     once: str | None
     note: str | None
@@ -184,6 +187,9 @@ def select(
     period: str | date | None = None,
     per: str | None = None,
     time_zone: str | None = None,
+    weight: str | None = None,
+    max_weight: int | None = None,
+    weight_unit: str | None = None,
     k: Sizes | None = None,
     epsilon: Real | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
@@ -220,6 +226,10 @@ def select(
     for each period of that range, and for each group. Instants are taken in `time_zone`, which is UTC by itself.
     With `per`, say "week", the guarantee is for one person in one week, and so are the limits: a person with votes in
     eight weeks has it eight times. Without `time`, `period` is only a note.
+
+    Weights: `weight` is a column of numbers, such as minutes. Those of a person for an item are added up and cut at
+    `max_weight`, which you choose without looking at the data, and an item has the sum over persons. `weight_unit` is
+    the word for them, "minutes" say; by itself it is the name of the column (docs/weights.md).
 
     Privacy: `epsilon` is read as the exact rational that was written. `delta` allows a failure probability.
     `ordered=False` leaves out the order. With `votes_per_person`, at most that many items of each person count; which
@@ -259,6 +269,12 @@ def select(
             "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
             hint="leave `sensitivity` out",
         )
+    if weight is None and weight_unit is not None:
+        raise ParameterError("`weight_unit` must go with `weight`, the column of weights")
+    if weight is not None or max_weight is not None:
+        from shortlist.votes.source import check_weight
+
+        check_weight(weight, max_weight, person)
     if by is None and groups is not None:
         raise ParameterError("`groups` must go with `by`, the columns of the groups")
     span = read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone)
@@ -273,6 +289,8 @@ def select(
         groups_per_person=groups_per_person,
         people_epsilon=people_epsilon,
         min_people=min_people,
+        max_weight=max_weight,
+        weight_unit=weight.replace("_", " ") if weight is not None and weight_unit is None else weight_unit,
         unit=unit if span is None else span.name_unit(unit),
         **options,
     )
@@ -293,7 +311,7 @@ def select(
         "since": since if since is None else str(since),
         "until": until if until is None else str(until),
     }
-    asked["time_zone"] = time_zone
+    asked |= {"time_zone": time_zone, "weight": weight}
     account = open_account(
         ledger,
         terms,
@@ -331,6 +349,8 @@ def select(
         choose_cap=None if terms.private_cap is None else choose_cap,
         time=time,
         span=span,
+        weight=weight,
+        max_weight=max_weight,
     )
     label_items = None
     if label_names:

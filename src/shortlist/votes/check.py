@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from shortlist.errors import Dialect, write_python
@@ -23,7 +24,7 @@ from shortlist.votes.queries import invent_name, quote_text
 from shortlist.votes.source import VOTES, Request, Rows, TypedRows, name_group_columns
 from shortlist.votes.tallies import plan_tally
 from shortlist.votes.times import MomentLookup
-from shortlist.votes.values import Family, is_missing, read_count, write_person
+from shortlist.votes.values import LARGEST_WEIGHT, Family, is_missing, read_count, read_weight, write_person
 
 NOTICE = "NOT PRIVATE, NOT FOR PUBLICATION: for the data owner only."
 
@@ -67,6 +68,28 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What persons add to items, or to cells, before it is cut at `max_weight`, among matched rows."""
+
+    max_weight: int
+    rows_without: int
+    """Rows that weigh nothing: what is smaller than 1, negative, missing or no number."""
+    quantiles: tuple[tuple[float, int], ...]
+    """Quantiles of what one person adds to one item: pairs of the share of such pairs and the weight."""
+    share_above: float
+    """The share of the pairs of a person and an item that are above `max_weight`."""
+    share_kept: float
+    """The share of all weight that is left after the cut."""
+
+    def write(self, votes: int) -> Iterator[str]:
+        """Write what the report says of the weights, given how much is counted."""
+        yield _line("weight that counts", votes, f"{_percent(self.share_kept)} of all weight")
+        yield _line("  matched rows that weigh nothing", self.rows_without)
+        yield _write_quantiles("weight per person and item", self.quantiles)
+        yield _wrap(f"above the limit of {self.max_weight:,}: {_percent(self.share_above)} of these")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCheck:
     """How the votes of matched items fit the groups of a family, or the days that count."""
 
@@ -99,7 +122,8 @@ class Check:
     Every row is one of: without a person, without an item, unreadable in the type of the domain, not in the domain,
     outside the time or the groups that count (`family`), or matched. `votes` counts different pairs of person and item,
     or of person and cell, among the matched rows, as a release does. If the table is counted already, "without a
-    person" means without a count, `votes` is the sum of the counts, and no person is known.
+    person" means without a count, `votes` is the sum of the counts, and no person is known. With weights, votes are
+    sums of weights, as a release adds them up without limits on items or groups.
     """
 
     rows: int
@@ -133,6 +157,7 @@ class Check:
     causes: tuple[Cause, ...]
     family: GroupCheck | None = None
     """How votes fit the groups and the range of time, if there are any."""
+    weights: Weights | None = None
 
     @property
     def share_matched(self) -> float:
@@ -169,10 +194,14 @@ class Check:
         yield _line("items of the domain", self.domain_size)
         yield _line("  with a vote", self.items_voted)
         for place, votes in self.votes_at_places:
-            yield _line(f"  votes of the item at place {place:,}", votes)
+            what = "votes" if self.weights is None else "weight"
+            yield _line(f"  {what} of the item at place {place:,}", votes)
         yield _line("persons", self.persons)
         yield _line("  with a matched vote", self.persons_matched)
-        yield _line("votes (a person counts once for an item)", self.votes)
+        if self.weights is None:
+            yield _line("votes (a person counts once for an item)", self.votes)
+        else:
+            yield from self.weights.write(self.votes)
         if self.counts_unreadable or self.items_repeated:
             yield _line("rows whose count is no whole number", self.counts_unreadable)
             yield _line("items with several counts", self.items_repeated)
@@ -228,6 +257,8 @@ def check(
     period: Any = None,
     per: str | None = None,
     time_zone: str | None = None,
+    weight: str | None = None,
+    max_weight: int | None = None,
     show_values: bool = False,
     memory_limit: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
@@ -254,6 +285,8 @@ def check(
         groups=groups,
         time=time,
         span=read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone),
+        weight=weight,
+        max_weight=max_weight,
         any_type=True,
         memory_limit=memory_limit,
         progress=progress,
@@ -273,12 +306,12 @@ def _fill(workspace: Workspace, table: str, votes: Rows, request: Request) -> Fa
     """Match every row and keep it in a new table; return the family of the items if they have one.
 
     `row` is that of the domain; `written` is the item as text, where it matched no row; `count` is what the value in
-    the column of persons or counts is as a count; `period` is 0 if there is no time, and NULL outside the range. Then
-    come the numbers of the values that make the group.
+    the column of persons or counts is as a count; `weight` is 1 if there are no weights; `period` is 0 if there is no
+    time, and NULL outside the range. Then come the numbers of the values that make the group.
     """
     connection, groups = workspace.connection, name_group_columns(len(request.by))
     columns = '"row" BIGINT, written VARCHAR, missing BOOLEAN, person VARCHAR, "count" BIGINT'
-    numbers = "".join(f", {name} BIGINT" for name in ("period", *groups))
+    numbers = "".join(f", {name} BIGINT" for name in ("weight", "period", *groups))
     # Replaced: a file with bad lines is read a second time.
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({columns}{numbers})")
     if isinstance(votes, TypedRows):
@@ -286,6 +319,7 @@ def _fill(workspace: Workspace, table: str, votes: Rows, request: Request) -> Fa
         return votes.family
     pa, lookups = import_optional("pyarrow"), [Lookup(public) for _, public, _ in request.match([None])]
     moments = [MomentLookup(span) for span in request.moments.values()]
+    read = partial(read_weight, largest=LARGEST_WEIGHT)
     for items, others, *further in votes:
         rows, missing = lookups[0].rows(items).tolist(), [is_missing(item) for item in items]
         written = [
@@ -298,10 +332,11 @@ def _fill(workspace: Workspace, table: str, votes: Rows, request: Request) -> Fa
             pa.array(missing, pa.bool_()),
             pa.array([_write_person(other, counted=request.counted) for other in others], pa.string()),
             pa.array([read_count(other) for other in others], pa.int64()),
-            moments[0].number(further[-1]) if moments else pa.array([0] * len(items), pa.int64()),
+            pa.array(list(map(read, further[-1])) if request.weights else [1] * len(items), pa.int64()),
+            moments[0].number(further[len(request.by)]) if moments else pa.array([0] * len(items), pa.int64()),
             *(lookup.number(values) for lookup, values in zip(lookups[1:], further, strict=False)),
         ]
-        names = ["row", "written", "missing", "person", "count", "period", *groups]
+        names = ["row", "written", "missing", "person", "count", "weight", "period", *groups]
         connection.from_arrow(pa.table(arrays, names=names)).insert_into(table)
     return None
 
@@ -311,16 +346,19 @@ def _match_rows(connection: Any, votes: TypedRows, request: Request) -> Any:
     plain, kinds = votes.relation, dict(zip(votes.relation.columns, map(str, votes.relation.types), strict=True))
     period, groups = "0", name_group_columns(len(request.by))
     for moment, span in request.moments.items():
-        inside, number = DUCKDB.find_period(moment, kinds[moment], votes.types[-1][1], span)
+        inside, number = DUCKDB.find_period(moment, kinds[moment], request.find_kind(votes.types, moment)[1], span)
         period = f"CASE WHEN {inside} THEN {number} END"
-    plain = plain.project(f"*, {period} AS period")
+    weight = "CAST(1 AS BIGINT)"
+    for column in request.weights:
+        weight = DUCKDB.write_weight(column, kinds[column], request.find_kind(votes.types, column)[1], LARGEST_WEIGHT)
+    plain = plain.project(f"*, {period} AS period, {weight} AS weight")
     for column, public, (kept, family) in request.match(votes.types):
         fits = family is not None and can_match(public.family, family)
         keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
         joined = plain.set_alias("v").join(keys, f"v.{column} = k.key" if fits else "false", how="left")
         plain = joined.project(f'v.*, "row" AS number_of_{column}')
     has_item, has_person = (DUCKDB.is_present(each, kinds[each]) for each in ("item", "other"))
-    numbers = ", ".join(("period", *(f"number_of_{name}" for name in groups)))
+    numbers = ", ".join(("weight", "period", *(f"number_of_{name}" for name in groups)))
     return plain.project(
         f"number_of_item, CASE WHEN number_of_item IS NULL THEN CAST(item AS VARCHAR) END, NOT {has_item}, "
         f"CASE WHEN {has_person} THEN CAST(other AS VARCHAR) END, {write_count_reader(kinds['other'])}, {numbers}"
@@ -364,14 +402,21 @@ def _describe_rows(
     workspace: Workspace, table: str, request: Request, family: Family | None, *, show_values: bool
 ) -> Check:
     """Count the rows of the table by what became of them."""
-    connection, (cells, unmatched), domain = workspace.connection, (invent_name(), invent_name()), request.domain
+    connection, domain = workspace.connection, request.domain
+    pairs, cells, unmatched = (invent_name() for _ in range(3))
     assert domain is not None
     table = _number_groups(connection, table, request)
     readable = _write_readable_test(domain.family, family)
-    votes = 'coalesce(sum("count"), 0)' if request.counted else "count(DISTINCT person)"
+    # Without weights, a person gives 1 to a cell, whatever the number of rows.
+    votes = "coalesce(sum(counts), 0)" if request.counted else f"sum(least(n, {request.max_weight}))"
     connection.execute(
-        f'CREATE TEMP TABLE {cells} AS SELECT group_number, "row", count(*) AS n, CAST({votes} AS HUGEINT) AS votes '
-        f'FROM {table} WHERE {_MATCHED} GROUP BY group_number, "row"'
+        f'CREATE TEMP TABLE {pairs} AS SELECT group_number, "row", count(*) AS of_rows, sum(weight) AS n, '
+        f'sum("count") AS counts FROM {table} WHERE {_MATCHED} AND weight >= 1 GROUP BY group_number, "row", person'
+    )
+    connection.execute(
+        f'CREATE TEMP TABLE {cells} AS SELECT group_number, "row", sum(of_rows) AS n, '
+        f"CAST({votes} AS HUGEINT) AS votes "
+        f'FROM {pairs} GROUP BY group_number, "row"'
     )
     connection.execute(
         f"CREATE TEMP TABLE {unmatched} AS SELECT written, count(*) AS n FROM {table} WHERE {_FAILED} GROUP BY written"
@@ -413,7 +458,20 @@ def _describe_rows(
         domain_type=str(domain.family),
         votes_type=str(family or "values of any type"),
         family=_describe_groups(connection, table, request) if several else None,
+        weights=None if request.weight is None else _describe_weights(connection, table, pairs, request.max_weight),
     )
+
+
+def _describe_weights(connection: Any, table: str, pairs: str, largest: int) -> Weights:
+    """Describe what each person adds to each cell, which is `n` of the table of pairs."""
+    shares = _ask(
+        connection,
+        pairs,
+        share_above=f"coalesce(avg(CAST(n > {largest} AS INTEGER)), 0.0)",
+        share_kept=f"coalesce(sum(least(n, {largest})) / sum(n), 0.0)",
+    )
+    rows = _ask(connection, table, rows_without=f"count(*) FILTER ({_MATCHED} AND weight < 1)")
+    return Weights(max_weight=largest, quantiles=_find_quantiles(connection, pairs), **rows, **shares)
 
 
 def _number_groups(connection: Any, table: str, request: Request) -> str:

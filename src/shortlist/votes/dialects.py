@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from shortlist.errors import DataError
 from shortlist.periods import Span
+from shortlist.profile import EVERY_LEVEL
 from shortlist.votes.times import DAY_TEXT, INSTANT_TEXT, write_day, write_instant, write_moment
-from shortlist.votes.values import Family
+from shortlist.votes.values import NUMBERS, WEIGHT_TEXT, Family
 
 if TYPE_CHECKING:
     from shortlist.votes.source import Request
@@ -55,6 +56,10 @@ class Dialect:
     """The SQL of a boundary that a moment is compared with, for each type of moments."""
     matching: str
     """The SQL that says whether a whole text follows a pattern."""
+    double: str = "TRY_CAST({0} AS DOUBLE)"
+    """The SQL of a value as a float of 64 bits."""
+    wide: str = "{0}"
+    """The SQL of a whole number whose sums have more than 64 bits."""
     collation: str = ""
     """The collation by bytes, where text has another one by itself."""
     functions: str = ""
@@ -89,6 +94,29 @@ class Dialect:
         """The SQL of `values.write_text` of a column, as it is hashed."""
         other = _find(self.texts, kind)
         return self.encode.format(f"coalesce(CAST({other.format(column) if other else column} AS {self.text}), '')")
+
+    def write_weight(self, column: str, kind: str, family: Family | None, largest: int) -> str:
+        """The SQL of `values.read_weight` of a column. Without a family, the column holds such weights already."""
+        if family not in (None, Family.TEXT, *NUMBERS):
+            return "0"
+        value = column
+        if family in (Family.TEXT, Family.FLOAT):
+            # Floats of 32 bits would round the largest weight.
+            value = self.double.format(column)
+        if family == Family.TEXT:
+            value = f"CASE WHEN {self.matching.format(column, WEIGHT_TEXT)} THEN {value} END"
+        if family == Family.DECIMAL:  # cut as they are, decimals with many digits would have no place for the largest
+            value = f"{self.functions}floor({value})"
+        # Engines leave out NULL where they look for the least or the greatest, and NaN is greater than all numbers.
+        within = f"{self.functions}least({self.functions}greatest(coalesce({value}, 0), 0), CAST({largest} AS BIGINT))"
+        if family in (Family.TEXT, Family.FLOAT):  # after the cut, because Spark makes whole numbers of 64 bits
+            within = f"{self.functions}floor({within})"
+        return f"CASE WHEN {self.is_present(column, kind)} THEN CAST({within} AS BIGINT) ELSE 0 END"
+
+    def _write_sum(self, largest: int, column: str = "weight") -> str:
+        """The SQL of the sum of weights, cut at the largest one. No sum is out of range before it is cut."""
+        summed = f"{self.functions}sum({self.wide.format(column)})"
+        return f"CAST({self.functions}least({summed}, {largest}) AS BIGINT)"
 
     def find_period(self, column: str, kind: str, family: Family | None, span: Span) -> tuple[str, str]:
         """The SQL that says whether a moment is in a range, and that of the number of its period there.
@@ -151,6 +179,8 @@ class Dialect:
     ) -> str:
         """The query that counts persons (`other`) for each cell, or takes counts, given the types of all columns.
 
+        With weights, the query adds up what persons give to a cell, at most `max_weight` each.
+
         A limit keeps, of each person, the first groups or cells by a hash of the texts of the person and of the group
         or cell, and then by their values. So what it keeps depends on that person's votes alone, and not on the types
         of the columns, which other persons' values may decide. `texts` names columns that hold the texts of others.
@@ -167,21 +197,34 @@ class Dialect:
         further = [text for text in dict.fromkeys(written.values()) if text in kinds and text not in names]
         return self._write_limits(votes, request, written, further)
 
+    def write_pairs(self, votes: str, request: Request, further: Sequence[str] = ()) -> str:
+        """The query that lists each person once for each cell, with what the person gives to it if rows have weights.
+
+        Rows without weight are not there.
+        """
+        weight = [f"{self._write_sum(request.max_weight)} AS weight"] if request.weight is not None else []
+        return self._write_distinct(votes, ("other", *request.cell), further, weight)
+
     def _write_limits(self, votes: str, request: Request, texts: Mapping[str, str], further: Sequence[str]) -> str:
         """The query that counts cells under limits.
 
         Persons within a limit keep all that they have. Only of the others, groups or cells are hashed and ordered. A
         person is kept only where it is found, so no mistake in finding it keeps more than the limit.
         """
-        count, names = f"{self.functions}count(*)", ("other", *request.cell)
+        count, weights = f"{self.functions}count(*)", [] if request.weight is None else ["weight"]
         steps, kept, distinct = {"all_votes": f"SELECT * FROM {votes}"}, "all_votes", False
         for number, (values, limit) in enumerate(request.limits):
             units, sizes, first, chosen = (f"{each}_{number}" for each in ("units", "sizes", "first", "chosen"))
-            columns = ", ".join(("other", *values, *further))
+            of_cells = values == request.cell
+            columns = ", ".join(("other", *values, *further, *(weights if of_cells else ())))
             # Of a cell under a private cap, it must be known at which place it is.
-            placed = values == request.cell and bool(request.caps)
+            placed = of_cells and bool(request.caps)
             most, one, turn = (1, ", 1 AS turn", ", turn") if placed else (limit, "", "")
-            steps[units] = self._write_distinct(kept, ("other", *values), further)
+            steps[units] = (
+                self.write_pairs(kept, request, further)
+                if of_cells
+                else self._write_distinct(kept, ("other", *values), further)
+            )
             steps[sizes] = f"SELECT other, {count} AS size FROM {units} GROUP BY other"
             few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {most})" for sign in ("<=", ">"))
             digest = self.digest.format(reduce(self.join.format, [texts[name] for name in ("other", *values)]))
@@ -191,15 +234,15 @@ class Dialect:
             turns = f"SELECT *, {self.functions}row_number() OVER ({window}) AS turn FROM ({digests}) AS {first}"
             ordered = f"SELECT {columns}{turn} FROM ({turns}) AS {first} WHERE turn <= {limit}"
             steps[chosen] = f"SELECT {columns}{one} FROM {units} WHERE {few} UNION ALL {ordered}"
-            if values != request.cell:
+            if not of_cells:
                 same = " AND ".join(f"{chosen}.{name} = {kept}.{name}" for name in ("other", *values))
                 found = f"EXISTS (SELECT 1 FROM {chosen} WHERE {same})"
                 chosen = f"kept_{number}"
                 steps[chosen] = f"SELECT * FROM {kept} WHERE {found}"
-            kept, distinct = chosen, values == request.cell
-        last = f"SELECT * FROM {kept}" if distinct else self._write_distinct(kept, names, ())
+            kept, distinct = chosen, of_cells
+        last = f"SELECT * FROM {kept}" if distinct else self.write_pairs(kept, request)
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
-        cell, counted = ", ".join(request.cell), f"{count} AS votes"
+        cell, counted = ", ".join(request.cell), f"{self._write_sum(EVERY_LEVEL) if weights else count} AS votes"
         if request.with_people:
             # Of each person in a group, one cell is marked: the sum of the marks is the number of people. Under a
             # private cap it is the first cell of the group that a cap keeps.
@@ -214,13 +257,15 @@ class Dialect:
         counted += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
         return f"WITH {tables} SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
 
-    def _write_distinct(self, table: str, names: Sequence[str], further: Sequence[str]) -> str:
-        """The query for the different values of some columns, each with the least of its further ones.
+    def _write_distinct(
+        self, table: str, names: Sequence[str], further: Sequence[str], sums: Sequence[str] = ()
+    ) -> str:
+        """The query for the different values of some columns, each with the least of its further ones, and with sums.
 
         Equal persons may have two texts, as a whole number and a float.
         """
         least = [f"{self.functions}min({name}) AS {name}" for name in further]
-        return f"SELECT {', '.join([*names, *least])} FROM {table} GROUP BY {', '.join(names)}"
+        return f"SELECT {', '.join([*names, *least, *sums])} FROM {table} GROUP BY {', '.join(names)}"
 
     def write_levels(self, cell: Sequence[str], with_domain: bool, with_people: bool = False) -> str:
         """The query on `{table}` that counts the cells of each group and number of votes, and the people there."""
@@ -240,7 +285,7 @@ class Dialect:
     def write_within(self, cell: Sequence[str], step: int, with_people: bool) -> str:
         """The SQL of the votes of `{table}` within a cap, which is the end of a step. It stands for a table."""
         sums = ["votes", *(["firsts"] if with_people else [])]
-        columns = ", ".join([*cell, *(f"CAST(sum({each}) AS BIGINT) AS {each}" for each in sums)])
+        columns = ", ".join([*cell, *(f"{self._write_sum(EVERY_LEVEL, each)} AS {each}" for each in sums)])
         return f"(SELECT {columns} FROM {{table}} WHERE step <= {step} GROUP BY {', '.join(cell)}) AS capped"
 
     def write_finding(self, cell: Sequence[str], picks: Sequence[str]) -> str:
@@ -343,6 +388,7 @@ SPARK = Dialect(
     },
     # No character follows: the sign $ would allow the end of a line.
     matching="{0} RLIKE '^({1})(?!a)(?![^a])'",
+    wide="CAST({0} AS DECIMAL(28, 0))",
 )
 POSTGRES = Dialect(
     text="text",
@@ -362,6 +408,7 @@ POSTGRES = Dialect(
         "timestamptz": "TIMESTAMPTZ '{moment}+00'",
     },
     matching="{0} ~ '^({1})$'",
+    double="CAST({0} AS float8)",
     collation=' COLLATE "C"',
     materialized="MATERIALIZED ",
 )

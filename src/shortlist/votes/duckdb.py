@@ -55,6 +55,7 @@ from shortlist.votes.values import (
     is_missing,
     is_plain,
     read_count,
+    read_weight,
     write_exact,
     write_item,
     write_person,
@@ -254,9 +255,13 @@ def match_rows(connection: Any, rows: TypedRows, request: Request) -> Any:
     plain, groups = rows.relation, request.groups
     period = "0"
     for moment, span in request.moments.items():
-        kind = str(plain.types[plain.columns.index(moment)])
-        inside, period = DUCKDB.find_period(moment, kind, rows.types[-1][1], span)
+        kind, (_, family) = str(plain.types[plain.columns.index(moment)]), request.find_kind(rows.types, moment)
+        inside, period = DUCKDB.find_period(moment, kind, family, span)
         plain = plain.filter(inside)
+    for weight, largest in request.weights.items():
+        kind, (_, family) = str(plain.types[plain.columns.index(weight)]), request.find_kind(rows.types, weight)
+        plain = _replace(plain, DUCKDB.write_weight(weight, kind, family, largest), "weight", drop=[weight])
+        plain = plain.filter("weight >= 1")
     for column, public, (kept, family) in request.match(rows.types):
         if family is not None:
             keys = connection.from_arrow(make_key_table(public, kept, family)).set_alias("k")
@@ -268,7 +273,7 @@ def match_rows(connection: Any, rows: TypedRows, request: Request) -> Any:
     if columns:
         numbers = connection.from_arrow(groups.make_table()).set_alias("g")
         plain = plain.set_alias("v").join(numbers, " AND ".join(f"v.{name} = g.{name}" for name in columns))
-        kept = [f"v.{name}" for name in rows.relation.columns if name not in columns]
+        kept = [f"v.{name}" for name in plain.columns if name not in (*columns, "group_number")]
         plain = plain.project(", ".join([*kept, "group_number"]))
     cells = groups.make_cell_table()
     if cells is not None:
@@ -601,7 +606,7 @@ def _choose_columns(kinds: tuple[Any, ...], request: Request | None) -> Iterable
     limited, domain = (False, None) if request is None else (request.needs_pairs, request.domain)
     texts = partial(_write_each, lambda value: write_text(value).encode())
     numbered = [] if request is None else request.match([item, *groups])
-    moments = {} if request is None else request.moments
+    moments, weights = ({}, {}) if request is None else (request.moments, request.weights)
     for name, kind, place in zip(name_roles(kinds), kinds, range(len(kinds)), strict=True):
         public = next((public for column, public, _ in numbered if column == name), None)
         if name == "other":
@@ -610,6 +615,8 @@ def _choose_columns(kinds: tuple[Any, ...], request: Request | None) -> Iterable
             yield name, choose_exact_type(kind), _write_items, place
         elif name in moments:
             yield name, pa.int64(), MomentLookup(moments[name]).number, place
+        elif name in weights:
+            yield name, pa.int64(), partial(_write_weights, weights[name]), place
         elif public is not None:
             yield name, pa.int64(), Lookup(public).number, place
         else:
@@ -643,6 +650,11 @@ def _write_counts(values: Iterable[Any]) -> Any:
     pa = import_optional("pyarrow")
     read = [None if is_missing(each) else NO_COUNT if (n := read_count(each)) is None else n for each in values]
     return pa.array(read, pa.int64())
+
+
+def _write_weights(largest: int, values: Iterable[Any]) -> Any:
+    pa = import_optional("pyarrow")
+    return pa.array([read_weight(each, largest) for each in values], pa.int64())
 
 
 def _write_items(column: Any) -> Any:

@@ -39,8 +39,8 @@ from shortlist.votes.values import DIGITS, Family, choose_exact_type, find_famil
 
 
 def _needs_workspace(described: Description, request: Request) -> bool:
-    """Whether votes go to the workspace: counts, families, votes of a time, or under a cap, or of an unknown type."""
-    several = request.groups is not None or request.span is not None
+    """Whether votes go to the workspace: counts, families, votes of a time, with weights, or a cap, or no type."""
+    several = request.groups is not None or request.span is not None or request.weight is not None
     return request.counted or several or request.cap is not None or described.kind is None
 
 
@@ -225,6 +225,7 @@ class SparkSource(Source):
         Under limits, the pairs of a person and a cell are computed at once.
         """
         plain, groups, session = described.held, request.groups, described.held.sparkSession
+        functions = import_optional("pyspark.sql.functions")
         kind = dict(plain.dtypes)["other"]
         # 0 and −0 are one person.
         person = "other + 0" if kind in ("double", "float") else "other"
@@ -235,9 +236,13 @@ class SparkSource(Source):
             voted = voted.where(SPARK.is_held("item", described.family) + valid)
         period = "0"
         for moment, span in request.moments.items():
-            family = find_family(described.kinds[-1])
+            family = find_family(request.find_kind(described.kinds, moment))
             inside, period = SPARK.find_period(moment, dict(plain.dtypes)[moment], family, span)
             voted = voted.where(inside)
+        for weight, largest in request.weights.items():
+            family = find_family(request.find_kind(described.kinds, weight))
+            sql = SPARK.write_weight(weight, dict(plain.dtypes)[weight], family, largest)
+            voted = voted.selectExpr("*", f"{sql} AS weight").where("weight >= 1").drop(weight)
         for column, public, arrow_type in request.match(described.kinds):
             keys = _send(session, make_key_table(public, arrow_type), plain.schema[column].dataType)
             voted = voted.join(keys, voted[column] == keys["key"]).withColumn(column, keys["row"]).drop("key", "row")
@@ -251,11 +256,10 @@ class SparkSource(Source):
                 voted = voted.join(cells, listed).withColumn("item", cells["place"])
             if groups.periods is not None:
                 number = f"group_number * {groups.width} + {period}" if groups.columns else period
-                voted = voted.selectExpr("item", "other", f"CAST({number} AS BIGINT) AS group_number")
-            voted = voted.select(*request.cell, "other")
+                voted = voted.withColumn("group_number", functions.expr(f"CAST({number} AS BIGINT)"))
         if request.needs_pairs:
             # Limits look at the pairs several times. A checkpoint is computed once, whatever the votes are made of.
-            voted = voted.select("other", *request.cell).distinct().localCheckpoint()
+            voted = session.sql(SPARK.write_pairs("{votes}", request), votes=voted).localCheckpoint()
         return session.sql(SPARK.write_counting("{votes}", request, dict(voted.dtypes)), votes=voted)
 
 

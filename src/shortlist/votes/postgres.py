@@ -69,7 +69,8 @@ class PostgresSource(Source):
         with self._open(described) as (session, (item, other, *columns)):
             counts, groups, votes = f"pg_temp.{invent_name()}", request.groups, f"{session.view} AS v"
             inside, period = [], "0"
-            for time, span in zip(columns[len(request.by) :], request.moments.values(), strict=True):
+            for moment, span in request.moments.items():
+                time = request.find_kind([item, *columns], moment)
                 condition, period = POSTGRES.find_period(time.value, time.kind, find_family(time.arrow), span)
                 inside.append(condition)
             # Equal decimals with other numbers of digits are one item.
@@ -99,6 +100,10 @@ class PostgresSource(Source):
             session.execute(f"CREATE TABLE {counts} ({number}item {kind}, {steps[0]}votes bigint{firsts}{steps[1]})")
             session.execute("SET TRANSACTION READ ONLY")
             cell["other"] = other.count if request.counted else other.person
+            for name, largest in request.weights.items():
+                weight = request.find_kind([item, *columns], name)
+                cell["weight"] = POSTGRES.write_weight(weight.value, weight.kind, find_family(weight.arrow), largest)
+                inside.append(f"{cell['weight']} >= 1")
             taken = ", ".join(f"{each} AS {name}" for name, each in cell.items())
             held = [item.is_held] if request.domain is None else []
             where = " AND ".join([*inside, *held, other.is_present])

@@ -31,7 +31,15 @@ from shortlist.votes.failures import strip_context, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import can_match
 from shortlist.votes.times import check_times
-from shortlist.votes.values import Family, find_family, make_arrow_column, read_item, write_item
+from shortlist.votes.values import (
+    LARGEST_WEIGHT,
+    NUMBERS,
+    Family,
+    find_family,
+    make_arrow_column,
+    read_item,
+    write_item,
+)
 
 if TYPE_CHECKING:
     from shortlist.periods import Span
@@ -149,6 +157,9 @@ class Request:
 
     With `choose_cap`, the cap is one of `caps`, and `cap` is the largest of them. It is chosen while the votes are
     counted, given for each of `caps` how many units have more votes than the one before it.
+
+    With a column `weight`, rows have weights: those of a person for a cell are added up and cut at `max_weight`. A cell
+    has the sum over persons. A row that weighs less than 1 is ignored, as if it were not there (weights.proof.md).
     """
 
     item: str
@@ -165,20 +176,29 @@ class Request:
     choose_cap: Callable[[Sequence[int]], int] | None = None
     time: str | None = None
     span: Span | None = None
+    weight: str | None = None
+    max_weight: int = 1
 
     def choose(self, header: Header) -> list[str]:
         """The columns, each of which must be there once."""
-        return header.take([self.item, self.other, *self.by, *self.times], where=VOTES)
-
-    @property
-    def times(self) -> tuple[str, ...]:
-        """The column of times, if there is one. It is the last of all columns."""
-        return () if self.time is None else (self.time,)
+        times = [] if self.time is None else [self.time]
+        weights = [] if self.weight is None else [self.weight]
+        return header.take([self.item, self.other, *self.by, *times, *weights], where=VOTES)
 
     @property
     def moments(self) -> dict[str, Span]:
         """What the column of times is called in engines, with the range that it must lie in, if there is one."""
         return {} if self.span is None else {name_group_columns(len(self.by) + 1)[-1]: self.span}
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """What the column of weights is called in engines, with the largest weight, if there is one."""
+        before = len(self.by) + len(self.moments)
+        return {} if self.weight is None else {name_group_columns(before + 1)[-1]: self.max_weight}
+
+    def find_kind(self, kinds: Sequence[Any], column: str) -> Any:
+        """Of what is known of the items and of the further columns, find what is known of one further column."""
+        return dict(zip(name_group_columns(len(kinds) - 1), kinds[1:], strict=True)).get(column)
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -199,8 +219,8 @@ class Request:
 
     @property
     def needs_pairs(self) -> bool:
-        """Whether the different pairs of a person and a cell are listed. Limits need them, and so do people."""
-        return self.with_people or any(self.limits)
+        """Whether the different pairs of a person and a cell are listed: limits, people and weights need them."""
+        return self.with_people or self.weight is not None or any(self.limits)
 
     def count_lists(self, lists: int) -> int:
         """Of so many lists, count those in which one unit can be."""
@@ -225,6 +245,8 @@ def read_request(
     groups_per_person: Any = None,
     time: str | None = None,
     span: Span | None = None,
+    weight: str | None = None,
+    max_weight: Any = None,
 ) -> Request:
     """Refuse columns that contradict each other.
 
@@ -247,6 +269,9 @@ def read_request(
         raise ParameterError("`by` must name columns that differ from each other and from all others")
     if time in (item, person or count, *by):
         raise ParameterError("`time` must be a column that differs from all others")
+    check_weight(weight, max_weight, person)
+    if weight is not None and weight in (item, person, *by, time):
+        raise ParameterError("`weight` must be a column that differs from all others")
     cap = votes_per_person
     for name, limit in (("votes_per_person", cap), ("groups_per_person", groups_per_person)):
         whole = isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= EVERY_LEVEL
@@ -268,7 +293,32 @@ def read_request(
         groups_per_person=groups_per_person,
         time=time,
         span=span,
+        weight=weight,
+        max_weight=max_weight or 1,
     )
+
+
+def check_weight(weight: Any, max_weight: Any, person: Any) -> None:
+    """Refuse weights without a largest one, without persons, or with a largest one that engines could not add up."""
+    if weight is None and max_weight is None:
+        return
+    if weight is not None and not isinstance(weight, str):
+        raise ParameterError("`weight` must be the name of a column, as text", f"not {type(weight).__name__}")
+    if weight is None:
+        raise ParameterError("`max_weight` must go with `weight`, the column of weights")
+    if person is None:
+        raise ParameterError(
+            "`weight` must go with `person`",
+            hint="in a table that is counted already, `count` is the sum, and `sensitivity` what one person can add",
+        )
+    if max_weight is None:
+        raise ParameterError(
+            "`max_weight` must go with `weight`: how much one person adds to one item at most",
+            hint="choose what a normal person adds, without looking at these data: `max_weight=60`, say",
+        )
+    whole = isinstance(max_weight, int) and not isinstance(max_weight, bool)
+    if not whole or not 1 <= max_weight <= LARGEST_WEIGHT:
+        raise ParameterError("`max_weight` must be a whole number from 1 to 2^53", f"not {quote(max_weight)}")
 
 
 # Sources
@@ -412,8 +462,17 @@ def check_types(described: Description, request: Request) -> None:
             f"it holds {family}",
             hint="cast it to text or to whole numbers",
         )
-    if request.time is not None and described.kinds[-1] is not None:
-        check_times(request.time, find_family(described.kinds[-1]))
+    for column in request.moments:
+        kind = request.find_kind(described.kinds, column)
+        check_times(str(request.time), None if kind is None else find_family(kind))
+    for column in request.weights:
+        kind = request.find_kind(described.kinds, column)
+        if kind is not None and find_family(kind) not in (*NUMBERS, Family.TEXT):
+            raise DataError(
+                f"column {request.weight!r} of the votes must hold weights: numbers, or text such as 12 or 12.5",
+                f"it holds {find_family(kind)}",
+                hint="cast it to whole numbers, of seconds or minutes, say",
+            )
     names = [request.item] * (domain is not None) + list(request.by)
     for name, (role, public, kind) in zip(names, request.match(described.kinds), strict=True):
         found = None if kind is None else find_family(kind)

@@ -149,6 +149,8 @@ def plan_tally(
     choose_cap: Callable[[Sequence[int]], int] | None = None,
     time: str | None = None,
     span: Span | None = None,
+    weight: str | None = None,
+    max_weight: int | None = None,
     observed: bool = False,
     any_type: bool = False,
     memory_limit: str | None = None,
@@ -174,6 +176,9 @@ def plan_tally(
 
     `time` names the column of dates or times, and `span` the public days whose votes count. If it has periods, each of
     them is a group, or a part of each group.
+
+    `weight` names the column of weights. Those of a person for an item are added up and cut at `max_weight`, and an
+    item has the sum over persons. Weights are rounded down. What is negative or no number weighs nothing.
     """
     request = read_request(
         item=item,
@@ -184,6 +189,8 @@ def plan_tally(
         groups_per_person=groups_per_person,
         time=time,
         span=span,
+        weight=weight,
+        max_weight=max_weight,
     )
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__

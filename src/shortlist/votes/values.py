@@ -191,6 +191,31 @@ def read_count(value: Any) -> int | None:
         return None
 
 
+LARGEST_WEIGHT = LARGEST_FLOAT
+"""A column of whole numbers with a gap may be held as floats. Up to here, both mean the same weights."""
+WEIGHT_TEXT = "[0-9]{1,40}([.][0-9]{0,40})?([eE][+-]?[0-9]{1,2})?|[Ii]nf(inity)?"
+"""The pattern of texts that are weights, which the regular expressions of all engines read alike. No float of such a
+text is out of range."""
+
+
+def read_weight(value: Any, largest: int) -> int:
+    """Read a weight, rounded down and cut at the largest one; 0 if it is negative, or no number.
+
+    Text is read as the nearest float. The SQL of it is `Dialect.write_weight`.
+
+    >>> [read_weight(each, 60) for each in (7.9, "12.5", math.inf, -3, None, "1,5", True, math.nan)]
+    [7, 12, 60, 0, 0, 0, 0, 0]
+    """
+    try:
+        family, key = classify(value)
+        if family == Family.TEXT:
+            family, key = Family.FLOAT, float(key) if re.fullmatch(WEIGHT_TEXT, key) else 0
+        # In this order: the digits of Decimal("1e999999") would take a minute to write.
+        return 0 if family not in NUMBERS or not key >= 1 else largest if key >= largest else math.floor(key)
+    except Exception:  # values may have any type, and their methods may fail in any way
+        return 0
+
+
 # A value as bytes, and as the text that orders votes under a cap
 
 _MARKS = {
