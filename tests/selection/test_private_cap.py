@@ -72,7 +72,7 @@ def test_every_kind_of_release_states_the_cap(options):
     assert release.guarantee.epsilon == 4 + bought or "counts_rho" in options
     assert Publication.from_json(release.to_json()) == release
     for text in (str(release), release.explain()):
-        assert "The limit on votes was chosen so that about" in text
+        assert "The limit on items was chosen so that about" in text
     if isinstance(release, Release):
         jsonschema.validate(release.to_dict(), SCHEMA)
 
