@@ -19,6 +19,7 @@ reproduce: .venv/.reproduction-ready ## Repeat the paper's experiments in minute
 	@$(BIN)/python -m reproduction $(ARGS)
 
 docs: .venv/.docs-ready ## Build the documentation as a site in build/docs; every warning is an error
+	@rm -rf build/docs
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs/site . build/docs
 	@echo "Open build/docs/index.html"
 

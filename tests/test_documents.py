@@ -1,5 +1,6 @@
 """The commands of the documentation work as they are written, and its pages become a site without a warning."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
+import psycopg
 import pytest
 from typer.testing import CliRunner
 
@@ -20,7 +22,7 @@ from shortlist.cli.app import app
 ROOT = Path(__file__).parents[1]
 # The commands of own-mechanism.md need a package that is installed: tests/mechanisms/test_own_mechanism.py installs it.
 PAGES = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "own-mechanism.md"})]
-SERVER = re.compile(r"postgresql://\w+@db\.example\.org/\w+\?")
+SERVER = re.compile(r"postgresql://\w+@db\.example\.org/\w+(\?|)")
 
 
 def read_commands(page: Path) -> list[list[str]]:
@@ -69,15 +71,32 @@ def test_the_commands_of_a_page_work(page, files, tmp_path, monkeypatch, request
     monkeypatch.chdir(shutil.copytree(files, tmp_path / "trial"))
     text = page.read_text(encoding="utf-8")
     server = request.getfixturevalue("postgres") if SERVER.search(text) else ""
+    if "FROM plays" in text and server:
+        with psycopg.connect(server) as connection:
+            rows = "SELECT 'u' || i AS user_id, 'Blue Valley' AS track FROM generate_series(1, 400) AS s(i)"
+            connection.execute(f"CREATE TABLE plays AS {rows}")
     if "ledger create" not in text:
         Ledger.create("budget.db", epsilon=10, delta="1e-6")
     for number, words in enumerate(COMMANDS[page]):
-        words = [SERVER.sub(f"{server}&", word) for word in words]
+        words = [SERVER.sub(lambda found: server + found[1].replace("?", "&"), word) for word in words]
         # Without a terminal, a check must be written to a file. Fewer draws make a forecast less exact, and quicker.
         words += ["--output", f"check{number}.txt"] if words[0] == "check" and "--output" not in words else []
         words += ["--draws", "5"] if words[0] == "plan" else []
         done = CliRunner().invoke(app, words, prog_name="shortlist")
         assert done.exit_code == 0, (words, done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", sorted((ROOT / "examples").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs(notebook, monkeypatch):
+    """Its cells run from the top, and it holds what they gave when it was last run."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("MPLBACKEND", "template")  # draws nothing, and needs no screen
+    cells = [cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, object] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), names)
+    assert any(cell["outputs"] for cell in cells)
 
 
 @pytest.mark.slow
@@ -88,7 +107,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     """Every page, link, heading, docstring and option of the program becomes a page of the site."""
     build = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", "docs/site"]
     done = subprocess.run(
-        [*build, "-d", tmp_path / "trees", ".", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True
+        [*build, "--doctree-dir", tmp_path / "trees", ".", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "shortlist ledger afford" in (tmp_path / "site" / "docs" / "options.html").read_text(encoding="utf-8")

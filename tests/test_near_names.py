@@ -62,5 +62,5 @@ def test_help_shows_every_parameter_by_name():
 
 def test_names_that_a_mechanism_cannot_take_are_not_suggested():
     """A mechanism has no randomness of its own."""
-    with pytest.raises(ParameterError, match=r"joint takes k, epsilon, neighbours; it has no parameter 'rng'\.$"):
+    with pytest.raises(ParameterError, match=r"joint takes k, epsilon, neighbours, rho; it has no parameter 'rng'\.$"):
         shortlist.mechanisms.Joint(k=1, epsilon=1, rng=1)

@@ -98,6 +98,21 @@ def test_it_installs_where_nothing_else_is(built, clean, tmp_path):
     assert run(clean, "-c", PROGRAM, cwd=tmp_path).strip() == __version__
 
 
+def test_the_readme_runs_with_what_make_demo_installs(built, clean, tmp_path):
+    """Every block of it, from top to bottom: commands in a folder of their own, and Python as doctests."""
+    (wheel,) = built.glob("*.whl")
+    run(clean, "-m", "pip", "install", "--quiet", "--no-compile", f"{wheel}[cli]")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    commands = [block for language, block in blocks if not language and not block.startswith("make ")]
+    assert len(commands) >= 3
+    path = f"{clean.parent}{os.pathsep}{os.environ['PATH']}"
+    terminal = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
+    shell = ("bash", "-euc", "\n".join(commands))
+    run(sys.executable, "-c", terminal, *shell, cwd=tmp_path, env={**CLEAN, "PATH": path})
+    run(clean, "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", ROOT / "README.md", cwd=tmp_path)
+
+
 def test_the_metadata_is_ready_for_an_index(built):
     """The wheel states the versions of Python that the workflow tests, its licence, and an extra for every guess."""
     (wheel,) = built.glob("*.whl")
@@ -124,7 +139,7 @@ def test_the_citation_names_the_version():
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def run(*command, cwd=None):
-    done = subprocess.run(command, capture_output=True, text=True, env=CLEAN, cwd=cwd)
+def run(*command, cwd=None, env=CLEAN):
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

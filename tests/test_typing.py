@@ -32,6 +32,7 @@ counts: Mapping[str, int] = {"apple": 3, "pear": 2}
 assert_type(shortlist.top_k(counts, k=1, epsilon=Decimal("0.5")), list[str])
 assert_type(shortlist.top_k({1: 3, 2: 2}, k=1, epsilon=Fraction(1, 2)), list[int])
 assert_type(shortlist.top_k([3, 2], k=1, epsilon=1.5), NDArray[np.int64])
+assert_type(shortlist.top_k({1: 3, 2: 2}, k=1, rho="0.03", delta=1e-6), list[int])
 assert_type(shortlist.top_k(np.array([3, 2]), k=1, epsilon="1/3"), NDArray[np.int64])
 selector = shortlist.prepare(counts, k=1, epsilon=1)
 assert_type(selector, shortlist.Selector[list[str]])
@@ -74,7 +75,7 @@ WRONG = """
 import shortlist
 
 shortlist.top_k([3, 2], k="3", epsilon=1)
-shortlist.top_k([3, 2], k=3)
+shortlist.top_k([3, 2], k=3, rho=[1])
 shortlist.top_k([3, 2], k=1, epsilon=1, detla=1)
 shortlist.select([], item="a", person="b", k=1, epsilon=1, detla=1)
 shortlist.select([], item="a", person="b", k=1, epsilon={})
@@ -82,7 +83,7 @@ shortlist.select([], item="a", k=1, epsilon=1)
 shortlist.select([], item="a", person="b", count="c", k=1, epsilon=1)
 shortlist.select([], item="a", person="b", groups_per_person=3, k=1, epsilon=1)
 shortlist.prepare([3, 2], k=1, epsilon=1, ordred=False)
-shortlist.mechanisms.Joint(k=3)
+shortlist.mechanisms.Joint(epsilon=1)
 shortlist.mechanisms.Joint(k=3, epsilon=[1])
 shortlist.Guarantee(epsilon=1).epsilon.spend()
 """

@@ -43,6 +43,7 @@ nb_execution_mode = "off"
 # Docstrings are plain text with names between single backticks.
 default_role = "code"
 smartquotes = False
+highlight_language = "sh"
 autodoc_member_order = "bysource"
 # With types, the signature of `select` would be its eight overloads.
 autodoc_typehints = "none"

@@ -392,7 +392,8 @@ def _rebuild_terms(release: Publication) -> Terms | None:
     """
     if release.mechanism not in MECHANISMS:
         return None
-    asked = {name: value for name, value in release.parameters.items() if name not in _ABOUT_CHOICE}
+    implied = _ABOUT_CHOICE if "rho" not in release.parameters else {*_ABOUT_CHOICE, "epsilon"}
+    asked = {name: value for name, value in release.parameters.items() if name not in implied}
     epsilon, spent, quantile = (asked.pop(name, None) for name in ("epsilon", "cap_epsilon", "cap_quantile"))
     terms = Terms.read(
         release.mechanism,

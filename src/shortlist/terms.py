@@ -17,6 +17,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
 from shortlist.privacy.guarantee import is_unit
@@ -54,6 +55,7 @@ Sizes = int | tuple[int, int]
 class ListOptions(TypedDict, total=False):
     """What a list may be asked for beside k and epsilon."""
 
+    rho: Real | None
     delta: Real | None
     ordered: bool | None
     neighbours: str | None
@@ -143,6 +145,7 @@ class Terms:
         parameters = {
             **self.mechanism.parameters,
             "epsilon": parts[0].epsilon * times + (private.epsilon if private else 0),
+            "rho": self.mechanism.rho and self.mechanism.rho * times**2,
             "sensitivity": times if times > 1 and not weighed else None,
             "max_weight": times if weighed else None,
             "weight_unit": self.weight_unit,
@@ -178,6 +181,7 @@ class Terms:
         k: Any,
         epsilon: Real | None,
         *,
+        rho: Real | None = None,
         sensitivity: int = 1,
         max_weight: int | None = None,
         weight_unit: str | None = None,
@@ -196,15 +200,16 @@ class Terms:
             limits = {"groups": groups, "groups_per_person": groups_per_person, "people_epsilon": people_epsilon}
             known = {"persons_counted": persons_counted, "people": people, "unit": unit, "min_people": min_people}
             counted = {"sensitivity": sensitivity, "max_weight": max_weight, "weight_unit": weight_unit}
-            given = {**limits, **known, **counted, **parameters, "without_domain": without_domain}
+            given = {**limits, **known, **counted, **parameters, "without_domain": without_domain, "rho": rho}
             return _read_for_each_cap(mechanism, k, epsilon, given)
         _check_people(people_epsilon, min_people, groups, persons_counted)
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         if limited is not None and isinstance(mechanism, Mechanism):
             own = mechanism.groups_per_person
-            # Two different limits are refused below.
+            # Two different limits are refused below. An epsilon that follows from rho follows once more.
             if own is None or groups_per_person in (None, own):
-                mechanism = replace(mechanism, groups_per_person=limited)
+                again: dict[str, Any] = {} if mechanism.rho is None else {"epsilon": NOT_GIVEN}
+                mechanism = replace(mechanism, groups_per_person=limited, **again)
         parameters["groups_per_person"] = limited
         times = read_whole(sensitivity, name="sensitivity")
         if max_weight is not None or weight_unit is not None:
@@ -216,6 +221,7 @@ class Terms:
             if name in bought:
                 bought[name] = read_epsilon(bought[name], name=name) / times
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
+        parameters["rho"] = None if rho is None else read_epsilon(rho, name="rho") / times**2
         if without_domain:
             if weight_unit is not None:
                 raise ParameterError(
@@ -299,10 +305,11 @@ class Terms:
 
     def state_promise(self, chosen: str | None) -> dict[str, Any]:
         """State what all lists have in common. `chosen` is the mechanism that `auto` chose."""
-        mechanism, parameters, ran = self.mechanism, dict(self.parameters), self.mechanism.resolve(chosen)
+        parameters, ran = dict(self.parameters), self.mechanism.resolve(chosen)
+        mechanism: Any = self.mechanism
         if ran is not mechanism:
-            spent, whole = ran.epsilon * self.sensitivity, mechanism.epsilon * self.sensitivity
-            parameters |= {"chosen": ran.name, "choice_epsilon": whole - spent, "chosen_epsilon": spent}
+            spent = {"choice_epsilon": mechanism.choice_epsilon, "chosen_epsilon": ran.epsilon}
+            parameters |= {"chosen": ran.name, **{name: each * self.sensitivity for name, each in spent.items()}}
         return {
             "mechanism": mechanism.name,
             "parameters": parameters,
@@ -427,6 +434,11 @@ def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> 
             "in counts, nobody's votes can be told apart",
             hint="pass the votes themselves, with the column `person`; or say how many votes one person has at most; "
             "or leave `votes_per_person` out",
+        )
+    if given["rho"] is not None:
+        raise ParameterError(
+            f"`votes_per_person={AUTO_CAP!r}` must go with `epsilon`, not with `rho`",
+            hint="pass `epsilon=1`: the release states its rho, too; or say how many votes of each person count",
         )
     if isinstance(mechanism, Mechanism):
         raise ParameterError(

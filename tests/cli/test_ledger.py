@@ -349,6 +349,10 @@ def test_afford_takes_the_options_of_select(path: Path) -> None:
         ("--sensitivity", "2", "--mechanism", "joint"),
     ):
         assert ledger("afford", path, "-k", "10", "--epsilon", "0.5", *more).output == "20\n", more
+    assert ledger("afford", path, "-k", "10", "--rho", "1/32", "--mechanism", "joint").output == "20\n"
+    both = ledger("afford", path, "-k", "10", "--rho", "1/32", "--epsilon", "1").stderr
+    assert both.startswith("error: --epsilon and --rho must not both be given")
+    assert "auto needs --epsilon, or --rho in its place" in ledger("afford", path, "-k", "10").stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--mechanism", "noisy-counts")
     assert "needs --votes-per-person" in done.stderr
     done = ledger("afford", path, "-k", "1", "--epsilon", "1", "--sensitivity", "0")
@@ -400,6 +404,10 @@ def test_afford_says_what_a_year_costs(path: Path) -> None:
     ledger("create", path.with_name("pure.db"), "--epsilon", "1")
     pure = ledger("afford", path.with_name("pure.db"), "-k", "10", "--epsilon", "0.5", "--times", "2")
     assert "2 of these together: 1-DP. " in pure.output
+    ledger("create", path.with_name("weeks.db"), "--epsilon", "1", "--per", "week")
+    weeks = ledger("afford", path.with_name("weeks.db"), "-k", "10", "--epsilon", "0.5", "--times", "53").output
+    assert "53 of these together: 26.5-DP. " in weeks
+    assert "There is no total. The budget of each period covers 2 of these." in " ".join(weeks.split())
 
 
 def test_afford_counts_releases_without_a_domain(path: Path) -> None:

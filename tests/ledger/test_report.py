@@ -45,6 +45,7 @@ def fill(ledger):
 
 
 def read(page):
+    page = re.sub(r"</?span[^>]*>", "", page)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.partition("</style>")[2]).replace("&nbsp;", " "))
 
 
@@ -171,7 +172,19 @@ def test_a_budget_for_each_week_is_not_called_one_for_all(tmp_path):
     """With a total, it is what all releases promise. Without one, the promise is that of one week."""
     for total, words in ((12, "All releases of this ledger"), (None, "All releases of one week of this ledger")):
         ledger = Ledger.create(tmp_path / f"{total}.db", per="week", epsilon=1, total_epsilon=total)
-        ledger.charge(Joint(k=10, epsilon="1/2"), period="2025-W45")
-        page = write_report(ledger, {})
-        assert f"<strong>{words} together, also later ones.</strong>" in page
-        assert "<strong>Each week has ε&nbsp;1.</strong>" in page
+        for week in (45, 46):
+            ledger.charge(Joint(k=10, epsilon="1/2"), period=f"2025-W{week}", note=f"Top tracks {week}")
+        ledger.charge(Joint(k=5, epsilon="1/4"), period="2025-W46", note="Artists")
+        text = read(write_report(ledger, {}))
+        assert f"{words} together, also later ones." in text
+        assert ("Each week has ε 1." in text) is (total is not None)
+        assert "The 3 so far, for a person with votes in all of them." in text
+        # One release, the year, the largest week, and as many weeks as a year can have.
+        assert "Top tracks … 10 joint 2 ε 0.5 ε 1 ε 0.5 ε 26.5" in text
+        assert "All lists together 3 ε 1.25 ε 0.75 ε 39.75" in text
+        assert "a release counts the votes of its own period only. the publisher" in text
+        assert [(each.label, each.charges, each.share) for each in Statement.read(ledger).draw()] == [
+            ("2025-W45", 1, Fraction(1, 2)),
+            ("2025-W46", 2, Fraction(3, 4)),
+            *([("total", 3, Fraction(5, 48))] if total else []),
+        ]

@@ -165,6 +165,18 @@ def test_the_measures_of_the_proof_keep_rho_and_its_delta(name, options, relatio
             assert rho > float(promise.rho) / 12
 
 
+@every_case
+@every_relation
+def test_a_budget_in_rho_is_kept(name, options, relation):
+    """The measures keep the rho that was given in place of epsilon."""
+    mechanism = MECHANISMS[name](k=2, rho=1, neighbours=relation, **options)
+    histograms = list(itertools.product(range(5) if name == "threshold" else range(4), repeat=2))
+    with ctx.workprec(96):
+        missing, rho = find_worst(mechanism, pair_single(histograms, relation, options.get("votes_per_person")))
+    assert missing <= float(mechanism.guarantee.rho_delta) * (1 + 1e-12)
+    assert 1 / 20 < rho <= 1 + 1e-9
+
+
 @pytest.mark.slow
 @every_case
 @every_relation

@@ -31,6 +31,7 @@ class HalfAuto(Auto):
 
     __slots__ = ()
 
+    name = "half-auto"
     share = Fraction(1, 2)
 
 

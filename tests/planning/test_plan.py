@@ -96,6 +96,25 @@ def test_a_safe_list_needs_no_help():
     assert "What would help" not in made.why
 
 
+def test_a_plan_in_rho_compares_mechanisms_at_one_rho(tmp_path):
+    """Each mechanism has the rho, the command and the call ask for it, and what is about epsilon is refused."""
+    made = shortlist.plan(STEEP, k=3, rho="0.03", delta="1e-6", votes_per_person=3, draws=20)
+    assert all(0.02999999 < float(row["rho"]) <= 0.03 for row in made.table)
+    assert ("--rho 0.03" in made.command, "--epsilon" in made.command) == (True, False)
+    assert eval(made.call, {"shortlist": shortlist, "new_counts": STEEP}) is not None
+    assert made.to_dict()["rho"] == "0.03"
+    assert "ε = 0.489897948" in made.advice.rule
+    for words, call in {
+        "must go with epsilon": lambda: shortlist.plan(STEEP, k=3, rho="0.03", want="recall 0.9"),
+        "neither was": lambda: shortlist.plan(STEEP, k=3),
+        "both were": lambda: shortlist.plan(STEEP, k=3, epsilon=1, rho=1),
+        "rho must be above 0": lambda: shortlist.plan(STEEP, k=3, rho=0),
+        "a page must be": lambda: made.to_html(tmp_path / "plan.html"),
+    }.items():
+        with pytest.raises(ParameterError, match=words):
+            call()
+
+
 def test_plans_can_be_sorted_and_repeated():
     """Equal seeds give equal plans. Each measure puts its best mechanism first."""
     options = {"k": 10, "epsilon": "0.2", "draws": 100}

@@ -388,7 +388,7 @@ def test_a_delta_is_for_persons_who_add_one(name):
 
 def test_mechanisms_name_the_parameter_that_was_meant():
     """A mechanism object answers a wrong name as top_k does, and it can be copied."""
-    with pytest.raises(ParameterError, match="joint takes k, epsilon, neighbours; it has no parameter 'eps'"):
+    with pytest.raises(ParameterError, match="joint takes k, epsilon, neighbours, rho; it has no parameter 'eps'"):
         Joint(k=2, eps=1)
     assert pickle.loads(pickle.dumps(Joint(k=2, epsilon=1))) == Joint(k=2, epsilon=1)
 

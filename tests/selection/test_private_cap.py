@@ -136,6 +136,7 @@ def test_a_changed_cap_is_found():
             "must go with the name of a mechanism",
         ),
         (lambda: select(VOTES, **{**ASKED, "epsilon": None}), "epsilon"),
+        (lambda: select(VOTES, **{**ASKED, "epsilon": None, "rho": 1}), "must go with epsilon, not with rho"),
         (lambda: select(VOTES, **{**ASKED, "votes_per_person": "Auto"}), "must be a whole number from 1, not 'Auto'"),
         (lambda: select(VOTES, **{**ASKED, "domain": None}), "delta or domain must be given"),
         (lambda: plan(counts=[5, 3, 1], k=1, epsilon=1, votes_per_person="auto"), "a private cap depends on the votes"),

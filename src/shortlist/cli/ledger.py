@@ -137,7 +137,7 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
     # Lines, not a table: a table of charges is wider than a narrow terminal.
     for line in statement.summary():
         print_lines(line)
-    _draw(statement.draw())
+    _draw(statement.draw(), statement.chart_title)
     for charge in statement.charges:
         release = "not finished" if charge.release is None else f"release {charge.id[:12]}"
         print()
@@ -179,7 +179,7 @@ def report(*, path: str, output: Path | None, force: bool, quiet: bool, **said: 
     remark(f"wrote {output}")
 
 
-def _draw(bars: list[Bar]) -> None:
+def _draw(bars: list[Bar], title: str) -> None:
     """Draw which share of the budget was spent, time by time. Without a terminal that has blocks, in hyphens."""
     if not bars:
         return
@@ -194,7 +194,7 @@ def _draw(bars: list[Bar]) -> None:
     for column in chart.columns[2:]:
         column.justify = "right"
     print()
-    print_lines("Spent share of the budget over time, and the number of charges:")
+    print_lines(f"{title}, and the number of charges:")
     print_lines(chart)
 
 
@@ -252,11 +252,12 @@ def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int
     if times > _MOST_TIMES:
         raise ParameterError(f"`times` must be at most {_MOST_TIMES}", f"not {times}")
     whole = ledger.whole
-    if whole is None:
-        raise ParameterError("`times` must go with a ledger that has a total", "this one has a budget for each period")
-    if ledger.calendar is not None and covered:  # one release in each of as many periods
+    if whole is not None and ledger.calendar is not None and covered:  # one release in each of as many periods
         covered = whole.afford(ledger.spent, replace(guarantee, unit=whole.guarantee.unit))
-    together = add_at([guarantee] * times, whole.guarantee.delta)
+    together = add_at([guarantee] * times, (whole or ledger.budget).guarantee.delta)
     print_lines(f"{times:,} of these{' together' * (times > 1)}: {write_pair(together)}. {together.in_words}")
+    if whole is None:
+        print_lines(f"There is no total. The budget of each period covers {covered:,} of these.")
+        return
     some = f"{covered:,} of {times:,}" if covered < times else f"all {times:,}, and {covered - times:,} more"
     print_lines(f"Left: {whole.write_left(ledger.spent)}. The budget covers {some}.")

@@ -200,13 +200,12 @@ REQUEST: Options = {
         names=("-k", "--k"),
     ),
     "unordered": Option(WHAT, "Release the items without their order. The list is more accurate.", kind=bool),
-    "epsilon": Option(
-        PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", "NUMBER", default=REQUIRED
-    ),
+    "epsilon": Option(PRIVACY, "The privacy loss: smaller is more private, and 1 is common.", "NUMBER"),
+    "rho": Option(PRIVACY, "In its place: the rho (zCDP) of the list, for a budget of many lists.", "NUMBER"),
     "delta": Option(
         PRIVACY,
-        "Allow a failure probability δ, far below 1 divided by the number of people. Lists are more accurate for "
-        "large k.",
+        "Allow a failure probability δ, far below 1 divided by the number of people: say 1e-9 for a million. Lists are "
+        "more accurate for large k.",
         "NUMBER",
     ),
     "votes_per_person": Option(

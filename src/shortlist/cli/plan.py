@@ -81,7 +81,7 @@ _MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the
         "group_count": replace(GROUP_COUNT["group_count"], text="With --like: invent so many groups, a list for each."),
         "votes_cast": Option(WHAT, "With --group-count: how many votes a person casts on average.", "NUMBER"),
         "groups_visited": Option(WHAT, "With --group-count: in how many groups a person may vote.", "N"),
-        **{name: REQUEST[name] for name in ("unordered", "epsilon", "delta", "neighbours")},
+        **{name: REQUEST[name] for name in ("unordered", "epsilon", "rho", "delta", "neighbours")},
         "votes_per_person": Option(
             PRIVACY,
             "At most N votes of each person count, also in the counts given. With --like: N each, or 1.",
@@ -147,6 +147,10 @@ def plan(
     _check_inputs(files, item=asked["item"], count=count, person=person, like=asked["like"])
     check_quiet(quiet, output, "the plan would be lost", "output='plan.html'")
     check_output(output, (".html", ".json"), force=force)
+    if asked["rho"] is not None and output is not None and output.suffix.lower() == ".html":
+        from shortlist.planning.plan import refuse_page
+
+        raise refuse_page()
     with show_progress() as step:
         from shortlist.planning.advice import NOT_PRIVATE
         from shortlist.planning.plan import plan as make_plan
@@ -209,7 +213,8 @@ def _print_plan(made: Plan) -> None:
 
     best, advice, wide, groups = made.best, made.advice, make_console().width >= _WIDE, made.constraints.groups
     each = "" if groups is None else f" in each of {groups:,} groups"
-    head = f"The top {best.k:,} of {made.histogram.d:,} items{each} at ε = {float(best.epsilon):g}"
+    budget = f"ε = {float(best.epsilon):g}" if best.rho is None else f"ρ = {float(best.rho):g}"
+    head = f"The top {best.k:,} of {made.histogram.d:,} items{each} at {budget}"
     print_lines(f"{head}, from {made.histogram.source}", bold=True)
     print_lines(f"Allowed: {made.constraints.describe()}.")
     # As wide as it is: a number that is cut off would be read as another number.

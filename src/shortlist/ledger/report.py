@@ -23,6 +23,7 @@ from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import Charge
 from shortlist.ledger.statement import PLANNED, Bar, Statement, add_at, write_pair
 from shortlist.mechanisms import MECHANISMS
+from shortlist.periods import Every
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.release import read_clock
 from shortlist.safe_text import escape
@@ -33,6 +34,9 @@ _MOST_LISTS = 6
 _MOST_RECORDS = 6
 _LONGEST_NAME = 60
 _AUDIT = "shortlist.audit/"
+_ALL = "All lists together"
+_IN_A_YEAR = {Every.DAY: 366, Every.WEEK: 53, Every.MONTH: 12, Every.QUARTER: 4, Every.YEAR: 1}
+"""The most periods of a kind that a year has."""
 _PUBLISHER, _LIBRARY = "the publisher", "shortlist"
 _SAID = {
     "purpose": "Purpose",
@@ -62,7 +66,7 @@ def write_report(ledger: Ledger, said: Mapping[str, str | None], audit: str | os
     found = None if audit is None else _read_audit(audit)
     statement = Statement.read(ledger)
     lists = _group_lists(statement.charges)
-    years = sorted({each.made.year for each in statement.charges})[-2:]
+    table = _add_up_lists(statement, lists)
     return Template((files("shortlist.ledger") / "report.html").read_text(encoding="utf-8")).substitute(
         short=ledger.id[:12],
         ledger=ledger.id,
@@ -70,11 +74,11 @@ def write_report(ledger: Ledger, said: Mapping[str, str | None], audit: str | os
         version=escape_html(__version__),
         about=_write_about(statement, texts),
         promise=_write_promise(statement),
-        chart=_write_chart(statement.draw()),
-        columns=_write_columns(years),
-        lists=_write_lists(statement, lists, years),
+        chart=_write_chart(statement.draw(), statement.chart_title),
+        columns="".join(_write_head(name, place) for place, name in enumerate(table)),
+        lists="\n".join(_write_list(row, total=row[0] == _ALL) for row in zip(*table.values(), strict=True)),
         about_lists=_write_about_lists(lists, statement),
-        vouched="\n".join(_write_vouched(lists)),
+        vouched="\n".join(_write_vouched(lists, statement)),
         evidence=_write_evidence(lists, statement, found),
         records=_write_records(statement),
         assessment=_write_assessment(statement, texts),
@@ -113,8 +117,8 @@ def _round_up(number: Fraction) -> str:
 
 
 def _write_numbers(guarantee: Guarantee) -> str:
-    delta = f", δ&nbsp;{_round_up(guarantee.delta)}" if guarantee.delta else ""
-    return f"ε&nbsp;{_round_up(guarantee.epsilon)}{delta}"
+    numbers = {"ε": guarantee.epsilon, **({"δ": guarantee.delta} if guarantee.delta else {})}
+    return ", ".join(f'<span class="whole-number">{name} {_round_up(each)}</span>' for name, each in numbers.items())
 
 
 # The parts of the page, from top to bottom.
@@ -142,7 +146,7 @@ def _describe_unit(guarantee: Guarantee) -> str:
 
 
 def _write_promise(statement: Statement) -> str:
-    (promised, which), so_far, calendar = statement.promise, statement.so_far, statement.ledger.calendar
+    (promised, which), so_far = statement.promise, statement.so_far
     number = len(statement.charges)
     figures = {
         f"budget of {which} together": _write_numbers(promised),
@@ -151,16 +155,17 @@ def _write_promise(statement: Statement) -> str:
     }
     cells = "".join(f"<div><b>{value}</b><small>{name}</small></div>" for name, value in figures.items())
     words = [f"<strong>{which.capitalize()} of this ledger together, also later ones.</strong> {promised.in_words}"]
-    if calendar is not None:
-        each = statement.ledger.budget.guarantee
+    if statement.ledger.calendar is not None and statement.ledger.whole is not None:
+        calendar, each = statement.ledger.calendar, statement.ledger.budget.guarantee
         words.append(f"<strong>Each {calendar.every} has {_write_numbers(each)}.</strong> {each.in_words}")
     if so_far is not None:
         planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
-        words.append(f"<strong>The {number:,} so far.</strong> {so_far.in_words}{planned}")
+        whole = "" if statement.ledger.calendar is None else f", for a {_show(so_far.unit)} with votes in all of them"
+        words.append(f"<strong>The {number:,} so far{whole}.</strong> {so_far.in_words}{planned}")
     return f'<div class="figures">{cells}</div>' + "".join(f"<p>{each}</p>" for each in words)
 
 
-def _write_chart(bars: Sequence[Bar]) -> str:
+def _write_chart(bars: Sequence[Bar], title: str) -> str:
     """Draw the spent share over time, as columns with their numbers, below a line for the whole budget."""
     if not bars:
         return "<p>Nothing was charged yet.</p>"
@@ -174,7 +179,7 @@ def _write_chart(bars: Sequence[Bar]) -> str:
         )
         if len(bars) <= 8 or place % 2 == (len(bars) - 1) % 2:
             drawn.append(f'<text x="{middle:.1f}" y="76">{each.label}</text>')
-    title = "Share of the budget that was spent at the end of each time, rounded up"
+    title = f"{title}, rounded up"
     words = ", ".join(f"{each.label} {math.ceil(each.share * 100)} %" for each in bars)
     return (
         f'<div class="wide"><svg viewBox="0 0 640 82" role="img" aria-label="{title}: {words}">{"".join(drawn)}'
@@ -198,47 +203,71 @@ def _group_lists(charges: Iterable[Charge]) -> list[_List]:
     return sorted(found, key=lambda each: -len(each.charges))
 
 
-def _write_columns(years: Sequence[int]) -> str:
-    names = ["List", "k", "Mechanism", "Releases", "One release", *(f"In {year}" for year in years)]
-    return "".join(f'<th scope="col"{" class=number" * (place > 2)}>{name}</th>' for place, name in enumerate(names))
+def _add_up_lists(statement: Statement, lists: Sequence[_List]) -> dict[str, list[str]]:
+    """Add up the releases of each list and of all lists: column by column, with all lists in the last row."""
+    delta, calendar, charges = statement.promise[0].delta, statement.ledger.calendar, statement.charges
+    shown = [each.charges for each in lists[:_MOST_LISTS]]
+    rows: list[tuple[Charge, ...]] = [*shown, charges]
+
+    def add(charges: Sequence[Charge], times: int = 1, delta: Fraction = delta) -> str:
+        return _write_numbers(add_at([each.guarantee for each in charges] * times, delta)) if charges else "–"
+
+    table = {
+        "List": [*(_show(_shorten(each.name)) for each in lists[:_MOST_LISTS]), _ALL],
+        "k": [*(_show(each[0].parameters.get("k")) for each in shown), ""],
+        "Mechanism": [*(_show(each[0].mechanism) for each in shown), ""],
+        "Releases": [f"{len(each):,}" for each in rows],
+        "One release": [*(_write_numbers(each[0].guarantee) for each in shown), ""],
+    }
+    for year in sorted({_find_year(each) for each in charges})[-2 if calendar is None else -1 :]:
+        table[f"In {year}"] = [add([each for each in row if _find_year(each) == year]) for row in rows]
+    if calendar is not None and charges:
+        name, times = calendar.every, _IN_A_YEAR[calendar.every]
+        busiest = [_find_busiest(row) for row in rows]
+        table[f"Largest {name}"] = [add(row, 1, statement.ledger.budget.guarantee.delta) for row in busiest]
+        table[f"Full year ({times} {name}{'s' * (times > 1)})"] = [add(row, times) for row in busiest]
+    return table
 
 
-def _write_lists(statement: Statement, lists: Sequence[_List], years: Sequence[int]) -> str:
-    delta = statement.promise[0].delta
-
-    def add(charges: Sequence[Charge]) -> str:
-        return _write_numbers(add_at([each.guarantee for each in charges], delta)) if charges else "–"
-
-    def in_years(charges: Sequence[Charge]) -> list[str]:
-        return [add([each for each in charges if each.made.year == year]) for year in years]
-
-    rows = []
-    for each in lists[:_MOST_LISTS]:
-        k, first = each.parameters.get("k"), each.charges[0]
-        cells = [f"{k}", _show(first.mechanism), f"{len(each.charges):,}", _write_numbers(first.guarantee)]
-        name = each.name if len(each.name) <= _LONGEST_NAME else f"{each.name[:_LONGEST_NAME]}…"
-        rows.append(_write_list(_show(name), [*cells, *in_years(each.charges)]))
-    cells = ["", "", f"{len(statement.charges):,}", "", *in_years(statement.charges)]
-    return "\n".join([*rows, _write_list("All lists together", cells, total=True)])
+def _find_year(charge: Charge) -> str:
+    """Find the year of a charge: that of its period, or that in which it was made."""
+    return (charge.period or charge.made.isoformat())[:4]
 
 
-def _write_list(name: str, cells: Sequence[str], *, total: bool = False) -> str:
-    rest = "".join(f"<td{' class=number' * (place > 1)}>{each}</td>" for place, each in enumerate(cells))
-    return f'<tr{" class=total" * total}><th scope="row">{name}</th>{rest}</tr>'
+def _find_busiest(charges: Sequence[Charge]) -> list[Charge]:
+    """Find the charges of the period that spent most."""
+    periods: dict[str | None, list[Charge]] = {}
+    for each in charges:
+        periods.setdefault(each.period, []).append(each)
+    return max(periods.values(), key=lambda each: (sum(one.guarantee.epsilon for one in each), len(each)))
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def _write_head(name: str, place: int) -> str:
+    return f'<th scope="col"{" class=number" * (place > 2)}>{name}</th>'
+
+
+def _write_list(cells: Sequence[str], *, total: bool) -> str:
+    rest = "".join(f"<td{' class=number' * (place > 1)}>{each}</td>" for place, each in enumerate(cells[1:]))
+    return f'<tr{" class=total" * total}><th scope="row">{cells[0]}</th>{rest}</tr>'
 
 
 def _write_about_lists(lists: Sequence[_List], statement: Statement) -> str:
-    more, unfinished = len(lists) - _MOST_LISTS, len(statement.unfinished)
+    more, unfinished, calendar = len(lists) - _MOST_LISTS, len(statement.unfinished), statement.ledger.calendar
     words = [
         "Numbers are rounded up. Several releases are added up for their year, as if they had been planned before it; "
         "what the budget promises holds in any case.",
+        *(["A full year has as many releases in each period as the one that spent most."] if calendar else []),
         *([f"{more:,} more lists are in the last row only; the ledger has them."] if more > 0 else []),
         *([f"Charges without a finished release count as spent: there are {unfinished:,}."] if unfinished else []),
     ]
     return " ".join(words)
 
 
-def _write_vouched(lists: Sequence[_List]) -> Iterable[str]:
+def _write_vouched(lists: Sequence[_List], statement: Statement) -> Iterable[str]:
     """Say what must be true, and who vouches for it."""
     kinds = [MECHANISMS.get(each.charges[0].mechanism) for each in lists]
     parameters = [each.parameters for each in lists]
@@ -265,6 +294,12 @@ def _write_vouched(lists: Sequence[_List]) -> Iterable[str]:
         most = max(each.get("groups_per_person", 0) for each in parameters)
         rows[f"The list of groups is public. One person is counted in at most {most} of them."] = (
             f"{_PUBLISHER} for the list; {_LIBRARY} for the limit, where it counted persons"
+        )
+    if statement.ledger.calendar is not None:
+        columns = ", ".join(sorted({each.time for each in statement.charges if each.time is not None}))
+        counted = f"{_LIBRARY}, by the column {_show(columns)}; " if columns else ""
+        rows["Every vote has one time, and a release counts the votes of its own period only."] = (
+            f"{counted}{_PUBLISHER}, where counts were made elsewhere"
         )
     rows["Every release about these people is charged to this ledger, and never to a copy of it."] = _PUBLISHER
     rows["Lists are drawn with exactly the stated probabilities, from the randomness of the operating system."] = (
@@ -377,7 +412,8 @@ def _write_example(statement: Statement) -> str:
     """Say what the promise makes of a conclusion that has a probability of 1 %."""
     budget, so_far = statement.promise[0], statement.so_far
     other = "with other" if budget.neighbours is Neighbours.REPLACE else "without the"
-    spent = "" if so_far is None else f", and at most {_raise(so_far)}&nbsp;% by what is spent so far"
+    whole = "" if so_far is None or so_far.unit == budget.unit else f" of all data of one {_show(so_far.unit)}"
+    spent = "" if so_far is None else f", and at most {_raise(so_far)}&nbsp;% by what is spent so far{whole}"
     return (
         f"A conclusion that has a probability of 1&nbsp;% {other} data of one {_show(budget.unit)} has at most "
         f"{_raise(budget)}&nbsp;% with them if the whole budget is spent{spent}."

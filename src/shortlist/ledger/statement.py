@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from shortlist.ledger.budget import Accounting, Amount, Budget, add_up, write_rounded
+from shortlist.ledger.budget import Accounting, Amount, add_up, write_rounded
 from shortlist.ledger.calendar import Calendar
 from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import LARGEST_BITS, Charge, write_budget, write_guarantee
@@ -18,6 +18,8 @@ from shortlist.privacy.numbers import write_exact
 
 SCHEMA = "shortlist.ledger/4"
 _MOST_BARS = 16
+_MOST_PERIODS = 4
+"""How many periods are written in numbers. All of them are in the JSON."""
 _DAYS = {Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 28, Every.QUARTER: 90, Every.YEAR: 365}
 _MOST_PEOPLE = 5
 """How many of those who charged are named."""
@@ -77,34 +79,51 @@ class Statement:
 
     @property
     def so_far(self) -> Guarantee | None:
-        """What the releases so far promise together, at the delta of the budget for all of them.
+        """What the releases so far promise together to one person, at the delta of the budget.
 
-        It is at most the budget. With a delta it holds if results did not decide how many releases there are, nor their
-        guarantees (budget.proof.md, What is not claimed). Without one, each sum of epsilons bounds the odds.
+        It is at most the budget for all releases. With a delta it holds if results did not decide how many releases
+        there are, nor their guarantees (budget.proof.md, What is not claimed). Without one, each sum of epsilons bounds
+        the odds. In a ledger with periods, a person may have votes in all of them.
         """
-        whole = self.ledger.whole
-        if whole is None or not self.charges:
+        if not self.charges:
             return None
-        promised = [replace(each.guarantee, unit=whole.guarantee.unit) for each in self.charges]
-        return add_at(promised, whole.guarantee.delta)
+        (promised, _), calendar = self.promise, self.ledger.calendar
+        unit = promised.unit if calendar is None else promised.unit.removesuffix(f"-{calendar.every}")
+        return add_at([replace(each.guarantee, unit=unit) for each in self.charges], promised.delta)
 
     def draw(self) -> list[Bar]:
-        """Divide the time of all charges into days, weeks, months, quarters or years, and say what each had spent."""
+        """Say which share of the budget was spent, time by time: of each period, and of the total.
+
+        Without periods, the time of all charges is divided into days, weeks, months, quarters or years.
+        """
         made, whole = [each.made.date() for each in self.charges], self.ledger.whole
-        if whole is None or not made:
-            return []
-        for every in Every:
+        if self.ledger.calendar is not None:
+            bars = [self._draw_period(each) for each in self.periods[-_MOST_BARS:]]
+            return bars if whole is None or not bars else [*bars, Bar("total", len(made), whole.find_share(self.spent))]
+        for every in Every if made else ():
             days = Period.of(max(made), every).end - min(made).toordinal()
             if days <= _MOST_BARS * _DAYS[every] or every is Every.YEAR:
-                return [*self._fill(whole, list_periods(min(made), max(made), every)[-_MOST_BARS:])]
+                return [*self._fill(list_periods(min(made), max(made), every)[-_MOST_BARS:])]
         return []
 
-    def _fill(self, whole: Budget, periods: tuple[Period, ...]) -> Iterator[Bar]:
+    @property
+    def chart_title(self) -> str:
+        """Say what the bars show."""
+        calendar = self.ledger.calendar
+        if calendar is None:
+            return "Spent share of the budget over time"
+        return f"Spent share of the budget of each {calendar.every}{' and of the total' * (calendar.total is not None)}"
+
+    def _draw_period(self, period: str) -> Bar:
+        number = sum(each.period == period for each in self.charges)
+        return Bar(period, number, self.ledger.budget.find_share(self.spent_in(period)))
+
+    def _fill(self, periods: tuple[Period, ...]) -> Iterator[Bar]:
         for period in periods:
             until = [each for each in self.charges if each.made.date() <= period.last]
             spent = add_up((each.guarantee, 1) for each in until)
             number = sum(each.made.date() >= period.first for each in until)
-            yield Bar(str(period), number, whole.find_share(spent))
+            yield Bar(str(period), number, self.ledger.budget.find_share(spent))
 
     def name_people(self) -> str:
         """Name who charged, those with most charges first."""
@@ -120,7 +139,10 @@ class Statement:
             return []
         releases = f"{number:,} {'release' if number == 1 else 'releases'}"
         planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
-        return [f"So far: {releases}, {write_pair(so_far)}{' together' * (number > 1)}. {so_far.in_words}{planned}"]
+        whole = "" if self.ledger.calendar is None else f" for a {so_far.unit} with votes in all of them"
+        return [
+            f"So far: {releases}, {write_pair(so_far)}{' together' * (number > 1)}{whole}. {so_far.in_words}{planned}"
+        ]
 
     def summary(self) -> list[str]:
         """Write a few lines: the budget and what it promises, what is spent and what is left, and who charged."""
@@ -151,17 +173,18 @@ class Statement:
             f"Budget in each {calendar.every}, {calendar.time_zone}: {budget.guarantee}",
             f"Promise of all releases of one {calendar.every} together: {budget.guarantee.in_words}",
         ]
-        for period in self.periods:
+        if len(self.periods) > _MOST_PERIODS:
+            lines.append(f"{len(self.periods):,} periods have charges. The last of them:")
+        for period in self.periods[-_MOST_PERIODS:]:
             spent = self.spent_in(period)
             lines.append(f"{period}: spent {budget.write(spent, up=True)}; left {budget.write_left(spent)}")
         if total is not None:
             lines += [
                 f"Total: {total.guarantee}",
                 f"Promise of all releases together, also of later ones: {total.guarantee.in_words}",
-                *self._say_so_far(),
                 f"Spent: {total.write(self.spent, up=True)}; left {total.write_left(self.spent)}",
             ]
-        return lines
+        return [*lines, *self._say_so_far()]
 
     def _name_charged(self) -> list[str]:
         """Name who charged, and the charges without a finished release."""

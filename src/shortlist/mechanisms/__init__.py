@@ -120,7 +120,9 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
         check_names(kind, given, further=_CALL_PARAMETERS)
     if not isinstance(mechanism, Mechanism):
         return kind(**given)
-    if given and kind(**{**mechanism.parameters, **given}) != mechanism:
+    # An epsilon that follows from rho is no parameter of its own.
+    own = {name: value for name, value in mechanism.parameters.items() if name != "epsilon" or not given.get("rho")}
+    if given and kind(**{**own, **given}) != mechanism:
         raise ParameterError(
             "the `mechanism` object and the parameters beside it must agree",
             "they disagree",
@@ -203,11 +205,10 @@ def _check_name(kind: type[Mechanism]) -> None:
         )
 
 
-def write_table(*columns: str) -> str:
-    """Write the mechanisms as a Markdown table with these columns, or with all: those of docs/mechanisms.md."""
-    headings = columns or tuple(_COLUMNS)
-    rows = [headings, ["---"] * len(headings)]
-    rows += [[_COLUMNS[heading](kind) for heading in headings] for kind in MECHANISMS.values()]
+def write_table() -> str:
+    """Write the mechanisms as the Markdown table of docs/mechanisms.md."""
+    rows = [[*_COLUMNS], ["---"] * len(_COLUMNS)]
+    rows += [[write(kind) for write in _COLUMNS.values()] for kind in MECHANISMS.values()]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

@@ -21,8 +21,8 @@ from shortlist.mechanisms.joint import MarginJoint
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real, quote
-from shortlist.privacy.zcdp import find_rho_of_pure
+from shortlist.privacy.numbers import LARGEST_EPSILON, Real, quote
+from shortlist.privacy.zcdp import find_epsilon, find_largest_epsilon, find_rho_of_pure
 from shortlist.profile import Levels, Picks
 
 HANDICAP = Fraction(1)
@@ -43,6 +43,9 @@ class Auto(Mechanism):
     in the order of the domain, whichever is chosen. Then k may be a range of sizes: `subset` may choose any of them,
     and the others give the largest. With `votes_per_person`, the largest number of votes of one person that were
     counted, `noisy-counts` is one more. If it is chosen, the picks have noisy counts.
+
+    With `rho` in place of epsilon, the choice has a twentieth of rho, and each candidate has the rest: they have
+    different epsilons then.
 
     Claim  epsilon-DP without delta, else (epsilon, delta)-DP, when one person raises each count by 0 or 1. Its rho
            is the rho of the choice plus the largest rho of a candidate.
@@ -66,7 +69,7 @@ class Auto(Mechanism):
         {"votes_per_person": 1},
     )
     share: ClassVar[Fraction] = Fraction(1, 20)
-    """The share of epsilon that the choice spends."""
+    """The share of epsilon, or of rho, that the choice spends."""
 
     delta: Fraction | None = None
     ordered: bool = True
@@ -79,9 +82,10 @@ class Auto(Mechanism):
             self,
             *,
             k: int | tuple[int, int],
-            epsilon: Real,
+            epsilon: Real = ...,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
             delta: Real | None = ...,
             ordered: bool = ...,
             votes_per_person: int | None = ...,
@@ -91,7 +95,6 @@ class Auto(Mechanism):
     def __post_init__(self) -> None:
         k, at_least = read_sizes(self.k, self.at_least)
         self._read(k=k, at_least=at_least)
-        Mechanism.__post_init__(self)
         if not isinstance(self.ordered, bool):
             raise ParameterError("`ordered` must be True or False", f"not {quote(self.ordered)}")
         if self.ordered and self.at_least is not None:
@@ -100,15 +103,18 @@ class Auto(Mechanism):
                 "not a range",
                 hint="pass `ordered=False`: a set may have any size in the range",
             )
+        Mechanism.__post_init__(self)
 
     @property
     def choice_epsilon(self) -> Fraction:
-        """The part of epsilon that the choice spends; the chosen mechanism spends the rest."""
-        return self.epsilon * self.share
+        """What the choice spends: a share of epsilon, or the epsilon whose rho is that share of rho."""
+        if self.rho is None:
+            return self.epsilon * self.share
+        return find_largest_epsilon(find_rho_of_pure, self.rho * self.share, most=LARGEST_EPSILON)
 
     @property
     def candidates(self) -> Mapping[str, Mechanism]:
-        """The mechanisms that may be chosen, by name, each with the epsilon that is left to it."""
+        """The mechanisms that may be chosen, by name, each with the epsilon or the rho that the choice leaves."""
         return _build_candidates(self)
 
     @property
@@ -123,7 +129,17 @@ class Auto(Mechanism):
         rhos = [promise.rho for promise in promises if promise.rho is not None]
         rho = find_rho_of_pure(self.choice_epsilon) + max(rhos) if len(rhos) == len(promises) else None
         delta = max(promise.delta for promise in promises)
+        if self.delta is not None and self.epsilon < self._sum_epsilons():
+            delta = self.delta
         return Guarantee(epsilon=self.epsilon, delta=delta, rho=rho, neighbours=self.neighbours)
+
+    def _find_epsilon(self, rho: Fraction) -> Fraction:
+        """Find the epsilon that a rho implies: by the epsilons of the choice and the candidates, or at delta by rho."""
+        added = self._sum_epsilons()
+        return added if self.delta is None else min(added, find_epsilon(rho, self.delta) or added)
+
+    def _sum_epsilons(self) -> Fraction:
+        return self.choice_epsilon + max(each.epsilon for each in self.candidates.values())
 
     def resolve(self, chosen: str | None) -> Mechanism:
         """Return the mechanism that was chosen."""
@@ -158,16 +174,19 @@ class Auto(Mechanism):
 
 @lru_cache(maxsize=256)
 def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
-    """Build the candidates with the epsilon that the choice leaves. They are public, and are remembered.
+    """Build the candidates with the epsilon or the rho that the choice leaves. They are public, and are remembered.
 
     Most choices are between two of them, so the others are imported where they are used.
     """
     common: dict[str, Any] = {
         "k": auto.k,
-        "epsilon": auto.epsilon - auto.choice_epsilon,
         "neighbours": auto.neighbours,
         "groups_per_person": auto.groups_per_person,
     }
+    if auto.rho is None:
+        common["epsilon"] = auto.epsilon - auto.choice_epsilon
+    else:
+        common["rho"] = auto.rho - find_rho_of_pure(auto.choice_epsilon)
     peel: Mechanism = PNFPeel(**common)
     if auto.delta is not None:
         spread = CDPPeel(**common, delta=auto.delta)

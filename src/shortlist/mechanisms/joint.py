@@ -121,10 +121,11 @@ class FastJoint(Joint):
             self,
             *,
             k: int,
-            epsilon: Real,
+            epsilon: Real = ...,
             beta: Real = ...,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -24,16 +24,19 @@ from shortlist.mechanisms import stated
 from shortlist.near_names import describe_unknown
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import (
+    LARGEST_EPSILON,
     Real,
     quote,
     read_epsilon,
-    read_positive,
     read_probability,
     read_rational,
     read_whole,
 )
+from shortlist.privacy.zcdp import find_largest_epsilon
 from shortlist.profile import Levels, Picks, Profile
 
+NOT_GIVEN = Fraction(0)
+"""The epsilon of a mechanism to which none is given."""
 UNORDERED_BOUND = (
     "sorted by their true counts, the listed items have at most {bound} fewer, place by place, than the true top k"
 )
@@ -116,18 +119,26 @@ class Mechanism(ABC):
     """Further parameters with which an audit checks it."""
 
     k: int
-    epsilon: Fraction
+    epsilon: Fraction = NOT_GIVEN
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     groups_per_person: int | None = None
     """In a family of lists, one for each group: how many of them one person is in at most. None is a single list.
 
     Then the guarantee is that of all lists together. All else describes one list of the family (families.proof.md).
     """
+    rho: Fraction | None = None
+    """A budget in place of epsilon: epsilon is then the largest one, of nine digits, whose rho is at most this."""
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, k: int, epsilon: Real, neighbours: str = ..., groups_per_person: int | None = ...
+            self,
+            *,
+            k: int,
+            epsilon: Real = ...,
+            neighbours: str = ...,
+            groups_per_person: int | None = ...,
+            rho: Real | None = ...,
         ) -> None: ...
 
     else:
@@ -141,8 +152,37 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         for field in fields(self):
             read, value = _READERS.get(field.name), getattr(self, field.name)
-            if read is not None and (value is not None or field.default is not None):
+            if read is not None and value is not NOT_GIVEN and (value is not None or field.default is not None):
                 self._read(**{field.name: read(value, name=field.name)})
+        if self.rho is not None:
+            given, found = self.epsilon, self._find_epsilon(self.rho)
+            if given is not NOT_GIVEN and given != found:
+                raise ParameterError(
+                    "`epsilon` and `rho` must not both be given",
+                    hint="leave `epsilon` out: it follows from `rho`",
+                )
+            self._read(epsilon=found)
+        elif self.epsilon is NOT_GIVEN:
+            raise ParameterError(f"{self.name} needs `epsilon`, or `rho` in its place", hint="try `epsilon=1`")
+
+    def _find_epsilon(self, rho: Fraction) -> Fraction:
+        """Find the epsilon for a budget, while the object is built: all that the guarantee depends on is read."""
+
+        def state_rho(epsilon: Fraction) -> Fraction:
+            self._read(epsilon=epsilon)
+            stated = self.guarantee.rho
+            if stated is None:
+                raise ParameterError(
+                    f"`rho` must go with a mechanism that has one, not {self.name}", hint="pass `epsilon=1`"
+                )
+            return stated
+
+        found = find_largest_epsilon(state_rho, rho, most=LARGEST_EPSILON)
+        if not found:
+            raise ParameterError(
+                "`delta` must be smaller for this `rho`", "its epsilon would be 0", hint="try `delta=1e-6`"
+            )
+        return found
 
     @classmethod
     def build_example(cls, **parameters: Any) -> Mechanism:
@@ -304,7 +344,7 @@ _READERS: dict[str, Callable[..., object]] = {
     "epsilon": read_epsilon,
     "beta": read_rational,
     "delta": read_probability,
-    "rho": read_positive,
+    "rho": read_epsilon,
     "neighbours": Neighbours.read,
 }
 """How each parameter is read, in all mechanisms that have it. A parameter that is None by default may be left out."""

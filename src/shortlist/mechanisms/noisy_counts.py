@@ -39,7 +39,6 @@ from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, 
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
-_NOT_GIVEN = Fraction(0)
 _LARGEST = 2**63 - 1
 
 
@@ -48,7 +47,7 @@ class NoisyCounts(Mechanism):
     """Choose the k items with the largest noisy counts, and release these counts.
 
     With m votes per person and c = mΔ, the noise is discrete Laplace of scale c/ε, or with `delta` discrete Gaussian of
-    variance c/2ρ. Then ρ follows from ε and δ, or ε from ρ and δ. Equal noisy counts are ordered at random.
+    variance c/2ρ, where ρ follows from ε and δ. Equal noisy counts are ordered at random.
 
     Claim  epsilon-DP and (ε tanh(ε/2c))-zCDP, or with delta (epsilon, delta)-DP and rho-zCDP, when one person casts at
            most m votes, for different items. In a family, m is the number of votes in all groups together.
@@ -71,10 +70,8 @@ class NoisyCounts(Mechanism):
         {"votes_per_person": 1, "delta": Fraction(1, 5)},
     )
 
-    epsilon: Fraction = _NOT_GIVEN
     votes_per_person: int
     delta: Fraction | None = None
-    rho: Fraction | None = None
 
     if TYPE_CHECKING:
 
@@ -91,10 +88,6 @@ class NoisyCounts(Mechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if self.rho is not None:
-            self._read(epsilon=self._read_rho(self.rho))
-        elif self.epsilon is _NOT_GIVEN:
-            raise ParameterError("noisy-counts needs `epsilon`, or `rho` and `delta`", hint="try `epsilon=1`")
         Mechanism.__post_init__(self)
         _ = self.noise  # refuses an epsilon and a delta that allow no noise
 
@@ -156,25 +149,7 @@ class NoisyCounts(Mechanism):
         return NoisyDraws(levels, k=self.k, noise=self.noise)
 
     def _find_rho(self) -> Fraction | None:
-        if self.rho is not None or self.delta is None:
-            return self.rho
-        return find_rho(self.epsilon, self.delta)
-
-    def _read_rho(self, given: Real) -> Fraction:
-        """Find the epsilon that goes with a rho."""
-        rho = read_positive(given, name="rho")
-        if self.delta is None:
-            raise ParameterError(
-                "`rho` must go with `delta`", hint="pass `delta=1e-6`: then the guarantee has an epsilon, too"
-            )
-        epsilon = find_epsilon(rho, read_probability(self.delta, name="delta"))
-        if not epsilon:
-            raise ParameterError(
-                "`delta` must be smaller for this `rho`", "its epsilon would be 0", hint="try `delta=1e-6`"
-            )
-        if self.epsilon is not _NOT_GIVEN and read_positive(self.epsilon, name="epsilon") != epsilon:
-            raise ParameterError("`epsilon` must be left out where `rho` is given", f"not {quote(self.epsilon)}")
-        return epsilon
+        return None if self.delta is None else find_rho(self.epsilon, self.delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ import numpy as np
 from flint import arb
 
 from shortlist.array_types import FloatArray, IntArray
+from shortlist.errors import ParameterError
 from shortlist.exact.balls import ball, enclose_exp_minus
 from shortlist.exact.bits import Bits
 from shortlist.exact.choice import LossRange, Table, quantile
@@ -109,7 +110,7 @@ class CDPPeel(Mechanism):
     audited = ({"delta": Fraction(1, 5)},)
 
     delta: Fraction
-    calibration: Calibration = Calibration.OPTIMAL
+    calibration: Calibration = None  # type: ignore[assignment]  # it is chosen when the object is built
 
     if TYPE_CHECKING:
 
@@ -117,16 +118,20 @@ class CDPPeel(Mechanism):
             self,
             *,
             k: int,
-            epsilon: Real,
+            epsilon: Real = ...,
             delta: Real,
-            calibration: str = ...,
+            calibration: str | None = ...,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        usual = Calibration.OPTIMAL if self.rho is None else Calibration.TIGHT
+        self._read(calibration=usual if self.calibration is None else Calibration.read(self.calibration))
+        if self.rho is not None and self.calibration is not usual:
+            raise ParameterError("`calibration` must be left out where `rho` is given")
         Mechanism.__post_init__(self)
-        self._read(calibration=Calibration.read(self.calibration))
 
     @property
     def round_epsilon(self) -> Fraction:

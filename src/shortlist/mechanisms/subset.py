@@ -53,7 +53,7 @@ class Subset(Mechanism):
            size that matters.
 
     >>> Subset(k=(5, 10), epsilon="0.5")
-    Subset(k=10, epsilon=Fraction(1, 2), neighbours=..., groups_per_person=None, at_least=5)
+    Subset(k=10, epsilon=Fraction(1, 2), neighbours=..., groups_per_person=None, rho=None, at_least=5)
     """
 
     name = "subset"
@@ -72,9 +72,10 @@ class Subset(Mechanism):
             self,
             *,
             k: int | tuple[int, int],
-            epsilon: Real,
+            epsilon: Real = ...,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
             at_least: int | None = ...,
         ) -> None: ...
 

@@ -28,7 +28,7 @@ from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
-from shortlist.privacy.numbers import Choice, Real, quote
+from shortlist.privacy.numbers import Choice, Real, quote, read_whole
 from shortlist.privacy.zcdp import find_excess_order, find_rho, find_rho_of_pure, round_down
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
@@ -133,10 +133,11 @@ class LimitedDomain(UnknownDomain):
             self,
             *,
             k: int,
-            epsilon: Real,
+            epsilon: Real = ...,
             delta: Real,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
             k_bar: int | None = ...,
             votes_per_person: int | None = ...,
         ) -> None: ...
@@ -214,7 +215,8 @@ class LimitedDomain(UnknownDomain):
         least = self.epsilon / self.rounds
         if self.rounds == 1:
             return least, self.delta
-        spread = calibrate(self.rounds, self.epsilon, self.delta / 2, Calibration.OPTIMAL)
+        calibration = Calibration.OPTIMAL if self.rho is None else Calibration.TIGHT
+        spread = calibrate(self.rounds, self.epsilon, self.delta / 2, calibration)
         return (spread, self.delta / 2) if spread > _GAIN * least else (least, self.delta)
 
     def _prepare_observed(self, observed: Profile) -> Prepared:
@@ -347,20 +349,23 @@ class Threshold(UnknownDomain):
             self,
             *,
             k: int,
-            epsilon: Real,
+            epsilon: Real = ...,
             delta: Real,
             votes_per_person: int,
             noise: str | None = ...,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        if self.noise is not None:
+            self._read(noise=NoiseLaw.read(self.noise, name="noise"))
+        elif self.rho is not None:  # for one rho, the tail of Gaussian noise is the lighter one
+            self._read(noise=NoiseLaw.GAUSSIAN)
         UnknownDomain.__post_init__(self)
         if self.noise is None:
             self._read(noise=min(NoiseLaw, key=lambda each: self._find(each)[1]))
-        else:
-            self._read(noise=NoiseLaw.read(self.noise, name="noise"))
 
     @property
     def law(self) -> Noise:
@@ -481,19 +486,20 @@ class Stable(UnknownDomain):
             self,
             *,
             k: int | tuple[int, int],
-            epsilon: Real,
+            epsilon: Real = ...,
             delta: Real,
             neighbours: str = ...,
             groups_per_person: int | None = ...,
+            rho: Real | None = ...,
             at_least: int | None = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         one_size = isinstance(self.k, Sequence) or self.at_least is not None
-        k, at_least = read_sizes(self.k, self.at_least)
-        self._read(k=k)
+        sizes, at_least = read_sizes(self.k, self.at_least)
+        k = read_whole(sizes, name="k")
+        self._read(k=k, at_least=at_least or (k if one_size else (k + 1) // 2))
         UnknownDomain.__post_init__(self)
-        self._read(at_least=at_least or (self.k if one_size else (self.k + 1) // 2))
 
     @property
     def sizes(self) -> range:

@@ -174,7 +174,7 @@ def explain_collapse(histogram: Histogram, forecasts: Sequence[Forecast]) -> tup
     else:
         rule += f" You have fewer, so the forecast decides: {right}."
     # The need falls with epsilon. It grows with k, and the votes fall.
-    epsilon = bisect_left(_TWO_DIGITS, 0, key=lambda each: -max(0, find_lack(replace(joint, epsilon=each))))
+    epsilon = bisect_left(_TWO_DIGITS, 0, key=lambda each: -max(0, find_lack(replace(joint, epsilon=each, rho=None))))
     size = bisect_left(range(1, k + 1), 1, key=lambda each: find_lack(replace(joint, k=each)))
     changes = [
         f"from ε = {write_exact(each)} on, joint has enough votes" for each in _TWO_DIGITS[epsilon : epsilon + 1]
@@ -426,7 +426,9 @@ def _list_terms(mechanism: Mechanism, limits: Limits) -> dict[str, object]:
         short = write_rounded_up(delta)
         delta = short if read_rational(short, name="delta") == delta else write_exact(delta)
     replaced = None if mechanism.neighbours is Neighbours.ADD_REMOVE else str(mechanism.neighbours)
-    terms: dict[str, object] = {"k": mechanism.k, "epsilon": write_exact(mechanism.epsilon)}
+    terms: dict[str, object] = {"k": mechanism.k}
+    rho = mechanism.rho
+    terms |= {"epsilon": write_exact(mechanism.epsilon)} if rho is None else {"rho": write_exact(rho)}
     terms |= {"mechanism": mechanism.name, "ordered": None if mechanism.parameters.get("ordered", True) else False}
     terms |= {"delta": delta, **asdict(limits), "neighbours": replaced}
     return {name: value for name, value in terms.items() if value is not None}

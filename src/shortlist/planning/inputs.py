@@ -14,10 +14,12 @@ from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind, is_own
 from shortlist.mechanisms.accuracy import write_votes
+from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import (
     Real,
     quote,
+    read_epsilon,
     read_positive,
     read_probability,
     read_whole,
@@ -55,7 +57,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """What a list, or each list of a family, must satisfy, apart from k and epsilon.
+    """What a list, or each list of a family, must satisfy, apart from k and epsilon. With `rho`, no epsilon is given.
 
     >>> list(Constraints().allow(k=3, epsilon=1))
     ['auto', 'joint', 'margin-joint', 'fastjoint', 'pnf-joint', 'pnf-peel']
@@ -68,6 +70,7 @@ class Constraints:
     """
 
     delta: Any = None
+    rho: Any = None
     votes_per_person: int | None = None
     ordered: bool = True
     neighbours: str = "add-remove"
@@ -116,6 +119,8 @@ class Constraints:
     def __post_init__(self) -> None:
         if self.delta is not None:
             object.__setattr__(self, "delta", read_probability(self.delta, name="delta"))
+        if self.rho is not None:
+            object.__setattr__(self, "rho", read_epsilon(self.rho, name="rho"))
         if str(self.votes_per_person) == AUTO_CAP:
             raise ParameterError(
                 f"`votes_per_person` must be a whole number for a plan, not {AUTO_CAP!r}",
@@ -161,10 +166,11 @@ class Constraints:
             "ordered": self.ordered,
             "groups_per_person": self.lists_per_person,
         }
+        budget = {"epsilon": NOT_GIVEN if epsilon is None else epsilon, "rho": self.rho}
         for each in (*MECHANISMS, *self.further):
             kind = find_kind(each)
             if isinstance(each, Mechanism):
-                common = {"k": k, "epsilon": epsilon, "groups_per_person": self.lists_per_person}
+                common = {"k": k, "groups_per_person": self.lists_per_person, **budget}
                 found[kind.name] = replace(each, **common)
                 continue
             known = {field.name: field.default is MISSING for field in fields(kind)}
@@ -173,7 +179,7 @@ class Constraints:
             asked = each in self.further  # what is asked for by name is built, or refused with a reason
             if not asked and (kind.needs_domain == self.without_domain or not needed <= given.keys()):
                 continue
-            mechanism = build_mechanism(each, k=k, epsilon=epsilon, neighbours=self.neighbours, **given)
+            mechanism = build_mechanism(each, k=k, neighbours=self.neighbours, **budget, **given)
             if asked or not (self.ordered and mechanism.unordered):
                 found[kind.name] = mechanism
         return found

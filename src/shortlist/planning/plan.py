@@ -141,6 +141,7 @@ class Plan:
             "items": self.histogram.d,
             "k": best.k,
             "epsilon": write_exact(best.epsilon),
+            "rho": None if constraints.rho is None else write_exact(constraints.rho),
             "delta": None if constraints.delta is None else write_exact(constraints.delta),
             "groups": constraints.groups,
             **asdict(constraints.limits),
@@ -191,6 +192,8 @@ class Plan:
         self, path: str | os.PathLike[str], *, force: bool = False, progress: Report = lambda step: None
     ) -> None:
         """Write the page: one file that needs no network, with the plan for other values of epsilon and k as well."""
+        if self.constraints.rho is not None:
+            raise refuse_page()
         from shortlist.planning.page import write_page
 
         text = write_page(self, progress=progress)
@@ -217,7 +220,8 @@ def plan(
     counts: Any = None,
     *,
     k: int,
-    epsilon: Real,
+    epsilon: Real | None = None,
+    rho: Real | None = None,
     delta: Real | None = None,
     votes_per_person: int | None = None,
     groups_per_person: int | None = None,
@@ -261,6 +265,8 @@ def plan(
     `votes_cast` votes on average in up to `groups_visited` groups, and limits that are not given are chosen: those with
     the best forecast. The recall is stated for large, middle and small groups.
 
+    With `rho` in place of `epsilon`, all mechanisms are compared at one rho (zCDP), as a budget of many lists does.
+
     `want` is a wish such as "recall 0.9", "exact 0.5" or "error 20"; the plan then has the smallest epsilon for it.
     `budget_epsilon` and `budget_delta` are the budget whose number of releases is stated. Lists are drawn `draws` times
     with repeatable randomness. `item` and `by` are what the columns of items and groups are called in the command that
@@ -283,7 +289,12 @@ def plan(
             "not a range of sizes",
             hint="plan for the smallest and for the largest size; the page has a slider for k",
         )
-    size, limit = read_whole(k, name="k"), read_epsilon(epsilon)
+    size, limit = read_whole(k, name="k"), None if epsilon is None else read_epsilon(epsilon)
+    if (epsilon is None) == (rho is None):
+        wrong = "neither was" if rho is None else "both were"
+        raise ParameterError("`epsilon` or `rho` must be given, and only one of them", wrong, hint="try `epsilon=1`")
+    if rho is not None and want is not None:
+        raise ParameterError("`want` must go with `epsilon`", "it finds the smallest epsilon", hint="leave `want` out")
     if weight_unit is not None and max_weight is None:
         raise ParameterError("`weight_unit` must go with `max_weight`")
     if counts is not None and group_count is not None:
@@ -293,6 +304,7 @@ def plan(
         groups = read_number(group_count, name="group_count", most=MOST_GROUPS)
     constraints = Constraints(
         delta=delta,
+        rho=rho,
         votes_per_person=votes_per_person,
         groups=groups,
         groups_per_person=groups_per_person,
@@ -301,7 +313,7 @@ def plan(
         ordered=ordered,
         neighbours=neighbours,
         without_domain=without_domain,
-        further=_read_further(mechanism, k=size, epsilon=limit, neighbours=neighbours),
+        further=_read_further(mechanism, k=size, epsilon=limit, rho=rho, neighbours=neighbours),
     )
     if not isinstance(sort, str) or sort not in SORTS:
         raise ParameterError(f"`sort` must be one of {', '.join(SORTS)}", f"not {quote(sort)}")
@@ -341,6 +353,15 @@ def plan(
         progress=progress,
     )
     return planner.plan(size, limit, wish)
+
+
+def refuse_page() -> ParameterError:
+    """Answer a plan with rho that is to be a page."""
+    return ParameterError(
+        "a page must be of a plan with `epsilon`",
+        "its slider is one for epsilon, and the plan has `rho`",
+        hint="write the plan as JSON: `output='plan.json'`",
+    )
 
 
 def _read_further(given: Any, **common: Any) -> tuple[str | Mechanism, ...]:
@@ -489,7 +510,10 @@ class Planner:
     def look(self, mechanism: Mechanism, limits: Limits = Limits()) -> Forecast:  # noqa: B008 (frozen)
         """Forecast one mechanism."""
         at = "" if limits == Limits() else f", with at most {limits}"
-        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at ε = {write_exact(mechanism.epsilon)}{at}")
+        budget = (
+            "ε = " + write_exact(mechanism.epsilon) if mechanism.rho is None else "ρ = " + write_exact(mechanism.rho)
+        )
+        self.progress(f"Drawing {self.draws:,} lists of {mechanism.name} at {budget}{at}")
         common: dict[str, Any] = {"budget": self.budget, "draws": self.draws, "seed": self.seed}
         if isinstance(self.histogram, Family):
             return forecast_family(mechanism, self.histogram, limits, **common)

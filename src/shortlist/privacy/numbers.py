@@ -17,10 +17,11 @@ Real = int | float | str | Decimal | Fraction
 _LARGEST_BITS = 1000
 _LONGEST_VALUE = 60
 _MOST_VOTES = 2**63 - 1
-_LARGEST_EPSILON = 10**6
+LARGEST_EPSILON = Fraction(10**6)
+"""A larger epsilon or rho promises nothing."""
 _WHOLE_EXAMPLES = {"k": "10", "people": "10000", "min_people": "50", "sensitivity": "1", "votes_per_person": "5"}
 _EXAMPLES = {"beta": "0.001 or '1/1000'", "confidence": "0.95 or '19/20'", "delta": "1e-6 or '1/1000000'"}
-_EXAMPLES["counts_delta"] = _EXAMPLES["delta"]
+_EXAMPLES |= {"counts_delta": _EXAMPLES["delta"], "rho": "0.03 or '3/100'"}
 _NO_COMMA = "write a decimal point, as in 0.5, and nothing between thousands"
 _COMMON_EXAMPLES = "1, 0.5 or '1/3'"
 
@@ -63,7 +64,8 @@ def read_positive(value: Real, *, name: str) -> Fraction:
     """
     number = read_rational(value, name=name)
     if number <= 0:
-        raise ParameterError(f"`{name}` must be above 0", f"not {quote(value)}", hint=f"try `{name}=1`")
+        example = _EXAMPLES.get(name, "1").partition(" ")[0]
+        raise ParameterError(f"`{name}` must be above 0", f"not {quote(value)}", hint=f"try `{name}={example}`")
     return number
 
 
@@ -74,9 +76,9 @@ def read_epsilon(value: Real, *, name: str = "epsilon") -> Fraction:
     Fraction(1, 2)
     """
     number = read_positive(value, name=name)
-    if number > _LARGEST_EPSILON:
+    if number > LARGEST_EPSILON:
         raise ParameterError(
-            f"`{name}` must be at most {_LARGEST_EPSILON}", f"not {quote(value)}", hint="a larger one promises nothing"
+            f"`{name}` must be at most {LARGEST_EPSILON}", f"not {quote(value)}", hint="a larger one promises nothing"
         )
     return number
 

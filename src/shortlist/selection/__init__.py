@@ -82,7 +82,7 @@ def select(
     item: str,
     person: str,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> Release: ...
@@ -93,7 +93,7 @@ def select(
     item: str,
     count: str,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> Release: ...
@@ -112,7 +112,7 @@ def select(
     every: str | None = ...,
     per: str | None = ...,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> ReleaseFamily: ...
@@ -146,7 +146,7 @@ def select(
     min_people: int | None = ...,
     per: str | None = ...,
     k: Sizes,
-    epsilon: Real,
+    epsilon: Real | None = ...,
     mechanism: str = ...,
     **options: Unpack[VoteOptions],
 ) -> ReleaseFamily: ...
@@ -231,11 +231,12 @@ def select(
     `max_weight`, which you choose without looking at the data, and an item has the sum over persons. `weight_unit` is
     the word for them, "minutes" say; by itself it is the name of the column (docs/weights.md).
 
-    Privacy: `epsilon` is read as the exact rational that was written. `delta` allows a failure probability.
-    `ordered=False` leaves out the order. With `votes_per_person`, at most that many items of each person count; which
-    ones depends only on that person's own votes. With "auto", a twentieth of epsilon chooses that number privately,
-    near a quantile of the votes per person, and the release states it (docs/parameters.md). `neighbours` is
-    "add-remove" or "replace", and `unit` is the word for one person in the guarantee.
+    Privacy: `epsilon` is read as the exact rational that was written. In its place, `rho` (zCDP) is for many lists
+    under one budget. `delta` allows a failure probability. `ordered=False` leaves out the order. With
+    `votes_per_person`, at most that many items of each person count; which ones depends only on that person's own
+    votes. With "auto", a twentieth of epsilon chooses that number privately, near a quantile of the votes per person,
+    and the release states it (docs/parameters.md). `neighbours` is "add-remove" or "replace", and `unit` is the word
+    for one person in the guarantee.
 
     Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
     object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
@@ -398,13 +399,13 @@ def select(
 
 @overload
 def top_k(
-    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+    counts: Labelled[Key], k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[DrawOptions]
 ) -> list[Key]: ...
 @overload
 def top_k(counts: Labelled[Key], *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> list[Key]: ...
 @overload
 def top_k(
-    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[DrawOptions]
+    counts: Any, k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[DrawOptions]
 ) -> IntArray: ...
 @overload
 def top_k(counts: Any, *, mechanism: Mechanism, **options: Unpack[DrawOptions]) -> IntArray: ...
@@ -422,9 +423,10 @@ def top_k(
     `counts` holds one whole number for each item of a public domain. The result for a mapping is a list of its keys.
     For a pandas Series it is a list of its labels, and for an array or a list of numbers an array of indices.
 
-    `epsilon` is read as the exact number that was written. `delta` allows a failure probability, and `ordered=False`
-    leaves out the order: both make lists more accurate. `mechanism` is a name, with `beta`, `k_bar` or `noise` for the
-    mechanisms that have them, or a mechanism object, which carries all parameters of its own.
+    `epsilon` is read as the exact number that was written, and `rho` (zCDP) may take its place. `delta` allows a
+    failure probability, and `ordered=False` leaves out the order: both make lists more accurate. `mechanism` is a name,
+    with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism object, which carries all
+    parameters of its own.
 
     You vouch for how much one person adds: at most `sensitivity` to each count (1 if not given), and at most
     `votes_per_person` votes in all.
@@ -451,7 +453,12 @@ def top_k(
 
 @overload
 def prepare(
-    counts: Labelled[Key], k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+    counts: Labelled[Key],
+    k: Sizes,
+    epsilon: Real | None = ...,
+    *,
+    mechanism: str = ...,
+    **options: Unpack[ReleaseOptions],
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
@@ -459,7 +466,7 @@ def prepare(
 ) -> Selector[list[Key]]: ...
 @overload
 def prepare(
-    counts: Any, k: Sizes, epsilon: Real, *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
+    counts: Any, k: Sizes, epsilon: Real | None = ..., *, mechanism: str = ..., **options: Unpack[ReleaseOptions]
 ) -> Selector[IntArray]: ...
 @overload
 def prepare(counts: Any, *, mechanism: Mechanism, **options: Unpack[ReleaseOptions]) -> Selector[IntArray]: ...
