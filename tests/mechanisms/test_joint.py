@@ -40,12 +40,16 @@ class JointInWideBlocks(Joint):
 
     __slots__ = ()
 
+    name = "joint-in-wide-blocks"
+
     def _prepare(self, levels):
         return JointDraws(levels, k=self.k, rate=self.rate, most_blocks=3)
 
 
 class MarginJointInWideBlocks(MarginJoint):
     __slots__ = ()
+
+    name = "margin-joint-in-wide-blocks"
 
     def _prepare(self, levels):
         return MarginDraws(JointDraws(levels, k=self.k, rate=self.rate, most_blocks=3))
@@ -55,6 +59,8 @@ class PNFJointByBalls(PNFJoint):
     """Floats decide nothing, so balls decide about every proposal."""
 
     __slots__ = ()
+
+    name = "pnf-joint-by-balls"
 
     def _prepare(self, levels):
         return doubting(FlipDraws(levels, k=self.k, rate=self.rate), 1.0)

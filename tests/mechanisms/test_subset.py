@@ -25,6 +25,8 @@ from shortlist.testing import SeededBits
 class SubsetInBlocks(Subset):
     """With at most two pairs most blocks hold several pairs, so sets are rejected."""
 
+    name = "subset-in-blocks"
+
     def _prepare(self, levels):
         return SetDraws(levels, sizes=self.sizes, rate=self.rate, most_pairs=2)
 

@@ -10,7 +10,7 @@ from hostile_values import COUNTS, NUMBERS, SECRET, SIZES, TEXTS, write
 
 import shortlist
 from shortlist import Release
-from shortlist.mechanisms import MECHANISMS, Joint, Mechanism
+from shortlist.mechanisms import MECHANISMS, Joint
 
 if TYPE_CHECKING:
     from attack import Attack
@@ -98,16 +98,9 @@ def plan(attack: Attack, described: list[str]) -> None:
     str(made)
 
 
-class Unstated(Joint):
-    """A mechanism of a user, whose law the audit does not know."""
-
-    name = "unstated"
-    state_law = Mechanism.state_law
-
-
 def audit(attack: Attack, described: list[str]) -> None:
     """An audit. Calls that would be answered at length are left out: the audit has tests of its own."""
-    short = [Unstated(k=2, epsilon=1), "laplace", *TEXTS, *NUMBERS]
+    short = ["laplace", *TEXTS, *NUMBERS]
     long: list[Any] = [*MECHANISMS, Joint(k=2, epsilon=1), None]
     given: dict[str, Any] = {"mechanism": attack.random.choice([*short, *long]), "tables": False}
     given |= {"epsilon": attack.pick(NUMBERS, 1), "trials": attack.pick([*NUMBERS, *SIZES], 1000)}

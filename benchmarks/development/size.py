@@ -4,7 +4,7 @@ Lines are all lines of the Python files. Tokens are those of the language, witho
 counted when it is warm: the functions that it enters and the files that these are in, by `sys.setprofile`. What `auto`
 enters depends on its choice, so each number is the median of some calls.
 
-    python benchmarks/size.py [--tree PATH]
+    python benchmarks/development/size.py [--tree PATH]
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, toke
 def main() -> None:
     """Print one table for the sizes, and one for the calls."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tree", type=Path, default=Path(__file__).parents[1], help="a checkout of the repository")
+    parser.add_argument("--tree", type=Path, default=Path(__file__).parents[2], help="a checkout of the repository")
     parser.add_argument("--calls", action="store_true", help="trace the calls in this process only")
     options = parser.parse_args()
     if options.calls:

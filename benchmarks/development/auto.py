@@ -1,7 +1,7 @@
 """Which share of epsilon should `auto` spend on its choice, and how should it weigh the scores of peels?
 
-    python benchmarks/tuning/auto.py              about ten minutes
-    python benchmarks/tuning/auto.py --draws 11   faster
+    python benchmarks/development/auto.py              about ten minutes
+    python benchmarks/development/auto.py --draws 11   faster
 
 Only generated histograms are used, so that real data can test the result. Each is a shape with a scale and a number of
 items; the k-th count is 20 or more. For each setting of the share, the handicap and the discount (see
@@ -10,10 +10,8 @@ benchmarks/accuracy.py measures it: a median error within 1.25 times, or 5 votes
 best or more. The median of auto is that of the mixture of its candidates, weighted by the exact chances of the choice.
 
 With `--draws 15 --cells 200`, a share of 1/20, a handicap of 1 and a factor of 1/2, auto is close in 185 of 200 cells
-for ordered lists, in 193 with δ, and in 191 in any order. The aim was 95 % on the real data of docs/accuracy.md. No
-number was chosen on real data, but real data had been looked at: a first run, with lists in any order, showed that
-peels need a factor below 1, and a second one which cells of ordered lists missed the aim. That ordered lists need the
-same factor was then found here. So the summary in docs/accuracy.md is not an independent test of that step.
+for ordered lists, in 193 with δ, and in 191 in any order. No number was chosen on real data. But real data had shown
+that peels need a factor below 1, so docs/accuracy-measured.md is not an independent test of that factor.
 """
 
 from __future__ import annotations
