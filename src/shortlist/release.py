@@ -305,7 +305,9 @@ class Publication(_Value, ABC):
         name = "the text" if is_text else _name_source(source)
         kinds: dict[str, Any] = {record.SCHEMA: Release, record.FAMILY: ReleaseFamily}
         kinds = {schema: kind for schema, kind in kinds.items() if issubclass(kind, cls)}
-        read: Self = record.read(str(source) if is_text else _read_file(Path(source)), kinds, source=name)
+        read: Self = record.read(
+            str(source) if is_text else read_text(Path(source), f"the record {name}"), kinds, source=name
+        )
         return read
 
     @classmethod
@@ -794,16 +796,17 @@ def _judge_bound(listed: Release | GroupList, release: Publication, people: int 
     return found
 
 
-def _read_file(path: Path) -> str:
+def read_text(path: Path, what: str) -> str:
+    """Read a file, which errors call `what`. What is not a text is empty."""
     try:
         # A pipe may never end, and a device may never stop.
         text = path.read_text(encoding="utf-8") if stat.S_ISREG(os.stat(path).st_mode) else None
     except OSError as error:
-        raise DataError(f"the record {_name_source(path)} must be readable", f"{error.strerror}") from None
+        raise DataError(f"{what} must be readable", f"{error.strerror}") from None
     except ValueError:
-        return ""  # not a text, so not a record
+        return ""
     if text is None:
-        raise DataError(f"the record {_name_source(path)} must be a file", "it is a folder, a pipe or a device")
+        raise DataError(f"{what} must be a file", "it is a folder, a pipe or a device")
     return text
 
 

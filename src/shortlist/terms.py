@@ -21,7 +21,7 @@ from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
 from shortlist.privacy.guarantee import is_unit
-from shortlist.privacy.numbers import Real, quote, read_epsilon, read_rational, read_whole
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line
 
@@ -137,14 +137,19 @@ class Terms:
                 "they do not",
                 hint="`delta=1e-6` and `counts_delta=1e-6` are common",
             )
+        asked = self.mechanism.rho is not None and len(self.mechanism.candidates) == 1
+        if times > 1 and parts[0].delta and not asked:  # noise for an epsilon of 1/N would hide N votes too little
+            raise ParameterError(
+                f"`{'max_weight' if weighed else 'sensitivity'}` above 1 must go with a mechanism that has no delta",
+                hint="leave `delta` out. `mechanism='noisy-counts'` takes it with `rho` in place of `epsilon`",
+            )
+        parts = [each.scale(times, unit=self.unit) for each in parts]
+        # A person counts once in a group and under a cap, whatever the weights.
+        parts += [replace(each.guarantee, unit=self.unit) for each in (people, private) if each is not None]
         together = compose(parts) if len(parts) > 1 else parts[0]
-        together = together.scale(times, unit=self.unit, name="max_weight" if weighed else "sensitivity")
-        for each in (people, private):  # a person counts once in a group and under a cap, whatever the weights
-            if each is not None:
-                together = compose([together, replace(each.guarantee, unit=self.unit)])
         parameters = {
             **self.mechanism.parameters,
-            "epsilon": parts[0].epsilon * times + (private.epsilon if private else 0),
+            "epsilon": parts[0].epsilon + (private.epsilon if private else 0),
             "rho": self.mechanism.rho and self.mechanism.rho * times**2,
             "sensitivity": times if times > 1 and not weighed else None,
             "max_weight": times if weighed else None,
@@ -154,7 +159,7 @@ class Terms:
             "cap_quantile": private and private.quantile,
             "assess": assess and assess.epsilon * times,
             "counts_epsilon": counts and counts.epsilon and counts.epsilon * times,
-            "counts_rho": counts and counts.rho,
+            "counts_rho": counts and counts.rho and counts.rho * times**2,
             "counts_delta": counts and counts.delta,
             "others": True if counts and counts.others else None,
             "people_epsilon": people and people.epsilon,
@@ -220,6 +225,8 @@ class Terms:
         for name in ("assess", "counts_epsilon"):
             if name in bought:
                 bought[name] = read_epsilon(bought[name], name=name) / times
+        if "counts_rho" in bought:
+            bought["counts_rho"] = read_positive(bought["counts_rho"], name="counts_rho") / times**2
         parameters |= {"k": k, "epsilon": None if epsilon is None else read_epsilon(epsilon) / times}
         parameters["rho"] = None if rho is None else read_epsilon(rho, name="rho") / times**2
         if without_domain:
@@ -239,11 +246,6 @@ class Terms:
                 f"`votes_per_person` must be at least `sensitivity`, which is {times}",
                 f"not {quote(cap)}",
                 hint="a person who adds that much to one count casts as many votes",
-            )
-        if times > 1 and "counts_delta" in bought:
-            name = "sensitivity" if weight_unit is None else "max_weight"
-            raise ParameterError(
-                f"`counts_delta` must go with a `{name}` of 1", hint="pass `counts_epsilon=0.1`, which has no delta"
             )
         return cls(
             mechanism=built,

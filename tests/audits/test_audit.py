@@ -185,14 +185,14 @@ def test_wrong_mechanisms_are_caught(kind):
 
 def test_a_table_that_one_person_changes_too_much_is_noticed():
     """Each way to break the property is seen: a count that jumps, another item, an error for one person only."""
-    before = {b"a": 3, b"b": 0}
-    assert tables.may_differ(before, {b"a": 4, b"b": 1}, None)
+    before = {(0, b"a"): 3, (0, b"b"): 0}
+    assert tables.may_differ(before, {(0, b"a"): 4, (0, b"b"): 1}, None)
     for after, cap in (
-        ({b"a": 5, b"b": 0}, None),
-        ({b"a": 2, b"b": 0}, None),
-        ({b"A": 3, b"b": 0}, None),
-        ({b"a": 3, b"b": 0, b"c": 1}, None),
-        ({b"a": 4, b"b": 1}, 1),
+        ({(0, b"a"): 5, (0, b"b"): 0}, None),
+        ({(0, b"a"): 2, (0, b"b"): 0}, None),
+        ({(0, b"A"): 3, (0, b"b"): 0}, None),
+        ({(0, b"a"): 3, (0, b"b"): 0, (0, b"c"): 1}, None),
+        ({(0, b"a"): 4, (0, b"b"): 1}, 1),
         ("an error", None),
     ):
         assert not tables.may_differ(before, after, cap)
@@ -200,10 +200,23 @@ def test_a_table_that_one_person_changes_too_much_is_noticed():
 
 def test_without_a_domain_one_person_may_bring_items():
     """New items count 1 and use up the cap; an item that vanishes or comes with two votes is noticed."""
-    before = {b"a": 3}
-    assert tables.may_differ(before, {b"a": 4, b"b": 1}, 2, listed=False)
-    for after, cap in (({b"b": 1}, None), ({b"a": 3, b"b": 2}, None), ({b"a": 4, b"b": 1}, 1), ("an error", None)):
+    before = {(0, b"a"): 3}
+    assert tables.may_differ(before, {(0, b"a"): 4, (0, b"b"): 1}, 2, listed=False)
+    for after, cap in (
+        ({(0, b"b"): 1}, None),
+        ({(0, b"a"): 3, (0, b"b"): 2}, None),
+        ({(0, b"a"): 4, (0, b"b"): 1}, 1),
+        ("an error", None),
+    ):
         assert not tables.may_differ(before, after, cap, listed=False)
+
+
+def test_one_person_changes_so_many_groups():
+    """A person who changes one group too many, or one cell too many over all groups, is noticed."""
+    before, after = ({(group, b"a"): votes for group in range(3)} for votes in (1, 2))
+    assert tables.may_differ(before, after, 3, groups=3)
+    assert not tables.may_differ(before, after, None, groups=2)
+    assert not tables.may_differ(before, after, 2, groups=3)
 
 
 def find_engines(*names):
@@ -211,23 +224,25 @@ def find_engines(*names):
 
 
 def test_tables_are_counted_on_installed_engines():
-    """Every engine that is installed passes both checks; one that is missing is named and does not fail the audit."""
+    """Every engine that is installed passes all checks; one that is missing is named and does not fail the audit."""
     missing = tables.Engine(name="nowhere", hold=lambda table, folder: table, packages=("no_such_package",))
     engines = [*find_engines("PyArrow", "SQLite", "CSV files"), missing]
     findings = list(tables.check_tables(seed=3, engines=engines, pairs=5))
     nowhere = next(each for each in findings if each.subject == "votes in nowhere")
     assert nowhere.result is Result.NOT_RUN
     assert "no_such_package is not installed" in nowhere.found
-    assert [each.result for each in findings if each.result is not Result.NOT_RUN] == [Result.PASS] * 6
+    assert [each.result for each in findings if each.result is not Result.NOT_RUN] == [Result.PASS] * 9
 
 
 def test_an_engine_that_folds_case_is_caught():
     """Folding letters lets one person add two votes to an item: the comparison of counts shows it."""
-    pair = tables.Neighbours(items=["a", "b"], kind="text", people=[["a"], ["a", "A"]], cap=None)
+    pair = tables.Neighbours(
+        items=["a", "b"], kind="text", people=[[("a", "de")], [("a", "de"), ("A", "de")]], cap=None
+    )
 
     def fold(last):
-        items = [each.lower() for people in pair.people[: 1 + last] for each in people]
-        return {name.encode(): items.count(name) for name in pair.items}
+        items = [item.lower() for votes in pair.people[: 1 + last] for item, _ in votes]
+        return {(0, name.encode()): items.count(name) for name in pair.items}
 
     assert not tables.may_differ(fold(False), fold(True), pair.cap)
     counted = [tables.count(pair, pair.table(last=last)) for last in (False, True)]

@@ -18,6 +18,7 @@ from shortlist.errors import BudgetError, DataError, ParameterError
 from shortlist.mechanisms import MECHANISMS, Joint
 from shortlist.mechanisms.assess import Assess
 from shortlist.mechanisms.noisy_counts import ListCounts
+from shortlist.privacy.zcdp import find_epsilon
 from shortlist.testing import SeededBits
 
 COUNTS = {"a": 900, "b": 500, "c": 20, "d": 3, "e": 0}
@@ -87,7 +88,10 @@ def test_a_person_who_adds_more_costs_more():
     """With a sensitivity of N everything runs at epsilon / N, and the release states the whole."""
     single = prepare(COUNTS, k=2, epsilon="0.5", assess="0.05", counts_epsilon="0.1")
     double = prepare(COUNTS, k=2, epsilon=1, assess="0.1", counts_epsilon="0.2", sensitivity=2).release()
-    assert double.guarantee == single.guarantee.scale(2, unit="person")
+    scaled = single.guarantee.scale(2, unit="person")
+    # The whole epsilon of a part may have a smaller rho than N² times that of its N-th part.
+    assert double.guarantee == replace(scaled, rho=double.guarantee.rho)
+    assert 0 < double.guarantee.rho <= scaled.rho
     assert (double.parameters["assess"], double.parameters["counts_epsilon"]) == (Fraction("0.1"), Fraction("0.2"))
     assert Release.from_json(double.to_json()) == double
 
@@ -344,10 +348,6 @@ WRONG = {
         {"others": 1, "counts_epsilon": 1, "votes_per_person": 3},
         "others must be True or False, not 1",
     ),
-    "delta and sensitivity": (
-        {"counts_rho": 1, "counts_delta": "1e-6", "sensitivity": 2},
-        "counts_delta must go with a sensitivity of 1",
-    ),
 }
 
 
@@ -376,14 +376,21 @@ def test_all_mechanisms_with_a_delta_are_listed():
 
 @pytest.mark.parametrize("name", WITH_DELTA)
 def test_a_delta_is_for_persons_who_add_one(name):
-    """With a delta and a higher sensitivity nothing can be drawn: noise for one vote would hide N votes too little."""
+    """With an epsilon, a delta and a higher sensitivity nothing can be drawn: noise would hide N votes too little.
+
+    A rho scales, and so does what follows from it.
+    """
     terms = {"k": 40, "epsilon": 1, "delta": "1e-6", "sensitivity": 5, "mechanism": name, **WITH_DELTA[name]}
     for refused in (prepare, top_k):
         with pytest.raises(ParameterError, match="sensitivity above 1 must go with a mechanism that has no delta"):
             refused(range(50), **terms)
-    if name == "noisy-counts":
+    if name in ("limited-domain", "stable"):
         with pytest.raises(ParameterError, match="sensitivity above 1"):
             prepare(range(50), **{**terms, "epsilon": None, "rho": "0.02"})
+    if name in ("noisy-counts", "cdp-peel"):
+        guarantee = prepare(range(50), **{**terms, "epsilon": None, "rho": "0.02"}).guarantee
+        assert Fraction("0.0199") < guarantee.rho <= Fraction("0.02")
+        assert guarantee.epsilon == find_epsilon(guarantee.rho, Fraction(1, 10**6))
 
 
 def test_mechanisms_name_the_parameter_that_was_meant():

@@ -140,7 +140,7 @@ class Attack:
         counts = self.pick(COUNTS, {"a": 5, "b": 3, "c": 1, "d": 0}, chance=0.4)
         given = {
             "k": self.pick(SIZES, 2, chance=0.7),
-            "epsilon": self.pick(NUMBERS, 1, chance=0.7),
+            self.random.choice(["epsilon", "epsilon", "rho"]): self.pick(NUMBERS, 1, chance=0.7),
             "mechanism": self.mechanism(),
             **self.options(),
         }

@@ -81,7 +81,7 @@ def plan(attack: Attack, described: list[str]) -> None:
     """A plan, on counts or on invented ones."""
     given: dict[str, Any] = {
         "k": attack.pick([*SIZES, *RANGES], 2, chance=0.8),
-        "epsilon": attack.pick(NUMBERS, 1, chance=0.8),
+        attack.random.choice(["epsilon", "epsilon", "rho"]): attack.pick(NUMBERS, 1, chance=0.8),
         "draws": attack.pick([*SIZES[10:], *NUMBERS[12:]], 3, chance=0.9),
     }
     if attack.random.random() < 0.5:

@@ -1,7 +1,8 @@
 """The path of tables: on every engine that is installed, one hostile person changes each count by 1 at most.
 
-Tables are counted for a domain, and without one. Without a domain, the person may also bring new items. The tables are
-random, and made to be miscounted: with values that an engine may round, fold, convert or take for equal.
+Tables are counted for a domain, without one, and by group. Without a domain, the person may also bring new items. By
+group, the person changes no more groups and cells than the limits allow. The tables are random, and made to be
+miscounted: with values that an engine may round, fold, convert or take for equal.
 """
 
 from __future__ import annotations
@@ -25,22 +26,25 @@ import numpy as np
 from shortlist.audits.report import Finding, Result
 from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, SeededBits, SystemBits
-from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import Query, observe, tally
+from shortlist.profile import EVERY_LEVEL, Levels, Picks
+from shortlist.votes import Query
+from shortlist.votes.tallies import plan_tally
 from shortlist.votes.values import write_item
 
 if TYPE_CHECKING:
     import pyarrow
 
-Counts = dict[bytes | None, int] | str
-"""The count of each item, or the text of the error."""
+Counts = dict[tuple[int, bytes | None], int] | str
+"""The count of each cell, which is the number of a group and an item, or the text of the error."""
 
-WITH_DOMAIN, WITHOUT_DOMAIN = "tables", "tables without a domain"
+WITH_DOMAIN, WITHOUT_DOMAIN, BY_GROUP = CHECKS = ("tables", "tables without a domain", "tables by group")
 _PAIRS = 30
 """How many pairs of tables each check counts."""
 _MOST_IDLE = 10
 """After this many pairs in which no count moved, a check ends."""
 _COLUMNS = {"person": "user", "item": "track"}
+_PLACES = ["de", "DE", "at"]
+"""The groups; votes have others, too."""
 _Value = TypeVar("_Value")
 
 DOMAINS: dict[str, list[Any]] = {
@@ -92,9 +96,9 @@ def check_tables(
             yield report(check=WITH_DOMAIN, result=Result.NOT_RUN, found=f"{missing} is not installed")
             continue
         progress(f"votes in {engine.name}: counting with and without one hostile person")
-        for check in (WITH_DOMAIN, WITHOUT_DOMAIN):
+        for check in CHECKS:
             try:
-                result, found, details = _check_engine(engine, listed=check == WITH_DOMAIN, seed=used, most=pairs)
+                result, found, details = _check_engine(engine, check, seed=used, most=pairs)
                 yield report(check=check, result=result, found=found, details=details)
             except Exception as error:  # of an engine: its text may quote the tables
                 found = f"the engine failed ({type(error).__name__}; seed {used})"
@@ -103,7 +107,7 @@ def check_tables(
     yield Finding(subject="votes in PostgreSQL", check=WITH_DOMAIN, result=Result.NOT_RUN, found=found)
 
 
-def _check_engine(engine: Engine, *, listed: bool, seed: int, most: int) -> tuple[Result, str, dict[str, Any]]:
+def _check_engine(engine: Engine, check: str, *, seed: int, most: int) -> tuple[Result, str, dict[str, Any]]:
     bits, least = SeededBits(seed), 1 if engine.slow else most
     seen: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="shortlist-audit-") as folder:
@@ -113,11 +117,10 @@ def _check_engine(engine: Engine, *, listed: bool, seed: int, most: int) -> tupl
             pair = invent_neighbours(bits)
             place = Path(folder) / str(seen["pairs"])
             place.mkdir()
-            before, after = (
-                count(pair, engine.hold(pair.table(last=last), place), listed=listed) for last in (False, True)
-            )
+            before, after = (count(pair, engine.hold(pair.table(last=last), place), check) for last in (False, True))
             refused = isinstance(after, str)
-            wrong = not may_differ(before, after, pair.cap, listed=listed)
+            listed, groups = check != WITHOUT_DOMAIN, pair.groups if check == BY_GROUP else 1
+            wrong = not may_differ(before, after, pair.cap, groups=groups, listed=listed)
             seen.update(pairs=1, refused=int(refused), moved=int(not refused and before != after), wrong=int(wrong))
     result, pairs = Result.read(False if seen["wrong"] else True if seen["moved"] else None), seen["pairs"]
     said = {
@@ -129,50 +132,71 @@ def _check_engine(engine: Engine, *, listed: bool, seed: int, most: int) -> tupl
     return result, found, {name: seen[name] for name in ("pairs", "refused", "moved", "wrong")} | {"seed": str(seed)}
 
 
-def count(pair: Neighbours, votes: Any, *, listed: bool = True) -> Counts:
-    """Count votes by the public functions, for the domain or without one, item by item; or give the error."""
+def count(pair: Neighbours, votes: Any, check: str = WITH_DOMAIN) -> Counts:
+    """Count votes, for the domain, without one or by group, cell by cell; or give the error."""
+    asked: dict[str, Any] = {**_COLUMNS, "votes_per_person": pair.cap, "observed": check == WITHOUT_DOMAIN}
+    if check != WITHOUT_DOMAIN:
+        asked["domain"] = pair.items
+    if check == BY_GROUP:
+        asked |= {"by": "place", "groups": _PLACES, "groups_per_person": pair.groups}
+    found: dict[tuple[int, bytes | None], int] = {}
     try:
-        if listed:
-            counted = tally(votes, **_COLUMNS, domain=pair.items, votes_per_person=pair.cap)
+        plan = plan_tally(votes, **asked)
+        if check == BY_GROUP:
+            family = plan.count_family()
+            picked = [_pick_all(levels, plan.d) for levels in family]
+            names = family.find(picked)
         else:
-            counted = observe(votes, **_COLUMNS, votes_per_person=pair.cap)
+            counted = plan.count()
+            picked = [_pick_all(counted, plan.d)]
+            names = [counted.names(counted.rows(picked[0]))]
     except DataError as error:
         return str(error)
-    if not counted.d:
-        return {}
-    profile = counted.above(counted.d if listed else 1, EVERY_LEVEL)
-    levels = np.repeat(profile.values, profile.sizes)
-    ranks = np.concatenate([np.arange(size) for size in profile.sizes])
-    names = counted.names(counted.rows(Picks(levels=levels, ranks=ranks)))
-    found = dict(zip(map(write_item, names), levels.tolist(), strict=True))
-    if len(found) < len(names):
+    for group, (items, picks) in enumerate(zip(names, picked, strict=True)):
+        cells = [(group, write_item(item)) for item in items]
+        found |= dict(zip(cells, picks.levels.tolist(), strict=True))
+    if len(found) < sum(map(len, names)):
         raise AssertionError("an item is in two groups")
     return found
 
 
-def may_differ(before: Counts, after: Counts, cap: int | None, *, listed: bool = True) -> bool:
+def _pick_all(levels: Levels, d: int) -> Picks:
+    """Pick every item."""
+    profile = levels.above(d or 1, EVERY_LEVEL)
+    ranks = [np.arange(size) for size in profile.sizes]
+    return Picks(levels=np.repeat(profile.values, profile.sizes), ranks=np.concatenate([*ranks, np.arange(0)]))
+
+
+def may_differ(before: Counts, after: Counts, cap: int | None, *, groups: int = 1, listed: bool = True) -> bool:
     """Whether one person more can have made this difference. Items stay the same if a domain lists them.
 
-    >>> may_differ({b"a": 1, b"b": 0}, {b"a": 2, b"b": 1}, None), may_differ({b"a": 1}, {b"a": 3}, None)
-    (True, False)
-    >>> may_differ({b"a": 1}, {b"a": 1, b"b": 1}, None, listed=False)
+    >>> may_differ({(0, b"a"): 1, (0, b"b"): 0}, {(0, b"a"): 2, (0, b"b"): 1}, None)
     True
+    >>> may_differ({(0, b"a"): 1}, {(0, b"a"): 3}, None), may_differ({}, {(0, b"b"): 1}, None, listed=False)
+    (False, True)
+    >>> may_differ({(0, b"a"): 1, (1, b"a"): 1}, {(0, b"a"): 2, (1, b"a"): 2}, None, groups=1)
+    False
     """
     if isinstance(before, str) or isinstance(after, str):
         return before == after  # an error must not depend on one person
     fits = before.keys() == after.keys() if listed else before.keys() <= after.keys()
-    growth = [votes - before.get(item, 0) for item, votes in after.items()]
-    return fits and set(growth) <= {0, 1} and (cap is None or sum(growth) <= cap)
+    growth = {cell: votes - before.get(cell, 0) for cell, votes in after.items()}
+    grown = {group for (group, _), votes in growth.items() if votes}
+    return (
+        fits and {*growth.values()} <= {0, 1} and len(grown) <= groups and sum(growth.values()) <= (cap or len(after))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbours:
-    """A domain, the votes of some people, and those of one person more."""
+    """A domain, the votes of some people, and those of one person more. A vote is an item and a place."""
 
     items: list[Any]
     kind: str
-    people: list[list[Any]]
+    people: list[list[tuple[Any, str | None]]]
     cap: int | None
+    groups: int = 1
+    """In how many groups a person counts."""
     first: bool = False
     """Whether the rows of the last person come before all others. An engine may trust what it reads first."""
 
@@ -180,13 +204,15 @@ class Neighbours:
         """The votes as a table, with or without the last person."""
         import pyarrow as pa
 
-        rows = [(person, item) for person, items in enumerate(self.people[:-1]) for item in items]
+        rows = [(person, *vote) for person, votes in enumerate(self.people[:-1]) for vote in votes]
         if last:
-            own = [(len(self.people) - 1, item) for item in self.people[-1]]
+            own = [(len(self.people) - 1, *vote) for vote in self.people[-1]]
             rows = [*own, *rows] if self.first else [*rows, *own]
         kind = pa.decimal128(20, 5) if self.kind == "decimal" else _VOTES[self.kind][1]
-        users, items = ([row[place] for row in rows] for place in (0, 1))
-        return pa.table({"user": pa.array(users, pa.int64()), "track": pa.array(items, kind)})
+        types = {"user": pa.int64(), "track": kind, "place": pa.string()}
+        return pa.table(
+            {name: pa.array([row[n] for row in rows], each) for n, (name, each) in enumerate(types.items())}
+        )
 
 
 def invent_neighbours(bits: Bits) -> Neighbours:
@@ -198,10 +224,15 @@ def invent_neighbours(bits: Bits) -> Neighbours:
     domain = choose([same, same, same, "text", *DOMAINS], bits)
     # If all others are ordinary, the last person alone has what may be an error, or decide how a column is read.
     usual = choose([values, values[:_ORDINARY]], bits)
-    people = [[choose(usual, bits) for _ in range(choose(_FEW, bits))] for _ in range(choose(_FEW[:5], bits))]
-    people.append([choose(choose([values, values[:_ORDINARY]], bits), bits) for _ in range(choose(_MANY, bits))])
-    cap, first = choose([None, 1, 2], bits), choose([False, True], bits)
-    return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=cap, first=first)
+    places = [*_PLACES, *_PLACES, "At", "dé", "de ", "xx", None]
+
+    def vote(among: Sequence[Any], number: range) -> list[tuple[Any, str | None]]:
+        return [(choose(among, bits), choose(places, bits)) for _ in range(choose(number, bits))]
+
+    people = [vote(usual, _FEW) for _ in range(choose(_FEW[:5], bits))]
+    people.append(vote(choose([values, values[:_ORDINARY]], bits), _MANY))
+    cap, groups, first = choose([None, 1, 2, 4], bits), choose([1, 2], bits), choose([False, True], bits)
+    return Neighbours(items=DOMAINS[domain], kind=kind, people=people, cap=cap, groups=groups, first=first)
 
 
 def choose(values: Sequence[_Value], bits: Bits) -> _Value:
@@ -234,7 +265,7 @@ def _hold_duckdb(table: pyarrow.Table, folder: Path) -> Any:
     connection = duckdb.connect()
     relation = connection.from_arrow(table)
     kind = "VARCHAR COLLATE NOCASE.NOACCENT" if str(relation.types[1]) == "VARCHAR" else relation.types[1]
-    connection.execute(f"CREATE TABLE votes (user BIGINT, track {kind})")
+    connection.execute(f"CREATE TABLE votes (user BIGINT, track {kind}, place VARCHAR COLLATE NOCASE.NOACCENT)")
     relation.insert_into("votes")
     return connection.table("votes")
 
@@ -248,15 +279,14 @@ def _hold_file(table: pyarrow.Table, folder: Path, kind: str) -> Path:
 
 
 def _hold_sqlite(table: pyarrow.Table, folder: Path) -> Any:
-    """A column that converts what it stores, and compares without case."""
+    """Columns that compare without case, and one that converts what it stores."""
     connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE)")
+    connection.execute("CREATE TABLE votes (user INTEGER, track NUMERIC COLLATE NOCASE, place TEXT COLLATE NOCASE)")
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     plain = (None, int, float, str)
-    connection.executemany(
-        "INSERT INTO votes VALUES (?, ?)", [(user, item if type(item) in plain else str(item)) for user, item in rows]
-    )
-    return Query(connection, "SELECT user, track FROM votes")
+    stored = [[value if type(value) in plain else str(value) for value in row] for row in rows]
+    connection.executemany("INSERT INTO votes VALUES (?, ?, ?)", stored)
+    return Query(connection, "SELECT * FROM votes")
 
 
 def _hold_ibis(table: pyarrow.Table, folder: Path) -> Any:

@@ -116,28 +116,30 @@ of 2.72, plus 1e-6.'
         changes = f"the probability of any conclusion changes by {limit}, plus {write_rounded_up(self.delta)}."
         return f"{cases.format(unit=self.unit)}, {changes}"
 
-    def scale(self, sensitivity: int, *, unit: str, name: str = "sensitivity") -> Guarantee:
+    def scale(self, sensitivity: int, *, unit: str) -> Guarantee:
         """State the guarantee for a person who adds up to N, not 1, to every count.
 
-        Claim  A mechanism with ε and ρ for N = 1 is Nε-DP and N²ρ-zCDP.
+        Claim  A mechanism with ε and ρ for N = 1 is Nε-DP and N²ρ-zCDP. With (ε, δ) and ρ it is N²ρ-zCDP, and so
+               (ε(N²ρ, δ), δ)-DP, where ε(ρ, δ) is `find_epsilon`.
         Proof  Going from counts h to h + v with 0 ≤ v ≤ N takes N steps. Step i adds 1 where v ≥ i, so it adds 0 or
                1 to every count. Each step joins neighbours, so probabilities change by at most e^ε, N times.
                Replacing a person also takes N steps, each removing 0 or 1 and adding 0 or 1 to every count. All
                removals fit, since h ≥ v. For ρ it is the group privacy of zCDP (Bun and Steinke 2016,
                Proposition 1.9).
 
-        An error calls N by the `name` of its parameter.
-
         >>> print(Guarantee(epsilon="0.25", rho="1/128").scale(4, unit="person"))
         1-DP (rho 0.125) for one person, add-remove
         """
-        if self.delta and sensitivity > 1:
-            raise ParameterError(
-                f"`{name}` above 1 must go with a mechanism that has no delta",
-                hint="leave `delta` out, or pass `mechanism='joint'`, which has no delta",
-            )
-        rho = None if self.rho is None else self.rho * sensitivity**2
-        return replace(self, epsilon=self.epsilon * sensitivity, rho=rho, unit=unit)
+        if sensitivity == 1:
+            return replace(self, unit=unit)
+        rho, epsilon = None if self.rho is None else self.rho * sensitivity**2, self.epsilon * sensitivity
+        if self.delta:
+            if rho is None or self.rho_delta:
+                raise ParameterError("`sensitivity` above 1 must go with a guarantee that has no delta, or has a rho")
+            from shortlist.privacy.zcdp import find_epsilon
+
+            epsilon = find_epsilon(rho, self.delta)
+        return replace(self, epsilon=epsilon, rho=rho, unit=unit)
 
     def to_dp_event(self) -> DpEvent:
         """Describe the guarantee as an event of the library `dp-accounting` (the extra `accounting`)."""

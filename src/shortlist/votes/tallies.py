@@ -26,6 +26,7 @@ from shortlist.votes.source import (
     Description,
     FamilyTally,
     Header,
+    Origin,
     Request,
     Source,
     Table,
@@ -219,8 +220,15 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, reque
     """Read a file, list, series, frame or query of items as numbered rows, and the groups that they are listed with."""
     domain = domain.as_table() if find_library(domain) == "ibis" else domain
     choose_item, found = make_chooser(column, request), None
+    no_groups = ParameterError(
+        "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
+        "neither was given",
+        hint="pass `groups='groups.csv'`, a file that lists them, or their values",
+    )
 
     def choose(header: Header) -> list[str]:
+        if listed and header.origin is not Origin.UNKNOWN and not set(request.by) & set(header.columns):
+            raise no_groups
         return [*choose_item(header), *(header.take(request.by, where=NAME) if listed else ())]
 
     if not isinstance(domain, list | tuple):
@@ -229,11 +237,7 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, reque
         name = column or request.item
         found = read_public(workspace, {name: domain}, lambda header: [name])
     if found is None and listed:
-        raise ParameterError(
-            "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
-            "neither was given",
-            hint="pass `groups='groups.csv'`, a file that lists them, or their values",
-        )
+        raise no_groups
     if found is None:
         expected = "`domain` must be a file, a list, a column, a frame or a query"
         raise ParameterError(expected, f"not {type(domain).__name__}")

@@ -270,7 +270,7 @@ def test_a_list_of_groups_may_tell_their_people():
         ({"groups": ["de"]}, "groups_per_person or votes_per_person must be given"),
         ({"groups_per_person": 1}, "groups must be the public list of groups"),
         ({"groups_per_person": 1, "domain": None, "observed": True}, "groups must be the public list of groups"),
-        ({"groups_per_person": 1, "domain": {"track": ["a"]}}, "the domain must have a column 'country'"),
+        ({"groups_per_person": 1, "domain": {"track": ["a"]}}, "or domain must have the columns that by names"),
         ({"groups_per_person": 0, "groups": ["de"]}, "groups_per_person must be a whole number from 1"),
         ({"groups_per_person": 1, "by": ()}, "groups_per_person must go with by"),
         ({"groups_per_person": 1, "by": ("user",), "groups": ["de"]}, "by must name columns that differ"),
