@@ -213,6 +213,8 @@ class Dialect:
         """
         count, weights = f"{self.functions}count(*)", [] if request.weight is None else ["weight"]
         steps, kept, distinct = {"all_votes": f"SELECT * FROM {votes}"}, "all_votes", False
+        if not any(request.limits):  # votes are read once
+            steps, kept = {}, votes
         for number, (values, limit) in enumerate(request.limits):
             units, sizes, first, chosen = (f"{each}_{number}" for each in ("units", "sizes", "first", "chosen"))
             of_cells = values == request.cell
@@ -250,12 +252,13 @@ class Dialect:
             turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY {by})"
             last = f"SELECT *, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
             counted += f", {self.functions}sum(is_first) AS firsts"
+        start = f"WITH {tables} " if tables else ""
         if not request.caps:
-            return f"WITH {tables} SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
+            return f"{start}SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
         firsts = [str(cap + 1) for cap in (0, *request.caps[:-1])]
         by = f"{cell}, {_write_search('turn', firsts[1:], range(len(firsts)))}"
         counted += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
-        return f"WITH {tables} SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
+        return f"{start}SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
 
     def _write_distinct(
         self, table: str, names: Sequence[str], further: Sequence[str], sums: Sequence[str] = ()
