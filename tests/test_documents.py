@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
+import shortlist
 from shortlist import Ledger
 from shortlist.audits.report import AuditReport
 from shortlist.cli.app import app
@@ -118,3 +119,9 @@ def test_no_page_is_too_long():
     _, _, reference = (ROOT / "docs" / "index.md").read_text(encoding="utf-8").partition("## Reference")
     for page in (ROOT / "docs").glob("*.md"):
         assert page.name in reference or len(page.read_text(encoding="utf-8").split()) <= 1500, page.name
+
+
+def test_the_reference_has_every_public_name():
+    """Each name that `shortlist` exports is described from its docstring."""
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").split()
+    assert not {f"shortlist.{name}" for name in shortlist.__all__ if name != "__version__"}.difference(page)

@@ -132,10 +132,10 @@ def _describe_mechanism(release: Publication) -> str:
     what = "not a mechanism of shortlist: its author states the guarantee" if kind is None else kind.summary
     given = record.encode_parameters(release.parameters)
     parameters = ", ".join(f"{name} {value}" for name, value in given.items() if not isinstance(value, dict | list))
+    exact = "Probabilities are exact: floating-point rounding never changes what is drawn. " if kind is not None else ""
     return (
         f"{release.mechanism}: {what}. Parameters: {parameters}. Made with the library shortlist {release.version}. "
-        "Probabilities are exact: floating-point rounding never changes what is drawn. The randomness is that of the "
-        "operating system. The running time is not protected."
+        f"{exact}The randomness is that of the operating system. The running time is not protected."
     )
 
 

@@ -305,7 +305,9 @@ class Publication(_Value, ABC):
         name = "the text" if is_text else _name_source(source)
         kinds: dict[str, Any] = {record.SCHEMA: Release, record.FAMILY: ReleaseFamily}
         kinds = {schema: kind for schema, kind in kinds.items() if issubclass(kind, cls)}
-        read: Self = record.read(str(source) if is_text else _read_file(Path(source)), kinds, source=name)
+        read: Self = record.read(
+            str(source) if is_text else read_text(Path(source), f"the record {name}"), kinds, source=name
+        )
         return read
 
     @classmethod
@@ -434,14 +436,17 @@ class Publication(_Value, ABC):
             votes = "" if cap is None else f", and has at most {write_votes(cap)}"
             return f"The caller states that one {unit} adds at most {most}{limit}{votes}."
         about = "Counts and accuracy are about those: more people may have chosen an item."
-        largest = self.parameters.get("max_weight")
+        largest, quantile, how = self.parameters.get("max_weight"), self.parameters.get("cap_quantile"), ""
+        if quantile is not None:
+            share = f"about {float(100 * quantile):.0f} %"
+            how = f" The limit on items was chosen so that {share} have no more, and chance had a part in it."
         if largest is not None:
             items = "" if cap is None else f", for at most {cap:,} {'item' if cap == 1 else 'items'}"
             most = f"Each {unit} adds at most {write_votes(largest, self.counted_in)} to an item{items}{limit}"
-            return f"{most}. Counts and accuracy are about those: an item may have more."
+            return f"{most}.{how} Counts and accuracy are about those: an item may have more."
         if cap is None:
             return f"Each {unit} is counted once for an item{limit}." + (f" {about}" if limit else "")
-        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted. {about}"
+        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted.{how} {about}"
 
     def _origin(self) -> str:
         """Say which release it is, when it was made, and what it was charged to."""
@@ -791,16 +796,17 @@ def _judge_bound(listed: Release | GroupList, release: Publication, people: int 
     return found
 
 
-def _read_file(path: Path) -> str:
+def read_text(path: Path, what: str) -> str:
+    """Read a file, which errors call `what`. What is not a text is empty."""
     try:
         # A pipe may never end, and a device may never stop.
         text = path.read_text(encoding="utf-8") if stat.S_ISREG(os.stat(path).st_mode) else None
     except OSError as error:
-        raise DataError(f"the record {_name_source(path)} must be readable", f"{error.strerror}") from None
+        raise DataError(f"{what} must be readable", f"{error.strerror}") from None
     except ValueError:
-        return ""  # not a text, so not a record
+        return ""
     if text is None:
-        raise DataError(f"the record {_name_source(path)} must be a file", "it is a folder, a pipe or a device")
+        raise DataError(f"{what} must be a file", "it is a folder, a pipe or a device")
     return text
 
 

@@ -4,15 +4,17 @@ import hashlib
 import json
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from browser import open_page
 
-from shortlist import Ledger, select
+import shortlist
+from shortlist import Ledger, prepare, select
 from shortlist.errors import DataError, OutputError, ParameterError
-from shortlist.ledger.report import write_report
+from shortlist.ledger.report import _PROOFS, write_report
 from shortlist.ledger.statement import Statement, add_at
-from shortlist.mechanisms import Joint, LimitedDomain
+from shortlist.mechanisms import MECHANISMS, Joint, LimitedDomain
 from shortlist.privacy import Guarantee
 
 HOSTILE = '</style><b>chart</b> & "more"'
@@ -116,12 +118,32 @@ def test_wrong_texts_and_files_are_refused(ledger, tmp_path):
     for wrong in ("two\nlines", "x" * 201, 7, "\u202eabc"):
         with pytest.raises(ParameterError, match="purpose must be one line"):
             ledger.report(path, purpose=wrong)
-    with pytest.raises(DataError, match="audit must be a file that can be read"):
-        ledger.report(path, audit=tmp_path / "absent.json")
+    for wrong, words in ((tmp_path / "absent.json", "readable; No such file"), ("/dev/zero", "a file; it is a folder")):
+        with pytest.raises(DataError, match=f"audit must be {words}"):
+            ledger.report(path, audit=wrong)
     ledger.report(path)
     with pytest.raises(OutputError):
         ledger.report(path)
     ledger.report(path, force=True)
+
+
+def test_weights_and_large_limits_are_vouched_for(tmp_path):
+    """A person may add a weight, and a caller may declare any sensitivity."""
+    ledger = Ledger.create(tmp_path / "budget.db", epsilon=10)
+    select({**VOTES, "minutes": [3] * 500}, person="user", item="track", domain=["a", "b"], k=1, epsilon=1,
+           weight="minutes", max_weight=10, ledger=ledger)  # fmt: skip
+    prepare([9, 5, 1], k=1, epsilon=1, sensitivity=2**60, mechanism="joint").release(ledger=ledger)
+    text = read(write_report(ledger, {}))
+    assert "once for an item, or adds at most the weight that the record states, and only" in text
+    assert f"One person adds at most {2**60} to a count" in text
+    assert "votes/weights.proof.md" in text
+
+
+def test_every_proof_that_is_named_exists():
+    """A reader finds it in the package."""
+    package = Path(shortlist.__file__).parent
+    names = [*_PROOFS.values(), *(f"mechanisms/{name.replace('-', '_')}" for name in MECHANISMS)]
+    assert [name for name in names if not (package / f"{name}.proof.md").exists()] == []
 
 
 def test_a_delta_that_cannot_be_met_is_added():

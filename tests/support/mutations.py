@@ -56,6 +56,8 @@ MUTATIONS = (
     Mutation("choose_noise", "quadruple", "test_gaussian_lists_and_counts_are_within_rho[add-remove]", at=1),
     Mutation("NoisyCounts.moved", "drop right", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]"),
     Mutation("ListCounts.moved", "drop right", "test_no_neighbour_of_a_released_list_is_told_apart", at=1),
+    Mutation("PrivateCap.rate", "halve", "test_a_hostile_person_moves_a_miss_by_the_sensitivity_at_most[replace]"),
+    Mutation("find_weakest", "swap", "test_the_charge_is_the_largest_over_all_caps[add-remove-given0]", at=2),
     # Families of lists.
     Mutation("Mechanism.list_epsilon", "drop right", "test_a_list_of_a_family_is_that_of_a_single_list"),
     Mutation("Mechanism.lists_changed", "drop right", "test_half_of_delta_is_needed_even_for_one_group"),
@@ -81,6 +83,10 @@ MUTATIONS = (
     Mutation("add_up", "skip", "test_rhos_of_adaptive_releases_add_up", at=2),
     Mutation("add_up", "skip", "test_leaks_are_counted_beside_rhos[1-True]", at=3),
     Mutation("Budget.list_left", "drop right", "test_the_worst_releases_use_a_pure_budget_up[1-True]", at=0),
+    Mutation("Ledger._read_budgets", "skip", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]", at=1),
+    Mutation("Ledger._read_budgets", "skip", "test_the_worst_releases_use_a_period_and_the_total_up[0-1-True]", at=2),
+    Mutation("Ledger._check_covered", "never", "test_all_requests_name_one_column_of_times[file]", at=0),
+    Mutation("Calendar.find", "move border", "test_the_zone_of_the_ledger_says_when_a_period_ends", at=4),
     # The laws of the mechanisms.
     Mutation(
         "Lists.number", "drop right", "TestJoint::test_law_is_the_stated_one_on_every_small_histogram[add-remove]"

@@ -232,7 +232,7 @@ def afford(
     groups = 0 if by is not None else None
     if group_count is not None:
         groups = read_whole(group_count, name="group_count")
-    guarantee = Terms.read(**read_request(asked), groups=groups).guarantee
+    guarantee = Terms.read(**read_request(asked), groups=groups, persons_counted=asked["sensitivity"] == 1).guarantee
     number = ledger.afford(guarantee, period)
     if times is not None:
         _say_together(ledger, guarantee, read_whole(times, name="times"), number)

@@ -83,7 +83,7 @@ class Budget:
             raise ParameterError(
                 f"`{name}` must be at least 0 and below 1", f"not {quote(delta)}", hint=f"try `{name}=1e-6`"
             )
-        chosen = _read_accounting(accounting, allowed)
+        chosen = _read_accounting(accounting, allowed, name)
         share = _read_share(basic_share, chosen)
         failures = allowed * (1 - share) * _read_failure_share(rho_delta_share, chosen)
         return cls(
@@ -238,7 +238,7 @@ def _write_numbers(numbers: Mapping[str, Fraction | None], *, up: bool) -> str:
     return ", ".join(f"{name} {write_rounded(each, up=up)}" for name, each in numbers.items() if each is not None)
 
 
-def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:
+def _read_accounting(accounting: str | None, delta: Fraction, name: str) -> Accounting:
     if accounting is None:
         return Accounting.BOTH if delta else Accounting.BASIC
     try:
@@ -249,7 +249,7 @@ def _read_accounting(accounting: str | None, delta: Fraction) -> Accounting:
         raise ParameterError(
             "`accounting` must be 'basic' for a budget without delta",
             f"not {quote(accounting)}; rhos imply no epsilon without a delta",
-            hint="pass `delta=1e-6` or `accounting='basic'`",
+            hint=f"pass `{name}=1e-6` or `accounting='basic'`",
         )
     return chosen
 

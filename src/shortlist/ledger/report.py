@@ -15,6 +15,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from html import escape as escape_html
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 from typing import Any
 
@@ -25,7 +26,7 @@ from shortlist.ledger.statement import PLANNED, Bar, Statement, add_at, write_pa
 from shortlist.mechanisms import MECHANISMS
 from shortlist.periods import Every
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.release import read_clock
+from shortlist.release import read_clock, read_text
 from shortlist.safe_text import escape
 from shortlist.terms import check_text
 from shortlist.version import __version__
@@ -35,6 +36,12 @@ _MOST_RECORDS = 6
 _LONGEST_NAME = 60
 _AUDIT = "shortlist.audit/"
 _ALL = "All lists together"
+_PROOFS = {
+    "groups_per_person": "mechanisms/families",
+    "assess": "mechanisms/assess",
+    "max_weight": "votes/weights",
+}
+"""The proofs about what releases with these parameters have."""
 _IN_A_YEAR = {Every.DAY: 366, Every.WEEK: 53, Every.MONTH: 12, Every.QUARTER: 4, Every.YEAR: 1}
 """The most periods of a kind that a year has."""
 _PUBLISHER, _LIBRARY = "the publisher", "shortlist"
@@ -279,19 +286,21 @@ def _write_vouched(lists: Sequence[_List], statement: Statement) -> Iterable[str
             f"{_LIBRARY}, by proof"
         )
     if any(each.get("persons_counted") for each in parameters):
-        rows["Each person counts once for an item, and only within the limits that the record states."] = (
+        weighed = any("max_weight" in each for each in parameters)
+        weight = ", or adds at most the weight that the record states," if weighed else ""
+        rows[f"Each person counts once for an item{weight} and only within the limits that the record states."] = (
             f"{_LIBRARY}, which counted"
         )
         rows["One value of the column of persons is one person. Somebody with two accounts is two persons."] = (
             _PUBLISHER
         )
-    declared = [each.get("sensitivity", 1) for each in parameters if not each.get("persons_counted")]
+    declared = [_read_limit(each, "sensitivity") for each in parameters if not each.get("persons_counted")]
     if declared:
         rows[f"Counts were made elsewhere. One person adds at most {max(declared)} to a count, as was declared."] = (
             f"{_PUBLISHER}; not checked by {_LIBRARY}"
         )
     if any("groups_per_person" in each for each in parameters):
-        most = max(each.get("groups_per_person", 0) for each in parameters)
+        most = max(_read_limit(each, "groups_per_person") for each in parameters)
         rows[f"The list of groups is public. One person is counted in at most {most} of them."] = (
             f"{_PUBLISHER} for the list; {_LIBRARY} for the limit, where it counted persons"
         )
@@ -303,10 +312,16 @@ def _write_vouched(lists: Sequence[_List], statement: Statement) -> Iterable[str
         )
     rows["Every release about these people is charged to this ledger, and never to a copy of it."] = _PUBLISHER
     rows["Lists are drawn with exactly the stated probabilities, from the randomness of the operating system."] = (
-        f"{_LIBRARY}, by proof and audit (section 5)"
+        f"{_LIBRARY}, by proof and audit (section 5)" + "; their authors, for mechanisms of others" * (None in kinds)
     )
     box = '<span class="box" role="img" aria-label="box to tick"></span>'
     return [_write_row(statement, who, box) for statement, who in rows.items()]
+
+
+def _read_limit(parameters: Mapping[str, Any], name: str) -> int:
+    """Read a limit of a charge. A very large one is written as a text."""
+    value = parameters.get(name, 1)
+    return int(value["integer"] if isinstance(value, dict) else value)
 
 
 def _write_evidence(lists: Sequence[_List], statement: Statement, audit: Mapping[str, Any] | None) -> str:
@@ -316,11 +331,8 @@ def _write_evidence(lists: Sequence[_List], statement: Statement, audit: Mapping
     if not whole:
         evidence["Mechanisms"] = f"{', '.join(map(_show, names))}. Proofs: <code>mechanisms/*.proof.md</code>, by name"
     used = {name for each in lists for name in each.parameters}
-    further = [
-        *(["<code>mechanisms/families.proof.md</code>"] if "groups_per_person" in used else []),
-        *(["<code>mechanisms/assess.proof.md</code>"] if "assess" in used else []),
-        "<code>ledger/budget.proof.md</code> (adding up releases)",
-    ]
+    proofs = [*(proof for name, proof in _PROOFS.items() if name in used), "ledger/budget"]
+    further = [f"<code>{proof}.proof.md</code>" for proof in proofs]
     evidence["Further proofs"] = f"{', '.join(further)}. All are files of the package <code>shortlist</code>."
     versions = ", ".join(sorted({each.version for each in statement.charges}))
     evidence["Version"] = f"shortlist {_show(versions)}" if versions else "no release was made yet"
@@ -353,19 +365,16 @@ def _describe_audit(audit: Mapping[str, Any] | None, names: Sequence[str], versi
 
 def _read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read the file of an audit, and its hash."""
+    raw = read_text(Path(path), "`audit`")
     try:
-        with open(path, "rb") as file:
-            raw = file.read()
         found = json.loads(raw)
         texts = [found[name] for name in ("schema", "verdict", "version", "made", "system", "machine")]
         subjects = [each["subject"] for each in found["findings"]]
-    except OSError as error:
-        raise DataError("`audit` must be a file that can be read", f"{error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         texts, subjects = [None], []
     if not all(isinstance(each, str) for each in [*texts, *subjects]) or not str(texts[0]).startswith(_AUDIT):
         raise DataError("`audit` must be a file that `shortlist audit --output audit.json` wrote", "it is another one")
-    return {**found, "hash": hashlib.sha256(raw).hexdigest()}
+    return {**found, "hash": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
 
 
 def _write_records(statement: Statement) -> str:
