@@ -394,15 +394,23 @@ def _rebuild_terms(release: Publication) -> Terms | None:
         return None
     implied = _ABOUT_CHOICE if "rho" not in release.parameters else {*_ABOUT_CHOICE, "epsilon"}
     asked = {name: value for name, value in release.parameters.items() if name not in implied}
-    return Terms.read(
+    epsilon, spent, quantile = (asked.pop(name, None) for name in ("epsilon", "cap_epsilon", "cap_quantile"))
+    terms = Terms.read(
         release.mechanism,
         asked.pop("k", None),
-        asked.pop("epsilon", None),
+        epsilon if spent is None else epsilon - spent,
         persons_counted=release.persons_counted,
         unit=release.guarantee.unit,
         groups=_count_lists(release),
         **asked,
     )
+    if spent is None:
+        return terms
+    from shortlist.mechanisms.private_cap import CAPS, PrivateCap
+
+    _check(terms.votes_per_person in CAPS and spent > 0)
+    choice = PrivateCap(epsilon=spent, quantile=quantile, neighbours=terms.mechanism.neighbours)
+    return replace(terms, private_cap=choice)
 
 
 def _count_lists(release: Publication) -> int | None:
@@ -462,6 +470,8 @@ def _compare_terms(release: Publication, terms: Terms) -> str | None:
     )
     if guarantee.delta < ours.delta or stronger_rho:
         return "the guarantee promises more than the mechanism"
+    if terms.private_cap is not None:  # the charge covers every cap, so it may be more than that of the chosen one
+        del implied["guarantee"]
     missing = parameters.keys() - release.parameters.keys()
     # Another version may have fewer parameters, and may prove something else. What is stated at all is the same.
     if not current:

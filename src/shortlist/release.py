@@ -436,14 +436,17 @@ class Publication(_Value, ABC):
             votes = "" if cap is None else f", and has at most {write_votes(cap)}"
             return f"The caller states that one {unit} adds at most {most}{limit}{votes}."
         about = "Counts and accuracy are about those: more people may have chosen an item."
-        largest = self.parameters.get("max_weight")
+        largest, quantile, how = self.parameters.get("max_weight"), self.parameters.get("cap_quantile"), ""
+        if quantile is not None:
+            share = f"about {float(100 * quantile):.0f} %"
+            how = f" The limit on items was chosen so that {share} have no more, and chance had a part in it."
         if largest is not None:
             items = "" if cap is None else f", for at most {cap:,} {'item' if cap == 1 else 'items'}"
             most = f"Each {unit} adds at most {write_votes(largest, self.counted_in)} to an item{items}{limit}"
-            return f"{most}. Counts and accuracy are about those: an item may have more."
+            return f"{most}.{how} Counts and accuracy are about those: an item may have more."
         if cap is None:
             return f"Each {unit} is counted once for an item{limit}." + (f" {about}" if limit else "")
-        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted. {about}"
+        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted.{how} {about}"
 
     def _origin(self) -> str:
         """Say which release it is, when it was made, and what it was charged to."""

@@ -7,7 +7,7 @@ them: noisy counts of its items, and a bound on its error that uses these data.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -18,7 +18,8 @@ from shortlist.errors import ParameterError
 from shortlist.exact.bits import Bits
 from shortlist.mechanisms import MECHANISMS, Mechanism, build_mechanism, find_kind, is_own, takes_cap
 from shortlist.mechanisms.mechanism import NOT_GIVEN
-from shortlist.privacy import Guarantee, compose
+from shortlist.privacy import Guarantee, Neighbours, compose
+from shortlist.privacy.composition import find_weakest
 from shortlist.privacy.guarantee import is_unit
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
@@ -28,8 +29,11 @@ if TYPE_CHECKING:  # most lists are made without these, so they are imported whe
     from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
     from shortlist.mechanisms.assess import Assess
     from shortlist.mechanisms.noisy_counts import ListCounts
+    from shortlist.mechanisms.private_cap import PrivateCap
 
 _OF_LISTS = frozenset({"assess", "counts_epsilon", "counts_rho", "counts_delta", "others"})
+AUTO_CAP = "auto"
+"""In place of `votes_per_person`: the cap is chosen privately."""
 EXTRAS = _OF_LISTS | {"people_epsilon"}
 """The parameters that buy something on top of a list."""
 MAY_BE_RANDOM = "may be random"
@@ -55,7 +59,7 @@ class ListOptions(TypedDict, total=False):
     delta: Real | None
     ordered: bool | None
     neighbours: str | None
-    votes_per_person: int | None
+    votes_per_person: int | str | None
     sensitivity: int
     beta: Real | None
     k_bar: int | None
@@ -85,10 +89,14 @@ class Terms:
     `groups_per_person` of them. With a `weight_unit`, votes have weights: a count is a sum of such units, and
     `sensitivity` is the largest weight of a person in a cell. Then `votes_per_person` is a number of cells.
 
-    Claim  The numbers of people, the list, the counts and the assessment together have the sum of the epsilons, deltas
-           and rhos.
+    With a `private_cap`, `votes_per_person` is chosen when the votes are counted. Until then it is the largest cap, and
+    `by_cap` has the terms of each cap. The charge is the largest of theirs.
+
+    Claim  The choice of the cap, the numbers of people, the list, the counts and the assessment together have the sum
+           of the epsilons, deltas and rhos.
     Proof  Each is a release of its own, and may depend on the earlier ones: adaptive composition. families.proof.md,
-           Theorem 8, says it of the numbers of people, on which it depends which groups get a list. For weights:
+           Theorem 8, says it of the numbers of people, on which it depends which groups get a list.
+           private_cap.proof.md, Theorem 2, says it of the cap, on which the noise of all others depends. For weights:
            votes/weights.proof.md.
     """
 
@@ -107,6 +115,12 @@ class Terms:
     unit: str = "person"
     groups: int | None = None
     """In how many lists of a family one unit can be: None is one list, and 0 is a number that is not known yet."""
+    private_cap: PrivateCap | None = None
+    """How `votes_per_person` is or was chosen, if it is not given."""
+    by_cap: Mapping[int, Terms] = field(default_factory=dict, compare=False, repr=False)
+    """The terms of each cap that may be chosen, until one is."""
+    charged: Guarantee | None = None
+    """With a private cap: what all of these terms promise, and what is charged."""
     guarantee: Guarantee = field(init=False, compare=False)
     """What a release promises, with all that it holds."""
     parameters: Mapping[str, Any] = field(init=False, compare=False)
@@ -116,7 +130,7 @@ class Terms:
         """State what is promised. Terms that promise nothing are refused, before anything is drawn."""
         assess, counts, times, people = self.assess, self.counts, self.sensitivity, self.group_people
         parts = [each.guarantee for each in (self.mechanism, counts, assess) if each is not None]
-        weighed = self.weight_unit is not None
+        weighed, private = self.weight_unit is not None, self.private_cap
         if sum(each.delta for each in parts) >= 1:
             raise ParameterError(
                 "`delta` and `counts_delta` must sum to less than 1",
@@ -130,17 +144,19 @@ class Terms:
                 hint="leave `delta` out. `mechanism='noisy-counts'` takes it with `rho` in place of `epsilon`",
             )
         parts = [each.scale(times, unit=self.unit) for each in parts]
-        if people is not None:  # a person counts once in a group, whatever the weights
-            parts.append(replace(people.guarantee, unit=self.unit))
+        # A person counts once in a group and under a cap, whatever the weights.
+        parts += [replace(each.guarantee, unit=self.unit) for each in (people, private) if each is not None]
         together = compose(parts) if len(parts) > 1 else parts[0]
         parameters = {
             **self.mechanism.parameters,
-            "epsilon": parts[0].epsilon,
+            "epsilon": parts[0].epsilon + (private.epsilon if private else 0),
             "rho": self.mechanism.rho and self.mechanism.rho * times**2,
             "sensitivity": times if times > 1 and not weighed else None,
             "max_weight": times if weighed else None,
             "weight_unit": self.weight_unit,
-            "votes_per_person": self.votes_per_person,
+            "votes_per_person": AUTO_CAP if self.by_cap else self.votes_per_person,
+            "cap_epsilon": private and private.epsilon,
+            "cap_quantile": private and private.quantile,
             "assess": assess and assess.epsilon * times,
             "counts_epsilon": counts and counts.epsilon and counts.epsilon * times,
             "counts_rho": counts and counts.rho and counts.rho * times**2,
@@ -149,7 +165,7 @@ class Terms:
             "people_epsilon": people and people.epsilon,
             "min_people": self.min_people,
         }
-        object.__setattr__(self, "guarantee", together)
+        object.__setattr__(self, "guarantee", self.charged or together)
         object.__setattr__(self, "parameters", {name: each for name, each in parameters.items() if each is not None})
 
     @classmethod
@@ -174,7 +190,7 @@ class Terms:
         sensitivity: int = 1,
         max_weight: int | None = None,
         weight_unit: str | None = None,
-        votes_per_person: int | None = None,
+        votes_per_person: Any = None,
         persons_counted: bool = False,
         people: int | None = None,
         unit: str = "person",
@@ -185,6 +201,12 @@ class Terms:
         min_people: int | None = None,
         **parameters: Any,
     ) -> Terms:
+        if votes_per_person == AUTO_CAP:
+            limits = {"groups": groups, "groups_per_person": groups_per_person, "people_epsilon": people_epsilon}
+            known = {"persons_counted": persons_counted, "people": people, "unit": unit, "min_people": min_people}
+            counted = {"sensitivity": sensitivity, "max_weight": max_weight, "weight_unit": weight_unit}
+            given = {**limits, **known, **counted, **parameters, "without_domain": without_domain, "rho": rho}
+            return _read_for_each_cap(mechanism, k, epsilon, given)
         _check_people(people_epsilon, min_people, groups, persons_counted)
         limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         if limited is not None and isinstance(mechanism, Mechanism):
@@ -244,6 +266,11 @@ class Terms:
     def groups_per_person(self) -> int | None:
         """How many lists of a family one person is in at most; None for one list."""
         return self.mechanism.groups_per_person
+
+    def choose_cap(self, exceeding: Sequence[int], bits: Bits) -> Terms:
+        """Choose the cap, given for each how many units have more votes than the one before it; return its terms."""
+        assert self.private_cap is not None
+        return self.by_cap[self.private_cap.choose(exceeding, bits)]
 
     def draw_people(self, people: IntArray | None, bits: Bits) -> list[int] | None:
         """Draw a noisy number of people for each group, given how many it has; None if they are not bought."""
@@ -374,6 +401,61 @@ class Terms:
         bound = self.state_bound(self.assess.bound(ran, spread, failure), chosen)
         # Cutting off at 0 brings no estimate farther from a spread, which is 0 or more.
         return Assessment(estimate=max(0, spread), margin=self.assess.find_margin(failure), bound=bound)
+
+
+def _read_for_each_cap(mechanism: str | Mechanism, k: Any, epsilon: Any, given: dict[str, Any]) -> Terms:
+    """Read the terms for each cap that may be chosen, with the epsilon that the choice leaves.
+
+    They promise the same: the largest epsilon, delta and rho of all. So the charge is known before the votes are read.
+    """
+    _check_private_cap(mechanism, given)
+    from shortlist.mechanisms.private_cap import CAPS, PrivateCap
+
+    whole = read_epsilon(epsilon)
+    choice = PrivateCap.share(
+        whole,
+        neighbours=Neighbours.read(given.get("neighbours") or Neighbours.ADD_REMOVE),
+        delta=given.get("delta"),
+        without_domain=given["without_domain"],
+    )
+    # While the number of groups is not known, two caps show what is wrong. Then the terms are read again.
+    caps = CAPS[:: len(CAPS) - 1] if given["groups"] == 0 else CAPS
+    read = {cap: Terms._read(mechanism, k, whole - choice.epsilon, votes_per_person=cap, **given) for cap in caps}
+    # The terms of one cap are a release of their own after the choice.
+    weakest = find_weakest([each.guarantee for each in read.values()])
+    charged = compose([replace(choice.guarantee, unit=weakest.unit), weakest])
+    after = {cap: replace(each, private_cap=choice, charged=charged) for cap, each in read.items()}
+    return replace(after[CAPS[-1]], by_cap=after)
+
+
+def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> None:
+    """Refuse a private cap where nobody's votes are known, and where no cap makes a list better."""
+    if not given["persons_counted"]:
+        raise ParameterError(
+            f"`votes_per_person` must be a whole number where the votes are counted already, not {AUTO_CAP!r}",
+            "in counts, nobody's votes can be told apart",
+            hint="pass the votes themselves, with the column `person`; or say how many votes one person has at most; "
+            "or leave `votes_per_person` out",
+        )
+    if given["rho"] is not None:
+        raise ParameterError(
+            f"`votes_per_person={AUTO_CAP!r}` must go with `epsilon`, not with `rho`",
+            hint="pass `epsilon=1`: the release states its rho, too; or say how many votes of each person count",
+        )
+    if isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            f"`votes_per_person={AUTO_CAP!r}` must go with the name of a mechanism",
+            "an object has its noise already, and the cap decides about it",
+            hint=f"pass `mechanism={mechanism.name!r}`, with its parameters beside it",
+        )
+    counts = any(given.get(name) for name in ("counts_epsilon", "counts_rho"))
+    limits_groups = given["groups"] is not None and given["groups_per_person"] is None
+    if not (takes_cap(mechanism) or counts or limits_groups):
+        raise ParameterError(
+            f"`votes_per_person={AUTO_CAP!r}` must go with a mechanism that relies on a cap",
+            f"{mechanism} does not: a cap would only drop votes, and its choice costs a part of epsilon",
+            hint="leave `votes_per_person` out; or leave `mechanism` out, because auto uses a cap",
+        )
 
 
 _remember = lru_cache(maxsize=256, typed=True)(Terms._read)

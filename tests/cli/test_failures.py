@@ -161,6 +161,13 @@ def test_an_option_by_another_name_is_answered(select: Select, option: str, mean
     assert sorted(re.findall(r"--[a-z]+", answer)) == meant
 
 
+def test_an_option_of_another_command_is_answered(call: Call) -> None:
+    """The commands that take it are named, and no option that merely looks like it."""
+    done = call("check", "plays", "--votes-per-person", "5")
+    assert done.exit_code == 2
+    assert "--votes-per-person. Leave it out: it is for select, plan\n" in done.stderr
+
+
 def test_missing_domain_is_explained(call: Call) -> None:
     """Without a domain and a delta, the reason why there must be one of them is given."""
     done = call("select", "plays", "--person", "user_id", "--item", "track", "-k", "3", "--epsilon", "1")

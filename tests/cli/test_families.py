@@ -90,6 +90,15 @@ def test_refuses_with_the_ways_out(select, more, words):
     assert words in " ".join(done.stderr.split())
 
 
+def test_a_table_fits_a_narrow_terminal(select, monkeypatch):
+    """If it would be too wide, columns stand closer together, and no word is broken."""
+    monkeypatch.setenv("COLUMNS", "80")
+    done = select("--people-epsilon", "4", "--groups-per-person", "1", "--counts-epsilon", "1")
+    head = "country week rank item count low high people people_low people_high"
+    assert head in [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
 def test_small_groups_have_no_list(select, call, charts):
     """A group with too few people stands in every output with its noisy number, and `show` and `explain` say so."""
     lines = (charts / "groups.csv").read_text()

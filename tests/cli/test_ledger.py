@@ -200,6 +200,8 @@ def test_a_scheduler_can_tell_runs_apart(select: Select, folder: Path) -> None:
     asked = ("--ledger", "budget.db", "--once", "top 2026-W46")
     assert select(*asked, "--output", "top.json").exit_code == 0
     before = (folder / "top.json").read_bytes()
+    refused = select(*asked, "--output", "top.json")
+    assert (refused.exit_code, "pass --force: the same release is written again, free" in refused.stderr) == (1, True)
     again = select(*asked, "--output", "top.json", "--force")
     assert again.exit_code == 5
     assert "released before as charge 1 of budget.db" in again.stderr
@@ -268,6 +270,7 @@ def test_a_week_is_charged_and_shown(call: Call, folder: Path) -> None:
         call(*asked, "--period", "2999-W45").exit_code,
     ]
     assert (first.exit_code, codes) == (0, [5, 4, 4, 2, 2])
+    assert "\n  about 2025-W45, auto, 1-DP" in call("ledger", "show", "budget.db").stdout
     counts = [
         call("ledger", "afford", "budget.db", "-k", "2", "--epsilon", "0.5", *more)
         for more in ((), ("--period", "2025-W45"), ("--period", "2025-11"))

@@ -159,6 +159,8 @@ def test_a_family_is_planned(plan, tmp_path):
     text = " ".join(done.stdout.split())
     assert "The top 5 of 500 items in each of 27 groups at ε = 1" in text
     assert "groups votes kept recall large middle small releases" in text
+    assert "A budget of (10, 1e-6)-DP covers" in text
+    assert "exact: the probability" not in text  # the column is shown in a wider terminal
     assert "Recall by the limits that were tried with" in text
     assert "--by group --groups groups.csv" in done.stdout
     rows = [f"{land},track {i},{size // (i + 1)}" for land, size in (("DE", 900), ("IS", 40)) for i in range(30)]

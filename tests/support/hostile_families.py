@@ -98,6 +98,8 @@ class Family:
     cap: int | None
     items: str | None = "text"
     """The type of the column of items (None: any)."""
+    private: bool = False
+    """Whether the cap is chosen while the votes are counted, from numbers that one person changes by at most 1."""
     weighed: str | None = None
     """The type of the column of weights, or `any`; None if there is none."""
 
@@ -131,7 +133,8 @@ class Family:
             # Every second item, beginning with another one in each group.
             cells = [(item, group) for place, group in enumerate(groups) for item in ITEMS[place % 2 :: 2]]
             domain, listed = number_cells(pa.array([item for item, _ in cells]), make_groups([g for _, g in cells]))
-        return replace(request, domain=domain, groups=listed, groups_per_person=min(self.c, len(listed)))
+        request = replace(request, domain=domain, groups=listed, groups_per_person=min(self.c, len(listed)))
+        return replace(request, cap=3, caps=(1, 2, 3), choose_cap=lambda _: self.cap or 3) if self.private else request
 
 
 def make_groups(groups):
@@ -181,6 +184,7 @@ def families(kinds=COMMON, *, people, fewest=None, mixed=False, named=EVERYWHERE
             items=item_kind,
             c=draw(st.sampled_from([1, 2, 9])),
             cap=draw(st.none() | st.integers(1, 3)),
+            private=draw(st.sampled_from([False, False, True])),
             weighed=of_weights,
         )
 
@@ -205,14 +209,17 @@ def check_spark_chain(case, session, workspace):
     """Count the table of the first people and one more after the other, in one job of Spark; return the pairs."""
     request, tables = case.make_request(), []
     for rows in count_spark_chain(case, session, lambda votes: plan_count(workspace, votes, request)):
-        found = {}
+        found, most = defaultdict(int), request.caps.index(request.choose_cap(())) if request.caps else 0
         for row in rows:
-            item = row["item"]
+            item, step = row["item"], row.get("step", 0)
+            found["exceeding", step] += row.get("exceeding", 0)
+            if step > most:
+                continue
             if request.domain is not None:
                 numbers, places = np.array([row["group_number"]]), np.array([item])
                 item = request.domain.names(request.groups.find_rows(numbers, places))[0]
-            found[row["group_number"], write_item(item)] = row["votes"]
-        tables.append(found)
+            found[row["group_number"], write_item(item)] += row["votes"]
+        tables.append({cell: votes for cell, votes in found.items() if votes})
     for before, after in itertools.pairwise(tables):
         compare(before, after, request)
     for size, found in enumerate(tables, 1):
@@ -231,6 +238,10 @@ def plan_count(workspace, votes, request):
 
 def outcome(workspace, votes, request):
     """The votes of each cell that has some, by the number of its group and the bytes of its item; or an error."""
+    exceeding = []
+    if request.caps:
+        chosen, before = request.choose_cap(()), request
+        request = replace(before, choose_cap=lambda numbers: exceeding.extend(numbers) or chosen)
     try:
         counted = plan_count(workspace, votes, request).count_family()
     except DataError as error:
@@ -248,6 +259,7 @@ def outcome(workspace, votes, request):
         keys = [write_item(item) for item in items]
         assert len(set(keys)) == len(keys), "an item is there twice"
         found.update({(number, key): level for key, level in zip(keys, pick.levels.tolist(), strict=True) if level})
+    found.update({("exceeding", place): number for place, number in enumerate(exceeding) if number})
     return found
 
 
@@ -259,9 +271,13 @@ def compare(before, after, request):
     assert before.keys() <= after.keys(), "a cell vanishes"
     growth = {cell: votes - before.get(cell, 0) for cell, votes in after.items()}
     assert all(0 <= each <= request.max_weight for each in growth.values()), "too much in a cell"
-    grown = [cell for cell, more in growth.items() if more]
+    assert all(growth[cell] <= 1 for cell in growth if cell[0] == "exceeding"), "a person is counted twice"
+    grown = [cell for cell, more in growth.items() if more and cell[0] != "exceeding"]
     assert len({group for group, _ in grown}) <= request.groups_per_person, "too many groups"
-    assert request.cap is None or len(grown) <= request.cap, "too many cells"
+    cap = request.choose_cap(()) if request.caps else request.cap
+    assert cap is None or len(grown) <= cap, "too many cells"
+    steps = [place for (group, place), more in growth.items() if more and group == "exceeding"]
+    assert steps == [*range(len(steps))] or request.domain is None, "a person exceeds a cap and not a smaller one"
 
 
 def check_exact(found, request, data, *, exact=True):
@@ -287,7 +303,8 @@ def check_exact(found, request, data, *, exact=True):
     sums = {cell: sum(min(n, request.max_weight) for n in of.values()) for cell, of in persons.items()}
     expected = {cell: votes for cell, votes in sums.items() if votes}
     if any(request.limits):
-        assert all(votes <= expected.get(cell, 0) for cell, votes in found.items()), "votes out of nothing"
+        counted = {cell: votes for cell, votes in found.items() if cell[0] != "exceeding"}
+        assert all(votes <= expected.get(cell, 0) for cell, votes in counted.items()), "votes out of nothing"
     else:
         assert found == expected, "the rule of matching"
 

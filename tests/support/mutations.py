@@ -56,6 +56,8 @@ MUTATIONS = (
     Mutation("choose_noise", "quadruple", "test_gaussian_lists_and_counts_are_within_rho[add-remove]", at=1),
     Mutation("NoisyCounts.moved", "drop right", "TestPureNoisyCounts::test_no_neighbour_is_told_apart[replace]"),
     Mutation("ListCounts.moved", "drop right", "test_no_neighbour_of_a_released_list_is_told_apart", at=1),
+    Mutation("PrivateCap.rate", "halve", "test_a_hostile_person_moves_a_miss_by_the_sensitivity_at_most[replace]"),
+    Mutation("find_weakest", "swap", "test_the_charge_is_the_largest_over_all_caps[add-remove-given0]", at=2),
     # Families of lists.
     Mutation("Mechanism.list_epsilon", "drop right", "test_a_list_of_a_family_is_that_of_a_single_list"),
     Mutation("Mechanism.lists_changed", "drop right", "test_half_of_delta_is_needed_even_for_one_group"),

@@ -27,6 +27,9 @@ _SUFFIXES = (".json", ".csv", ".parquet")
 _PIPED_WIDTH = 60
 """The width of text without a terminal: narrow enough for a mail or a comment."""
 
+WIDEST = 1000
+"""Wider than any table."""
+
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[str], None]]:
@@ -81,7 +84,7 @@ def to_text(value: Any) -> Text:
 def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -> Table:
     """Lay out columns. Whole numbers stand at the right, and have separators. With `numbers`, all but the first do.
 
-    What stands behind a list of items is dim.
+    What stands behind a list of items is dim. A table that is wider than the terminal has its columns closer together.
     """
     from rich import box
     from rich.table import Table
@@ -94,10 +97,13 @@ def make_table(columns: Mapping[str, Iterable[Any]], *, numbers: bool = False) -
     for row in zip(*listed.values(), strict=True):
         cells = ["" if each is None else f"{each:,}" if isinstance(each, Integral) else each for each in row]
         table.add_row(*map(to_text, cells))
+    console = make_console()
+    if table.__rich_measure__(console, console.options.update(width=WIDEST)).maximum > console.width:
+        table.padding = (0, 0)
     return table
 
 
-def check_outputs(paths: list[Path], *, force: bool, quiet: bool) -> None:
+def check_outputs(paths: list[Path], *, force: bool, quiet: bool, once: bool = False) -> None:
     """Refuse a release that could not be written or printed, before any data is read and any privacy is spent."""
     check_quiet(quiet, paths, "the release would be lost", "output='top10.json'")
     if not paths and stdout_is_closed():
@@ -109,7 +115,9 @@ def check_outputs(paths: list[Path], *, force: bool, quiet: bool) -> None:
             raise OutputError(
                 "the output must be a new file",
                 f"{str(path)!r} exists",
-                hint="if a list was released to it before, another run is a second release and spends epsilon again. "
+                hint="if it is the release of this key, pass `force=True`: the same release is written again, free"
+                if once
+                else "if a list was released to it before, another run is a second release and spends epsilon again. "
                 "Choose another name, or pass `force=True` if you want that",
             )
         check_output(path, _SUFFIXES, force=force)

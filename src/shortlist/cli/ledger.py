@@ -142,7 +142,8 @@ def show(*, path: str, output: Path | None, force: bool, quiet: bool) -> None:
         release = "not finished" if charge.release is None else f"release {charge.id[:12]}"
         print()
         print_lines(f"Charge {charge.number:,}, {charge.made:%Y-%m-%d %H:%M} UTC, {release}")
-        print_lines(f"  {charge.mechanism}, {str(charge.guarantee).partition(' for one ')[0]}")
+        about = f"about {charge.period}, " if charge.period else ""
+        print_lines(f"  {about}{charge.mechanism}, {str(charge.guarantee).partition(' for one ')[0]}")
         print_lines(f"  by {charge.user} on {charge.host}{f', role {charge.role}' if charge.role else ''}")
         if charge.note:
             print_lines(f"  {charge.note}")
@@ -232,7 +233,7 @@ def afford(
     groups = 0 if by is not None else None
     if group_count is not None:
         groups = read_whole(group_count, name="group_count")
-    guarantee = Terms.read(**read_request(asked), groups=groups).guarantee
+    guarantee = Terms.read(**read_request(asked), groups=groups, persons_counted=asked["sensitivity"] == 1).guarantee
     number = ledger.afford(guarantee, period)
     if times is not None:
         _say_together(ledger, guarantee, read_whole(times, name="times"), number)

@@ -209,7 +209,11 @@ REQUEST: Options = {
         "NUMBER",
     ),
     "votes_per_person": Option(
-        PRIVACY, "Count at most N items of each person. A hash of the vote decides which.", "N", int
+        PRIVACY,
+        "Count at most N items of each person. A hash of the vote decides which. With auto, a twentieth of epsilon "
+        "chooses N, near a quantile of the votes per person.",
+        "N|auto",
+        int,
     ),
     "sensitivity": Option(PRIVACY, "With --count: one person adds at most N to a count.", "N", int, 1),
     **PROTECTED,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shortlist.cli.display import (
+    WIDEST,
     check_output,
     check_quiet,
     make_console,
@@ -55,8 +57,6 @@ _EXAMPLE = """shortlist plan --like zipf --exponent 1.1 --items 10000 --people 1
 _WIDE = 110
 """From this width on, all columns are shown."""
 _ONLY_WIDE = ("ℓ1", "bound", "guarantee", "ρ")
-_WIDEST = 1000
-_MORE = f"A terminal with {_WIDE} columns also shows ℓ1, the public bound, the guarantee and ρ. So does --format csv."
 
 
 @command(
@@ -218,7 +218,8 @@ def _print_plan(made: Plan) -> None:
     print_lines(f"{head}, from {made.histogram.source}", bold=True)
     print_lines(f"Allowed: {made.constraints.describe()}.")
     # As wide as it is: a number that is cut off would be read as another number.
-    print_lines(make_table(_list_columns(made, wide=wide), numbers=True), width=_WIDEST)
+    columns = _list_columns(made, wide=wide)
+    print_lines(make_table(columns, numbers=True), width=WIDEST)
     print_lines("Advice", bold=True)
     print_lines(advice.choice)
     print_lines(advice.rule)
@@ -235,7 +236,7 @@ def _print_plan(made: Plan) -> None:
             print_lines(f"  {name}: {answer}")
         print_lines("It also holds at every larger ε that was tried.")
     _print_heading("How to read the table")
-    print_lines(_write_legend(made, wide=wide))
+    print_lines(_write_legend(made, columns))
     catalogue = " and a public catalogue" if best.needs_domain else ""
     at = "" if made.wish is None else f" at ε = {float(best.epsilon):g}"
     _print_heading(f"To make the release{at}, from your votes{catalogue}:")
@@ -262,18 +263,22 @@ def _list_columns(made: Plan, *, wide: bool) -> dict[str, list[str]]:
     return {"mechanism": list(made.cells), **shown}
 
 
-def _write_legend(made: Plan, *, wide: bool) -> str:
-    short = "items: how many items are listed on average; " if made.constraints.without_domain else ""
-    more = "ℓ1: the sum of these errors; bound: the public bound on the error; " if wide else ""
-    promise = str(made.budget.guarantee).partition(" for")[0]
-    if made.constraints.groups is not None:
-        short = (
-            "groups, votes: at most so many of each person; kept: the share of the votes that these limits leave; "
-            f"large, middle, small: the recall in each third of the groups, by their votes; {short}"
-        )
-    return (
-        f"{short}recall: the share of the true top k that is listed; exact: the probability of the true list "
-        f"(≈ from {made.forecasts[0].draws:,} draws, else from the law); ℓ∞: the largest error of a place in "
-        f"votes, as 5 %, 50 % and 95 % quantile; {more}releases: how many a budget of {promise} covers."
-        + ("" if wide else f" {_MORE}")
-    )
+def _write_legend(made: Plan, columns: Collection[str]) -> str:
+    """Say what each column is that is shown, and that a wider terminal shows more."""
+    promise, draws = str(made.budget.guarantee).partition(" for")[0], made.forecasts[0].draws
+    meanings = {
+        "groups": "groups, votes: at most so many of each person",
+        "kept": "kept: the share of the votes that these limits leave",
+        "large": "large, middle, small: the recall in each third of the groups, by their votes",
+        "items": "items: how many items are listed on average",
+        "recall": "recall: the share of the true top k that is listed",
+        "exact": f"exact: the probability of the true list (≈ from {draws:,} draws, else from the law)",
+        "ℓ∞": "ℓ∞: the largest error of a place in votes, as 5 %, 50 % and 95 % quantile",
+        "ℓ1": "ℓ1: the sum of these errors",
+        "bound": "bound: the public bound on the error",
+        "releases": f"releases: how many a budget of {promise} covers",
+    }
+    shown = "; ".join(text for name, text in meanings.items() if name in columns)
+    more = "exact, ℓ∞, " * ("exact" not in columns) + "ℓ1, the public bound, the guarantee and ρ"
+    wide = "" if "ρ" in columns else f" A terminal with {_WIDE} columns also shows {more}. So does --format csv."
+    return f"{shown}.{wide}"

@@ -140,8 +140,11 @@ def _ask_for_charge() -> str:
     return " Nothing was charged." if number is None else f" {_describe_charge(account, number)}"
 
 
-def _suggest_options(error: BaseException) -> None:
-    """Let an unknown option be answered with those that were probably meant, where its name is a common other name."""
+def _suggest_options(error: Any) -> None:
+    """Let an unknown option be answered with those that were probably meant, where its name is a common other name.
+
+    An option of other commands is answered with their names.
+    """
     written, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
     if isinstance(written, str) and context is not None and hasattr(error, "possibilities"):
         options = {
@@ -149,6 +152,10 @@ def _suggest_options(error: BaseException) -> None:
         }
         meant = find_meant(written.lstrip("-").replace("-", "_"), options)
         error.possibilities = [options[each] for each in meant] or error.possibilities
+        commands = getattr(context.find_root().command, "commands", {})
+        having = [name for name, other in commands.items() if any(written in each.opts for each in other.params)]
+        if having and not meant:
+            error.message, error.possibilities = f"{error.message}. Leave it out: it is for {', '.join(having)}", []
 
 
 def write_option(name: str, value: str | None) -> str:

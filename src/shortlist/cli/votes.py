@@ -124,7 +124,7 @@ def select(
     Numbers are rounded down. What is negative or no number adds nothing.
     """
     bits, outputs = _read_bits(seed, insecure), output or []
-    check_outputs(outputs, force=force, quiet=quiet)
+    check_outputs(outputs, force=force, quiet=quiet, once=asked["once"] is not None)
     with show_progress() as step, warnings.catch_warnings():
         from shortlist.release import UsefulnessWarning, find_warnings
         from shortlist.selection import select as select_from

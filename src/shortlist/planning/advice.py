@@ -71,8 +71,10 @@ class Advice:
         return f"{self.choice} {self.rule}{helps}"
 
 
-def advise(histogram: Histogram | Family, forecasts: Sequence[Forecast], others: Mapping[str, Forecast]) -> Advice:
-    """Advise on forecasts in the order of the user's wishes, and on those that changes would allow."""
+def advise(
+    histogram: Histogram | Family, forecasts: Sequence[Forecast], others: Mapping[str, Forecast], budget: str
+) -> Advice:
+    """Advise on forecasts in the order of the user's wishes, and on those that changes would allow, under a budget."""
     best = forecasts[0]
     if isinstance(histogram, Family):
         rule, more = explain_family(histogram, best), list[str]()
@@ -86,7 +88,7 @@ def advise(histogram: Histogram | Family, forecasts: Sequence[Forecast], others:
         if each.recall.mean > best.recall.mean + _BETTER
     ]
     return Advice(
-        choice=" ".join([_describe_choice(best), *_compare(forecasts)]),
+        choice=" ".join([_describe_choice(best, budget), *_compare(forecasts)]),
         rule=rule,
         changes=(*changes, *more) if needs_help(best) else (),
     )
@@ -97,7 +99,7 @@ def needs_help(best: Forecast) -> bool:
     return best.recall.mean < _GOOD
 
 
-def _describe_choice(best: Forecast) -> str:
+def _describe_choice(best: Forecast, budget: str) -> str:
     k, order = best.mechanism.k, " without their order" if best.mechanism.unordered else ""
     top = f"the true top {k:,}"
     if best.by_size:
@@ -119,7 +121,7 @@ def _describe_choice(best: Forecast) -> str:
         parts.append(f"The exact list comes with probability {about}{write_share(best.exact)}.")
     else:
         parts.append("The exact list is unlikely.")
-    return " ".join([*parts, f"The budget covers {_count_releases(best)}."])
+    return " ".join([*parts, f"A budget of {budget} covers {_count_releases(best)}."])
 
 
 def _describe_family(best: Forecast, top: str, order: str) -> str:

@@ -26,7 +26,7 @@ from shortlist.privacy.numbers import (
     write_rounded_up,
 )
 from shortlist.profile import Profile
-from shortlist.terms import Terms
+from shortlist.terms import AUTO_CAP, Terms
 from shortlist.votes.array_counts import ArrayTally, read_counts
 from shortlist.votes.failures import strip_context
 
@@ -121,6 +121,13 @@ class Constraints:
             object.__setattr__(self, "delta", read_probability(self.delta, name="delta"))
         if self.rho is not None:
             object.__setattr__(self, "rho", read_epsilon(self.rho, name="rho"))
+        if str(self.votes_per_person) == AUTO_CAP:
+            raise ParameterError(
+                f"`votes_per_person` must be a whole number for a plan, not {AUTO_CAP!r}",
+                "a private cap depends on the votes of each person, which a plan does not know",
+                hint="pass the cap that you expect, say `votes_per_person=20`. A private one costs a twentieth of "
+                "epsilon, and is near the quantile 0.83 of the votes per person, or 0.95 with a delta",
+            )
         if self.votes_per_person is not None:
             read_whole(self.votes_per_person, name="votes_per_person")
         if self.groups_per_person is not None:

@@ -430,7 +430,12 @@ class Planner:
             budget=self.budget,
             forecasts=tuple(forecasts),
             tried={name: trials for name, trials in tried.items() if len(trials) > 1},
-            advice=advise(self.histogram, forecasts, self._relax(k, epsilon) if needs_help(forecasts[0]) else {}),
+            advice=advise(
+                self.histogram,
+                forecasts,
+                self._relax(k, epsilon) if needs_help(forecasts[0]) else {},
+                str(self.budget.guarantee).partition(" for")[0],
+            ),
             wish=wish,
             answers={}
             if wish is None

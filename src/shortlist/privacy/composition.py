@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
@@ -72,6 +72,17 @@ def compose(
             f"not {quote(delta)}",
         )
     return min(stated, key=lambda each: (each.epsilon, each.delta))
+
+
+def find_weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """State what one of several releases promises, whichever it is: the largest epsilon, delta, rho and rho_delta.
+
+    >>> print(find_weakest([Guarantee(epsilon=1, rho="0.1"), Guarantee(epsilon=1, delta="1e-6", rho="0.05")]))
+    (1, 1e-6)-DP (rho 0.1) for one person, add-remove
+    """
+    rhos, failures = zip(*map(find_strongest_rho, guarantees), strict=True)
+    epsilon, delta = max(each.epsilon for each in guarantees), max(each.delta for each in guarantees)
+    return replace(guarantees[0], epsilon=epsilon, delta=delta, rho=max(rhos), rho_delta=max(failures))
 
 
 def _read(given: Guarantee | Guaranteed | Iterable[Guarantee | Guaranteed]) -> list[Guarantee]:

@@ -212,7 +212,9 @@ def select(
     Privacy: `epsilon` is read as the exact rational that was written. In its place, `rho` (zCDP) is for many lists
     under one budget. `delta` allows a failure probability. `ordered=False` leaves out the order. With
     `votes_per_person`, at most that many items of each person count; which ones depends only on that person's own
-    votes. `neighbours` is "add-remove" or "replace", and `unit` is the word for one person in the guarantee.
+    votes. With "auto", a twentieth of epsilon chooses that number privately, near a quantile of the votes per person,
+    and the release states it (docs/parameters.md). `neighbours` is "add-remove" or "replace", and `unit` is the word
+    for one person in the guarantee.
 
     Accuracy: `mechanism` is a name, with `beta`, `k_bar` or `noise` for the mechanisms that have them, or a mechanism
     object, which carries all parameters of its own. `assess` is an epsilon on top, for a bound on the error that uses
@@ -298,6 +300,12 @@ def select(
     )
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
+
+    def choose_cap(exceeding: Sequence[int]) -> int:
+        # What follows has the noise for this cap. The charge does not depend on it.
+        account.terms = account.terms.choose_cap(exceeding, account.bits)
+        return cast("int", account.terms.votes_per_person)
+
     plan = plan_tally(
         votes,
         item=item,
@@ -313,6 +321,8 @@ def select(
         groups=groups,
         groups_per_person=terms.groups_per_person,
         with_people=terms.group_people is not None,
+        caps=() if terms.private_cap is None else terms.private_cap.caps,
+        choose_cap=None if terms.private_cap is None else choose_cap,
         time=time,
         span=span,
         weight=weight,
@@ -347,7 +357,7 @@ def select(
 
         def draw(bits: Bits, places: Sequence[int]) -> list[Picks]:
             shown = levels if len(places) == len(levels) else [levels[place] for place in places]
-            return terms.mechanism.draw_family(shown, bits)
+            return account.terms.mechanism.draw_family(shown, bits)
 
         return make(draw, levels, name_all, sizes=sizes, by=columns, plan=plan, people=family.people)
     counted = plan.count()
@@ -358,7 +368,7 @@ def select(
         return [(counted.names(rows), noisy)]
 
     report("Drawing the items")
-    prepared, d = terms.mechanism.prepare(counted), None if domain is None else counted.d
+    prepared, d = account.terms.mechanism.prepare(counted), None if domain is None else counted.d
     return make(lambda bits, _: [prepared.draw(bits)], [counted], name, sizes=[d])
 
 

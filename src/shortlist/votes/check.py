@@ -43,6 +43,7 @@ _COUNTS = (
     "Are the persons counts? Every item has one row, and many rows have the same whole number. If so, name that column "
     "with {count} in place of {person}."
 )
+_NOT_PRIVATE = "A limit that you take from these numbers is not private. {auto} chooses one privately."
 _FROM_LOG = (
     "Every item of the domain has a vote: was the domain made from the log? Then the guarantee does not hold. Take a "
     "list of all items that exist, with or without votes."
@@ -206,6 +207,7 @@ class Check:
             yield _line("items with several counts", self.items_repeated)
         if self.votes_per_person:
             yield _write_quantiles("votes per person", self.votes_per_person)
+            yield _wrap(_NOT_PRIVATE.format(auto=dialect("votes_per_person", "auto")))
         if self.family is not None and self.family.groups:
             yield from self.family.write()
         likely = {

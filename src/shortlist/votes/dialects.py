@@ -113,9 +113,9 @@ class Dialect:
             within = f"{self.functions}floor({within})"
         return f"CASE WHEN {self.is_present(column, kind)} THEN CAST({within} AS BIGINT) ELSE 0 END"
 
-    def _write_sum(self, largest: int) -> str:
+    def _write_sum(self, largest: int, column: str = "weight") -> str:
         """The SQL of the sum of weights, cut at the largest one. No sum is out of range before it is cut."""
-        summed = f"{self.functions}sum({self.wide.format('weight')})"
+        summed = f"{self.functions}sum({self.wide.format(column)})"
         return f"CAST({self.functions}least({summed}, {largest}) AS BIGINT)"
 
     def find_period(self, column: str, kind: str, family: Family | None, span: Span) -> tuple[str, str]:
@@ -219,20 +219,23 @@ class Dialect:
             units, sizes, first, chosen = (f"{each}_{number}" for each in ("units", "sizes", "first", "chosen"))
             of_cells = values == request.cell
             columns = ", ".join(("other", *values, *further, *(weights if of_cells else ())))
+            # Of a cell under a private cap, it must be known at which place it is.
+            placed = of_cells and bool(request.caps)
+            most, one, turn = (1, ", 1 AS turn", ", turn") if placed else (limit, "", "")
             steps[units] = (
                 self.write_pairs(kept, request, further)
                 if of_cells
                 else self._write_distinct(kept, ("other", *values), further)
             )
             steps[sizes] = f"SELECT other, {count} AS size FROM {units} GROUP BY other"
-            few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {limit})" for sign in ("<=", ">"))
+            few, many = (f"other IN (SELECT other FROM {sizes} WHERE size {sign} {most})" for sign in ("<=", ">"))
             digest = self.digest.format(reduce(self.join.format, [texts[name] for name in ("other", *values)]))
             digests = f"SELECT *, {digest} AS digest FROM {units} WHERE {many}"
             order = f"{self.order}{self.collation}, {', '.join(values)}"
             window = f"PARTITION BY {self.write_unit(request)} ORDER BY {order}"
             turns = f"SELECT *, {self.functions}row_number() OVER ({window}) AS turn FROM ({digests}) AS {first}"
-            ordered = f"SELECT {columns} FROM ({turns}) AS {first} WHERE turn <= {limit}"
-            steps[chosen] = f"SELECT {columns} FROM {units} WHERE {few} UNION ALL {ordered}"
+            ordered = f"SELECT {columns}{turn} FROM ({turns}) AS {first} WHERE turn <= {limit}"
+            steps[chosen] = f"SELECT {columns}{one} FROM {units} WHERE {few} UNION ALL {ordered}"
             if not of_cells:
                 same = " AND ".join(f"{chosen}.{name} = {kept}.{name}" for name in ("other", *values))
                 found = f"EXISTS (SELECT 1 FROM {chosen} WHERE {same})"
@@ -243,13 +246,19 @@ class Dialect:
         tables = ", ".join(f"{name} AS {self.materialized}({query})" for name, query in steps.items())
         cell, counted = ", ".join(request.cell), f"{self._write_sum(EVERY_LEVEL) if weights else count} AS votes"
         if request.with_people:
-            # Of each person in a group, one cell is marked: the sum of the marks is the number of people.
-            turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY item)"
-            marked = ", ".join((*request.cell, *weights, f"CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first"))
-            last = f"SELECT {marked} FROM ({last}) AS unmarked"
+            # Of each person in a group, one cell is marked: the sum of the marks is the number of people. Under a
+            # private cap it is the first cell of the group that a cap keeps.
+            by = "turn" if request.caps else "item"
+            turn = f"{self.functions}row_number() OVER (PARTITION BY other, group_number ORDER BY {by})"
+            last = f"SELECT *, CASE WHEN {turn} = 1 THEN 1 ELSE 0 END AS is_first FROM ({last}) AS unmarked"
             counted += f", {self.functions}sum(is_first) AS firsts"
         start = f"WITH {tables} " if tables else ""
-        return f"{start}SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
+        if not request.caps:
+            return f"{start}SELECT {cell}, {counted} FROM ({last}) AS counted GROUP BY {cell}"
+        firsts = [str(cap + 1) for cap in (0, *request.caps[:-1])]
+        by = f"{cell}, {_write_search('turn', firsts[1:], range(len(firsts)))}"
+        counted += f", {self.functions}sum(CASE WHEN turn IN ({', '.join(firsts)}) THEN 1 ELSE 0 END) AS exceeding"
+        return f"{start}SELECT {by} AS step, {counted} FROM ({last}) AS counted GROUP BY {by}"
 
     def _write_distinct(
         self, table: str, names: Sequence[str], further: Sequence[str], sums: Sequence[str] = ()
@@ -268,6 +277,19 @@ class Dialect:
         people = ", CAST(sum(firsts) AS BIGINT)" if with_people else ""
         by = ", ".join((*cell[:-1], "votes"))
         return f"SELECT {number}, votes, count(*){people} FROM {{table}}{where} GROUP BY {by}"
+
+    def write_exceeding(self) -> str:
+        """The query on `{table}` that counts, for each step between two caps, the units that have a vote in it.
+
+        A unit that has one has its first one there, so only these are counted.
+        """
+        return "SELECT step, CAST(sum(exceeding) AS BIGINT) FROM {table} GROUP BY step"
+
+    def write_within(self, cell: Sequence[str], step: int, with_people: bool) -> str:
+        """The SQL of the votes of `{table}` within a cap, which is the end of a step. It stands for a table."""
+        sums = ["votes", *(["firsts"] if with_people else [])]
+        columns = ", ".join([*cell, *(f"{self._write_sum(EVERY_LEVEL, each)} AS {each}" for each in sums)])
+        return f"(SELECT {columns} FROM {{table}} WHERE step <= {step} GROUP BY {', '.join(cell)}) AS capped"
 
     def write_finding(self, cell: Sequence[str], picks: Sequence[str]) -> str:
         """The query on `{table}` that finds items by their ranks among those of a group with equal votes."""

@@ -241,7 +241,7 @@ def _count_matched(
         plain = _replace(plain, f"CASE WHEN {whole} THEN CAST(item AS BIGINT) END", "item")
         family = Family.INTEGER
     counted = count_groups(plain, request)
-    if domain is not None and request.groups is None:
+    if domain is not None and request.groups is None and not request.caps:
         found = counted.fetchnumpy()
         check_counts(found["votes"].tolist())
         return LocalTally(domain, scatter_counts(found["item"], found["votes"], d=domain.d))
@@ -347,7 +347,7 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
     if family == Family.AWARE and re.fullmatch("TIMESTAMP(_.*)?", kind):  # a stream holds instants as times in UTC
         condition = DUCKDB.is_held("item", Family.NAIVE)
     with register_engine(connection.interrupt):
-        numbers = ["votes", *(["firsts"] if request.with_people else [])]
+        numbers = [name for name in counted.columns if name not in request.cell]
         columns = [*request.cell[:-1], f"{item} AS item", *(f"CAST({each} AS BIGINT) AS {each}" for each in numbers)]
         clean = counted.project(", ".join(columns)).filter(condition)
         kinds = ", ".join(f"{name} {kind}" for name, kind in zip(clean.columns, clean.types, strict=True))

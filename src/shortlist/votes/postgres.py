@@ -95,8 +95,9 @@ class PostgresSource(Source):
                     cell["item"] = "c.place"
             kind = item.key_type if request.domain is None else "bigint"
             number = "group_number bigint, " if groups is not None else ""
+            steps = ("step bigint, ", ", exceeding bigint") if request.caps else ("", "")
             firsts = ", firsts bigint" if request.with_people else ""
-            session.execute(f"CREATE TABLE {counts} ({number}item {kind}, votes bigint{firsts})")
+            session.execute(f"CREATE TABLE {counts} ({number}item {kind}, {steps[0]}votes bigint{firsts}{steps[1]})")
             session.execute("SET TRANSACTION READ ONLY")
             cell["other"] = other.count if request.counted else other.person
             for name, largest in request.weights.items():

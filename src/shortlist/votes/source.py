@@ -155,6 +155,9 @@ class Request:
     With a `span`, only votes count whose time is in it. If it has periods, a group has one of them, too, and if it says
     what a unit is, both limits hold for one person in each period of that kind.
 
+    With `choose_cap`, the cap is one of `caps`, and `cap` is the largest of them. It is chosen while the votes are
+    counted, given for each of `caps` how many units have more votes than the one before it.
+
     With a column `weight`, rows have weights: those of a person for a cell are added up and cut at `max_weight`. A cell
     has the sum over persons. A row that weighs less than 1 is ignored, as if it were not there (weights.proof.md).
     """
@@ -169,6 +172,8 @@ class Request:
     groups: Groups | None = None
     with_people: bool = False
     """Whether the people of each group are counted, too, after the limits."""
+    caps: tuple[int, ...] = ()
+    choose_cap: Callable[[Sequence[int]], int] | None = None
     time: str | None = None
     span: Span | None = None
     weight: str | None = None
@@ -679,9 +684,22 @@ def make_tally(
     write: Callable[[Any], bytes | None] = write_item,
     hint: str | None = None,
 ) -> Tally | FamilyTally:
-    """The tally of a table of an engine: of a family, or of one list."""
+    """The tally of a table of an engine: of a family, or of one list.
+
+    A table under a private cap has a row for each cell and step between two caps. The cap is chosen here, and all that
+    is asked later is asked of the votes within it.
+    """
+    if request.choose_cap is not None:
+        ask = _apply_cap(dialect, ask, request, request.choose_cap)
     family = CellTally(dialect, ask, request, write=write, hint=hint)
     return RemoteTally(family) if request.groups is None else family
+
+
+def _apply_cap(dialect: Dialect, ask: Ask, request: Request, choose: Callable[[Sequence[int]], int]) -> Ask:
+    exceeding = dict(zip(*(np.asarray(column).tolist() for column in ask(dialect.write_exceeding())), strict=True))
+    cap = choose([int(exceeding.get(step, 0)) for step in range(len(request.caps))])
+    within = dialect.write_within(request.cell, request.caps.index(cap), request.with_people)
+    return lambda sql: ask(sql.replace("{table}", within))
 
 
 def _split(together: Any, like: Sequence[IntArray]) -> list[Any]:

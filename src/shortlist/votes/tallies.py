@@ -146,6 +146,8 @@ def plan_tally(
     groups: Any = None,
     groups_per_person: int | None = None,
     with_people: bool = False,
+    caps: tuple[int, ...] = (),
+    choose_cap: Callable[[Sequence[int]], int] | None = None,
     time: str | None = None,
     span: Span | None = None,
     weight: str | None = None,
@@ -170,7 +172,8 @@ def plan_tally(
     `by` names the columns of the groups of a family. `groups` is the public list of groups, and votes of other groups
     are ignored. Without it, the domain must have the columns of `by`, and an item counts in the groups that it is
     listed with. Votes of one person count in at most `groups_per_person` groups, and at most `votes_per_person` of them
-    over all groups. With `with_people`, the people of each group are counted, too.
+    over all groups. With `with_people`, the people of each group are counted, too. With `choose_cap`, the number of
+    votes is one of `caps`: it is chosen while the votes are counted (see `Request`).
 
     `time` names the column of dates or times, and `span` the public days whose votes count. If it has periods, each of
     them is a group, or a part of each group.
@@ -195,7 +198,7 @@ def plan_tally(
         raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
         raise ParameterError("`votes` must be given")
-    request = replace(request, with_people=with_people)
+    request = replace(request, with_people=with_people, caps=caps, choose_cap=choose_cap)
     votes, domain, workspace = unwrap(votes), unwrap(domain), Workspace(memory_limit=memory_limit)
     listed = bool(request.by) and groups is None
     if not observed:

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from shortlist.votes import Query, observe, tally
+from shortlist.periods import read_span
+from shortlist.votes import Query, observe, plan_tally, tally
 
 DOMAIN = [f"i{number:02}" for number in range(12)]
 ROWS = [(person, item) for person in range(40) for item in DOMAIN]
@@ -146,3 +147,62 @@ def test_one_hash_collision_keeps_no_vote_too_many(all_items):
     assert sum(counts(all_items, frame, votes_per_person=3).values()) == 3
     infinite = pa.table({"user": [float("inf"), float("-inf"), 1e300] * 4, "track": DOMAIN})
     assert sum(counts(all_items, infinite, votes_per_person=3).values()) == 9
+
+
+CAPS = (1, 2, 4, 9)
+
+
+def count_private(all_items, votes, cap, **options):
+    """The counts under a cap that is chosen while they are made, and how many persons exceed each of the others."""
+    found = []
+
+    def choose(exceeding):
+        found.extend(exceeding)
+        return cap
+
+    asked = {"person": "user", "item": "track", "votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": choose}
+    counted = all_items(plan_tally(votes, **asked, **options).count())
+    return {item: count for count, item in counted if count}, found
+
+
+def test_a_private_cap_counts_what_a_fixed_one_counts(hold, all_items):
+    """The votes are read once, and every cap keeps what it keeps if it is given; persons are counted by their votes."""
+    rows = [(person, DOMAIN[(person * 5 + n * 7) % 12]) for person in range(30) for n in range(person % 13)]
+    rows += [(3, DOMAIN[0])] * 2
+    votes = hold({"user": [person for person, _ in rows], "track": [item for _, item in rows]})["votes"]
+    sizes = [len({item for person, item in rows if person == each}) for each in range(30)]
+    expected = [sum(size > cap for size in sizes) for cap in (0, *CAPS[:-1])]
+    assert count_private(all_items, votes, 4, domain=DOMAIN) == (keep(rows, DOMAIN.index, 4), expected)
+    assert count_private(all_items, votes, 2, observed=True) == (keep(rows, str, 2), expected)
+
+
+@pytest.mark.parametrize("per", [None, "week"])
+def test_a_private_cap_of_a_family_is_for_one_unit(hold, engine, per):
+    """Cells are counted for each person, or each person and week, and people are counted after the cap."""
+    days = [date(2026, 8, 31), date(2026, 9, 8)]
+    rows = [(user, item, days[n % 2]) for user in range(6) for n, item in enumerate(DOMAIN[: 2 * user])]
+    rows += [(user, DOMAIN[0], days[1]) for user in range(3)]
+    users, items, times = map(list, zip(*rows, strict=True))
+    times = [each.isoformat() for each in times] if engine == "sqlite file" else times
+    votes, found, results = hold({"user": users, "track": items, "day": times})["votes"], [], []
+    span = read_span(time="day", every="week", since="2026-W36", until="2026-W37", per=per)
+    asked = {"person": "user", "item": "track", "domain": DOMAIN, "time": "day", "span": span, "with_people": True}
+    private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 2}
+    for limit in ({"votes_per_person": 2}, private):
+        family = plan_tally(votes, **asked, **limit).count_family()
+        levels = [(each.values.tolist(), each.sizes.tolist()) for each in family]
+        results.append((levels, family.people.tolist()))
+    assert results[0] == results[1]
+    units = Counter((user, per and day) for user, _, day in set(rows))
+    assert found == [sum(size > cap for size in units.values()) for cap in (0, *CAPS[:-1])]
+
+
+def test_a_private_cap_is_counted_after_the_limit_on_groups():
+    """A person with many votes in many groups has few of them in one group."""
+    rows = [(user, item, group) for user in range(4) for item in DOMAIN[:3] for group in ("at", "de", "fr")]
+    votes, found = dict(zip(("user", "track", "land"), map(list, zip(*rows, strict=True)), strict=True)), []
+    asked = {"person": "user", "item": "track", "domain": DOMAIN, "by": "land", "groups": ["at", "de", "fr"]}
+    private = {"votes_per_person": CAPS[-1], "caps": CAPS, "choose_cap": lambda numbers: found.extend(numbers) or 9}
+    family = plan_tally(votes, **asked, **private, groups_per_person=1).count_family()
+    assert found == [4, 4, 4, 0]
+    assert sum(int((each.values * each.sizes).sum()) for each in family) == 12
