@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,11 @@ from shortlist import record
 from shortlist.errors import ParameterError
 from shortlist.mechanisms import MECHANISMS
 from shortlist.privacy import Neighbours
+from shortlist.privacy.numbers import write_digits
 from shortlist.safe_text import escape
 
 if TYPE_CHECKING:
     from shortlist.release import Publication
-
-_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +161,6 @@ def _write_value(value: str | Fraction) -> str:
     """
     if isinstance(value, str):
         return json.dumps(escape(value), ensure_ascii=False)
-    context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
-    decimal = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
-    digits, _, exponent = (f"{decimal:f}" if -5 < decimal.adjusted() < _DIGITS else f"{decimal:e}").partition("e")
+    digits, _, exponent = write_digits(value, 9).partition("e")
     # YAML 1.1 has numbers with a point only; anything else is a text.
     return (digits if "." in digits else f"{digits}.0") + (f"e{exponent}" if exponent else "")

@@ -66,7 +66,7 @@ main()
         (["--domain-sql", "SELECT 1"], "error: --domain-sql must come with --database"),
         (
             ["--beta", "0.5"],
-            "takes -k, --epsilon, --neighbours, --rho, --delta, --unordered, --votes-per-person; it does not take --beta",
+            "--rho, --delta, --unordered, --votes-per-person; it does not take --beta",
         ),
         (["--database", "plays.db"], "error: --database and --sql must come together"),
         (["--output", "top10.txt"], "error: --output must end in .json, .csv or .parquet, not 'top10.txt'"),

@@ -522,8 +522,8 @@ class Account:
     terms: Terms
     bits: Bits
     ledger: Ledger | None
-    note: str | None
-    period: str | None
+    note: str | None = None
+    period: str | None = None
     days: Span | str | None = None
     """The days whose votes are kept, or the period that the caller vouches for."""
     time: str | None = None
@@ -535,6 +535,13 @@ class Account:
     is_stored: bool = field(default=False, init=False)
     """Whether the ledger has the release, so that another run with the same key is free."""
     _charge: Charge | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.note, self.period = check_text(self.note, name="note"), check_text(self.period, name="period")
+
+    def describe_charge(self) -> dict[str, Any]:
+        """Describe what the ledger is to charge, beside the mechanism and the guarantee."""
+        return {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
 
     @property
     def number(self) -> int | None:
@@ -551,19 +558,16 @@ class Account:
         """Charge the release, unless there are too few items for it, or it was made before."""
         if self.ledger is None:
             return
-        mechanism, guarantee = self.terms.mechanism, self.terms.guarantee
-        mechanism.check_size(d)
+        terms = self.terms
+        terms.mechanism.check_size(d)
         try:
             self._charge = self.ledger.charge(
-                mechanism,
-                guarantee,
-                parameters={**self.terms.parameters, "persons_counted": self.terms.persons_counted},
-                bits=self.bits,
-                note=self.note,
-                period=self.days,
-                time=self.time,
+                terms.mechanism,
+                terms.guarantee,
+                parameters={**terms.parameters, "persons_counted": terms.persons_counted},
                 identifier=self.id,
                 once=self.once,
+                **self.describe_charge(),
             )
         except ReleasedBeforeError:
             self.recall()
@@ -602,41 +606,22 @@ class Account:
         return release
 
 
-def open_account(
-    ledger: Ledger | PathLike | None,
-    terms: Terms,
-    *,
-    bits: Bits,
-    note: str | None = None,
-    period: str | None = None,
-    days: Span | str | None = None,
-    time: str | None = None,
-    once: Once | None = None,
-) -> Account:
-    """Open the ledger of a selection, and refuse a release that it does not cover.
+def open_account(ledger: Ledger | PathLike | None, terms: Terms, **said: Any) -> Account:
+    """Open the ledger of a selection, and refuse a release that it does not cover. `said` are fields of the account.
 
     If the key of the selection was released before, the account has that release, and nothing is to be done.
     """
-    opened = require_ledger(ledger)
-    if once is not None and opened is None:
-        raise ParameterError("`once` must go with `ledger`, which keeps the release")
-    account = Account(
-        terms=terms,
-        bits=bits,
-        ledger=opened,
-        note=check_text(note, name="note"),
-        period=check_text(period, name="period"),
-        days=days,
-        time=time,
-        once=once,
-    )
+    account = Account(terms=terms, ledger=require_ledger(ledger), **said)
     encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
+    if account.ledger is None:
+        if account.once is not None:
+            raise ParameterError("`once` must go with `ledger`, which keeps the release")
+        return account
     account.recall()
-    if opened is not None:
-        global latest
-        latest = account
-    if opened is not None and account.recalled is None:
-        opened.check(terms.mechanism, terms.guarantee, bits=bits, note=note, period=days, time=time)
+    global latest
+    latest = account
+    if account.recalled is None:
+        account.ledger.check(terms.mechanism, terms.guarantee, **account.describe_charge())
     return account
 
 

@@ -11,7 +11,6 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from html import escape as escape_html
 from importlib.resources import files
@@ -26,6 +25,7 @@ from shortlist.ledger.statement import PLANNED, Bar, Statement, add_at, write_pa
 from shortlist.mechanisms import MECHANISMS
 from shortlist.periods import Every
 from shortlist.privacy import Guarantee, Neighbours
+from shortlist.privacy.numbers import write_digits
 from shortlist.release import read_clock, read_text
 from shortlist.safe_text import escape
 from shortlist.terms import check_text
@@ -46,13 +46,15 @@ _IN_A_YEAR = {Every.DAY: 366, Every.WEEK: 53, Every.MONTH: 12, Every.QUARTER: 4,
 """The most periods of a kind that a year has."""
 _PUBLISHER, _LIBRARY = "the publisher", "shortlist"
 _SAID = {
-    "purpose": "Purpose",
-    "controller": "Controller",
-    "contact": "Contact",
-    "data": "Data",
-    "recipients": "Recipients",
+    "purpose": "why the lists are published",
+    "controller": "who is responsible for the data",
+    "contact": "who answers questions",
+    "data": "what the votes are, and where they come from",
+    "recipients": "who gets the lists",
 }
-"""What only the publisher can say, under the heading that it has on the page."""
+"""What only the publisher can say, and what it is about."""
+_NUMBERS = 3
+"""In the table of lists, columns from this one on are numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +84,8 @@ def write_report(ledger: Ledger, said: Mapping[str, str | None], audit: str | os
         about=_write_about(statement, texts),
         promise=_write_promise(statement),
         chart=_write_chart(statement.draw(), statement.chart_title),
-        columns="".join(_write_head(name, place) for place, name in enumerate(table)),
-        lists="\n".join(_write_list(row, total=row[0] == _ALL) for row in zip(*table.values(), strict=True)),
+        columns=_write_heads(table, _NUMBERS),
+        lists="\n".join(_write_row(row, _NUMBERS) for row in zip(*table.values(), strict=True)),
         about_lists=_write_about_lists(lists, statement),
         vouched="\n".join(_write_vouched(lists, statement)),
         evidence=_write_evidence(lists, statement, found),
@@ -102,45 +104,42 @@ def _gap(what: str) -> str:
     return f'<span class="gap">to fill in: {what}</span>'
 
 
+def _fill(text: str | None, what: str) -> str:
+    """Write a text, or a gap where nobody said it."""
+    return _show(text) if text else _gap(what)
+
+
 def _write_terms(terms: Mapping[str, str]) -> str:
     return "\n".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in terms.items())
 
 
-def _write_row(first: str, *cells: str, numbers: bool = False, total: bool = False) -> str:
-    kind = ' class="number"' if numbers else ""
-    rest = "".join(f"<td{kind}>{each}</td>" for each in cells)
-    return f'<tr{" class=total" * total}><th scope="row">{first}</th>{rest}</tr>'
+def _write_heads(names: Iterable[str], numbers: int | None = None) -> str:
+    return "".join(f'<th scope="col"{_mark(place, numbers)}>{name}</th>' for place, name in enumerate(names))
 
 
-def _round_up(number: Fraction) -> str:
-    """Write a number with four digits, rounded up.
+def _write_row(cells: Sequence[str], numbers: int | None = None) -> str:
+    rest = "".join(f"<td{_mark(place, numbers)}>{each}</td>" for place, each in enumerate(cells) if place)
+    return f'<tr{" class=total" * (cells[0] == _ALL)}><th scope="row">{cells[0]}</th>{rest}</tr>'
 
-    >>> _round_up(Fraction(1, 3)), _round_up(Fraction(1, 10**7)), _round_up(Fraction(10))
-    ('0.3334', '1e-7', '10')
-    """
-    context = Context(prec=4, rounding=ROUND_CEILING)
-    decimal = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize()
-    return f"{decimal:f}" if -4 < decimal.adjusted() < 12 else f"{decimal:e}"
+
+def _mark(place: int, numbers: int | None) -> str:
+    """Put a cell at the right if it is at the first column of numbers, or after it."""
+    return " class=number" * (numbers is not None and place >= numbers)
 
 
 def _write_numbers(guarantee: Guarantee) -> str:
     numbers = {"ε": guarantee.epsilon, **({"δ": guarantee.delta} if guarantee.delta else {})}
-    return ", ".join(f'<span class="whole-number">{name} {_round_up(each)}</span>' for name, each in numbers.items())
+    return ", ".join(
+        f'<span class="whole-number">{name} {write_digits(each, 4)}</span>' for name, each in numbers.items()
+    )
 
 
 # The parts of the page, from top to bottom.
 
 
 def _write_about(statement: Statement, texts: Mapping[str, str | None]) -> str:
-    ledger, gaps = statement.ledger, {
-        "purpose": "why the lists are published",
-        "controller": "who is responsible for the data",
-        "contact": "who answers questions",
-        "data": "what the votes are, and where they come from",
-        "recipients": "who gets the lists",
-    }  # fmt: skip
-    about = {_SAID[name]: _show(text) if text else _gap(gaps[name]) for name, text in texts.items()}
-    about["People"] = _show(ledger.population) if ledger.population else _gap("whose data it is")
+    about = {name.capitalize(): _fill(texts[name], what) for name, what in _SAID.items()}
+    about["People"] = _fill(statement.ledger.population, "whose data it is")
     about["Protected unit"] = _describe_unit(statement.promise[0])
     return _write_terms(about)
 
@@ -253,15 +252,6 @@ def _shorten(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
-def _write_head(name: str, place: int) -> str:
-    return f'<th scope="col"{" class=number" * (place > 2)}>{name}</th>'
-
-
-def _write_list(cells: Sequence[str], *, total: bool) -> str:
-    rest = "".join(f"<td{' class=number' * (place > 1)}>{each}</td>" for place, each in enumerate(cells[1:]))
-    return f'<tr{" class=total" * total}><th scope="row">{cells[0]}</th>{rest}</tr>'
-
-
 def _write_about_lists(lists: Sequence[_List], statement: Statement) -> str:
     more, unfinished, calendar = len(lists) - _MOST_LISTS, len(statement.unfinished), statement.ledger.calendar
     words = [
@@ -315,7 +305,7 @@ def _write_vouched(lists: Sequence[_List], statement: Statement) -> Iterable[str
         f"{_LIBRARY}, by proof and audit (section 5)" + "; their authors, for mechanisms of others" * (None in kinds)
     )
     box = '<span class="box" role="img" aria-label="box to tick"></span>'
-    return [_write_row(statement, who, box) for statement, who in rows.items()]
+    return [_write_row([statement, who, box]) for statement, who in rows.items()]
 
 
 def _read_limit(parameters: Mapping[str, Any], name: str) -> int:
@@ -383,10 +373,12 @@ def _write_records(statement: Statement) -> str:
     if not finished:
         return "<p>No release was finished yet.</p>"
     rows = [
-        _write_row(f"{each.number:,}", f"{each.made:%Y-%m-%d}", _show(each.user), f"<code>{_show(each.release)}</code>")
+        _write_row(
+            [f"{each.number:,}", f"{each.made:%Y-%m-%d}", _show(each.user), f"<code>{_show(each.release)}</code>"]
+        )
         for each in finished[-_MOST_RECORDS:]
     ]
-    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Charge", "Date", "By", "SHA-256 of the record"))
+    heads = _write_heads(("Charge", "Date", "By", "SHA-256 of the record"))
     together = hashlib.sha256("".join(f"{each.release}\n" for each in finished).encode()).hexdigest()
     last = f"The last {len(rows)} of {len(finished):,}" if len(finished) > len(rows) else f"All {len(finished):,}"
     return (
@@ -400,9 +392,8 @@ def _write_records(statement: Statement) -> str:
 def _write_assessment(statement: Statement, texts: Mapping[str, str | None]) -> str:
     """Write what an assessment can take over, about the measure and about what it leaves."""
     (guarantee, which), people = statement.promise, statement.ledger.population
-    gaps = {"controller": "the controller", "data": "the data", "purpose": "the purpose", "people": "whose data it is"}
-    found = {**texts, "people": people}
-    who, data, why, whose = (_show(found[name]) if found[name] else _gap(gap) for name, gap in gaps.items())
+    who, data, why = (_fill(texts[name], f"the {name}") for name in ("controller", "data", "purpose"))
+    whose = _fill(people, "whose data it is")
     paragraphs = {
         "Processing.": f"{who} publishes lists of the most frequent items in {data} about {whose}. Purpose: {why}. "
         "Only the lists leave, with public parameters. No row, no count without noise and no identity is published.",

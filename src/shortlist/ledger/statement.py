@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -98,7 +98,8 @@ class Statement:
         """
         made, whole = [each.made.date() for each in self.charges], self.ledger.whole
         if self.ledger.calendar is not None:
-            bars = [self._draw_period(each) for each in self.periods[-_MOST_BARS:]]
+            number, share = Counter(each.period for each in self.charges), self.ledger.budget.find_share
+            bars = [Bar(each, number[each], share(self.spent_in(each))) for each in self.periods[-_MOST_BARS:]]
             return bars if whole is None or not bars else [*bars, Bar("total", len(made), whole.find_share(self.spent))]
         for every in Every if made else ():
             days = Period.of(max(made), every).end - min(made).toordinal()
@@ -113,10 +114,6 @@ class Statement:
         if calendar is None:
             return "Spent share of the budget over time"
         return f"Spent share of the budget of each {calendar.every}{' and of the total' * (calendar.total is not None)}"
-
-    def _draw_period(self, period: str) -> Bar:
-        number = sum(each.period == period for each in self.charges)
-        return Bar(period, number, self.ledger.budget.find_share(self.spent_in(period)))
 
     def _fill(self, periods: tuple[Period, ...]) -> Iterator[Bar]:
         for period in periods:
@@ -243,24 +240,10 @@ def write_pair(guarantee: Guarantee) -> str:
 
 
 def _describe(charge: Charge) -> dict[str, Any]:
-    return {
-        "number": charge.number,
-        "id": charge.id,
-        "made": charge.made.isoformat(),
-        "version": charge.version,
-        "user": charge.user,
-        "host": charge.host,
-        "role": charge.role,
-        "mechanism": charge.mechanism,
-        "parameters": dict(charge.parameters),
-        **write_guarantee(charge.guarantee),
-        "period": charge.period,
-        "time": charge.time,
-        "note": charge.note,
-        "once": charge.once,
-        "finished": None if charge.finished is None else charge.finished.isoformat(),
-        "release": charge.release,
-    }
+    values = {each.name: getattr(charge, each.name) for each in fields(charge) if each.name != "guarantee"}
+    finished = None if charge.finished is None else charge.finished.isoformat()
+    written = {"made": charge.made.isoformat(), "finished": finished, "parameters": dict(charge.parameters)}
+    return {**values, **written, **write_guarantee(charge.guarantee)}
 
 
 def _write_amount(amount: Amount, *, up: bool) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from flint import arb
 
@@ -18,7 +18,7 @@ from shortlist.exact.choice import is_below
 from shortlist.exact.uniform import Uniform, draw_below
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.joint import MarginJoint
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, read_sizes
+from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, read_sizes
 from shortlist.mechanisms.peel import CDPPeel, PNFPeel
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import LARGEST_EPSILON, Real, quote
@@ -82,14 +82,11 @@ class Auto(Mechanism):
             self,
             *,
             k: int | tuple[int, int],
-            epsilon: Real = ...,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
             delta: Real | None = ...,
             ordered: bool = ...,
             votes_per_person: int | None = ...,
             at_least: int | None = ...,
+            **common: Unpack[CommonOptions],
         ) -> None: ...
 
     def __post_init__(self) -> None:

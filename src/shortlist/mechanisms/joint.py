@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 from flint import arb
@@ -43,7 +43,7 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, ceil_log
+from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, Score, bound_loss, ceil_log
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import Real, write_exact
 from shortlist.privacy.zcdp import find_rho_of_pure
@@ -117,16 +117,7 @@ class FastJoint(Joint):
 
     if TYPE_CHECKING:
 
-        def __init__(
-            self,
-            *,
-            k: int,
-            epsilon: Real = ...,
-            beta: Real = ...,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
-        ) -> None: ...
+        def __init__(self, *, k: int, beta: Real = ..., **common: Unpack[CommonOptions]) -> None: ...
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

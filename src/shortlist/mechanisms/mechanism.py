@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, Unpack
 
 from flint import arb, fmpq
 
@@ -92,6 +92,15 @@ class Score(Protocol):
         """Enclose the largest z_j, which is not cut off at a count."""
 
 
+class CommonOptions(TypedDict, total=False):
+    """What every mechanism takes beside k, with the types that users write."""
+
+    epsilon: Real
+    neighbours: str
+    groups_per_person: int | None
+    rho: Real | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism(ABC):
     """A way to choose k items privately. Subclasses define how, and what they promise.
@@ -131,15 +140,7 @@ class Mechanism(ABC):
 
     if TYPE_CHECKING:
 
-        def __init__(
-            self,
-            *,
-            k: int,
-            epsilon: Real = ...,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
-        ) -> None: ...
+        def __init__(self, *, k: int, **common: Unpack[CommonOptions]) -> None: ...
 
     else:
 

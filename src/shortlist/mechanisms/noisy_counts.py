@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from flint import arb
@@ -33,7 +33,7 @@ from shortlist.exact.noise import (
 from shortlist.exact.uniform import draw_words
 from shortlist.mechanisms import stated
 from shortlist.mechanisms.accuracy import ReleasedCounts
-from shortlist.mechanisms.mechanism import Mechanism, Prepared
+from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_probability, read_whole
 from shortlist.privacy.zcdp import find_epsilon, find_rho, find_rho_of_pure
@@ -76,15 +76,7 @@ class NoisyCounts(Mechanism):
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            *,
-            k: int,
-            epsilon: Real = ...,
-            votes_per_person: int,
-            delta: Real | None = ...,
-            rho: Real | None = ...,
-            neighbours: Neighbours | str = ...,
-            groups_per_person: int | None = ...,
+            self, *, k: int, votes_per_person: int, delta: Real | None = ..., **common: Unpack[CommonOptions]
         ) -> None: ...
 
     def __post_init__(self) -> None:

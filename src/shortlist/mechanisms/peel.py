@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from flint import arb
@@ -27,7 +27,7 @@ from shortlist.exact.scaled import LOG_ERROR, ROUNDING, compute_negative_logs, p
 from shortlist.exact.thinning import Bounds, accept_by_balls, accept_by_sums, bound_logs
 from shortlist.exact.uniform import Uniform, draw_below, draw_below_each, draw_words
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.mechanism import Mechanism, Prepared
+from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared
 from shortlist.privacy import Guarantee
 from shortlist.privacy.bounded_range import Calibration, calibrate
 from shortlist.privacy.numbers import Real
@@ -115,15 +115,7 @@ class CDPPeel(Mechanism):
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            *,
-            k: int,
-            epsilon: Real = ...,
-            delta: Real,
-            calibration: str | None = ...,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
+            self, *, k: int, delta: Real, calibration: str | None = ..., **common: Unpack[CommonOptions]
         ) -> None: ...
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 import numpy as np
 from flint import arb, ctx, fmpq
@@ -33,9 +33,8 @@ from shortlist.mechanisms.block_mixture import (
     find_reach,
     weigh_spans,
 )
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, Score, bound_loss, read_sizes
+from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, Score, bound_loss, read_sizes
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import Real
 from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 
 
@@ -69,14 +68,7 @@ class Subset(Mechanism):
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            *,
-            k: int | tuple[int, int],
-            epsilon: Real = ...,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
-            at_least: int | None = ...,
+            self, *, k: int | tuple[int, int], at_least: int | None = ..., **common: Unpack[CommonOptions]
         ) -> None: ...
 
     def __post_init__(self) -> None:

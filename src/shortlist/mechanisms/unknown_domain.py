@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 from flint import arb
@@ -23,7 +23,7 @@ from shortlist.exact.balls import ball, enclose_exp_minus, enclose_shortfall, us
 from shortlist.exact.bits import Bits
 from shortlist.exact.noise import DiscreteLaplace, Noise, bound_noise
 from shortlist.mechanisms import stated
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, ceil_log, read_sizes
+from shortlist.mechanisms.mechanism import CommonOptions, Mechanism, Prepared, ceil_log, read_sizes
 from shortlist.mechanisms.noisy_counts import NoisyDraws, choose_noise
 from shortlist.mechanisms.peel import PeelLevels, PeelRun
 from shortlist.privacy import Guarantee
@@ -133,13 +133,10 @@ class LimitedDomain(UnknownDomain):
             self,
             *,
             k: int,
-            epsilon: Real = ...,
             delta: Real,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
             k_bar: int | None = ...,
             votes_per_person: int | None = ...,
+            **common: Unpack[CommonOptions],
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -349,13 +346,10 @@ class Threshold(UnknownDomain):
             self,
             *,
             k: int,
-            epsilon: Real = ...,
             delta: Real,
             votes_per_person: int,
             noise: str | None = ...,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
+            **common: Unpack[CommonOptions],
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -483,15 +477,7 @@ class Stable(UnknownDomain):
     if TYPE_CHECKING:
 
         def __init__(
-            self,
-            *,
-            k: int | tuple[int, int],
-            epsilon: Real = ...,
-            delta: Real,
-            neighbours: str = ...,
-            groups_per_person: int | None = ...,
-            rho: Real | None = ...,
-            at_least: int | None = ...,
+            self, *, k: int | tuple[int, int], delta: Real, at_least: int | None = ..., **common: Unpack[CommonOptions]
         ) -> None: ...
 
     def __post_init__(self) -> None:

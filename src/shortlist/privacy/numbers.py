@@ -165,10 +165,17 @@ def write_rounded_up(number: Fraction) -> str:
     >>> write_rounded_up(Fraction(1, 8)), write_rounded_up(Fraction(1, 3)), write_rounded_up(Fraction(10**7, 3**20))
     ('0.125', '1/3', '0.002867972')
     """
-    decimal = Context(prec=12).divide(Decimal(number.numerator), Decimal(number.denominator))
-    if Fraction(decimal) != number:
-        if number.denominator < 10**6:
-            return str(number)
-        decimal = Context(prec=9, rounding=ROUND_CEILING).divide(Decimal(number.numerator), Decimal(number.denominator))
-    decimal = decimal.normalize()
+    if Fraction(Context(prec=12).divide(Decimal(number.numerator), Decimal(number.denominator))) == number:
+        return write_digits(number, 12)
+    return str(number) if number.denominator < 10**6 else write_digits(number, 9)
+
+
+def write_digits(number: Fraction, digits: int) -> str:
+    """Write a rational as a decimal with at most so many digits, rounded up.
+
+    >>> write_digits(Fraction(1, 3), 4), write_digits(Fraction(1, 10**7), 4), write_digits(Fraction(10), 4)
+    ('0.3334', '1e-7', '10')
+    """
+    context = Context(prec=digits, rounding=ROUND_CEILING)
+    decimal = context.divide(Decimal(number.numerator), Decimal(number.denominator)).normalize()
     return f"{decimal:f}" if -5 < decimal.adjusted() < 12 else f"{decimal:e}"

@@ -62,6 +62,18 @@ class VoteOptions(ReleaseOptions, total=False):
     progress: Callable[[str], None] | None
 
 
+class FamilyOptions(VoteOptions, total=False):
+    """What `select` may be asked for where it makes one list for each group or period."""
+
+    person: str | None
+    count: str | None
+    groups: Any
+    groups_per_person: int | None
+    people_epsilon: Real | None
+    min_people: int | None
+    per: str | None
+
+
 class DrawOptions(ListOptions, total=False):
     """What `top_k` may be asked for."""
 
@@ -103,18 +115,11 @@ def select(
     *,
     item: str,
     by: str | Sequence[str],
-    person: str | None = ...,
-    count: str | None = ...,
-    groups: Any = ...,
-    groups_per_person: int | None = ...,
-    people_epsilon: Real | None = ...,
-    min_people: int | None = ...,
     every: str | None = ...,
-    per: str | None = ...,
     k: Sizes,
     epsilon: Real | None = ...,
     mechanism: str = ...,
-    **options: Unpack[VoteOptions],
+    **options: Unpack[FamilyOptions],
 ) -> ReleaseFamily: ...
 @overload
 def select(
@@ -122,16 +127,9 @@ def select(
     *,
     item: str,
     by: str | Sequence[str],
-    person: str | None = ...,
-    count: str | None = ...,
-    groups: Any = ...,
-    groups_per_person: int | None = ...,
-    people_epsilon: Real | None = ...,
-    min_people: int | None = ...,
     every: str | None = ...,
-    per: str | None = ...,
     mechanism: Mechanism,
-    **options: Unpack[VoteOptions],
+    **options: Unpack[FamilyOptions],
 ) -> ReleaseFamily: ...
 @overload
 def select(
@@ -139,31 +137,14 @@ def select(
     *,
     item: str,
     every: str,
-    person: str | None = ...,
-    count: str | None = ...,
-    groups_per_person: int | None = ...,
-    people_epsilon: Real | None = ...,
-    min_people: int | None = ...,
-    per: str | None = ...,
     k: Sizes,
     epsilon: Real | None = ...,
     mechanism: str = ...,
-    **options: Unpack[VoteOptions],
+    **options: Unpack[FamilyOptions],
 ) -> ReleaseFamily: ...
 @overload
 def select(
-    votes: Any,
-    *,
-    item: str,
-    every: str,
-    person: str | None = ...,
-    count: str | None = ...,
-    groups_per_person: int | None = ...,
-    people_epsilon: Real | None = ...,
-    min_people: int | None = ...,
-    per: str | None = ...,
-    mechanism: Mechanism,
-    **options: Unpack[VoteOptions],
+    votes: Any, *, item: str, every: str, mechanism: Mechanism, **options: Unpack[FamilyOptions]
 ) -> ReleaseFamily: ...
 @overload
 def select(votes: Any, *, item: str, person: str, mechanism: Mechanism, **options: Unpack[VoteOptions]) -> Release: ...
@@ -193,9 +174,6 @@ def select(
     k: Sizes | None = None,
     epsilon: Real | None = None,
     mechanism: str | Mechanism = DEFAULT_MECHANISM,
-    groups_per_person: int | None = None,
-    people_epsilon: Real | None = None,
-    min_people: int | None = None,
     sensitivity: int = 1,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     once: str | None = None,
@@ -287,9 +265,6 @@ def select(
         sensitivity=sensitivity,
         persons_counted=count is None,
         without_domain=domain is None,
-        groups_per_person=groups_per_person,
-        people_epsilon=people_epsilon,
-        min_people=min_people,
         max_weight=max_weight,
         weight_unit=weight.replace("_", " ") if weight is not None and weight_unit is None else weight_unit,
         unit=unit if span is None else span.name_unit(unit),
@@ -499,7 +474,7 @@ def prepare(
     return Selector(terms, array.copy(), labels)
 
 
-show_options(select, VoteOptions, votes=Parameter.empty, item=Parameter.empty, unit="person")
+show_options(select, FamilyOptions, votes=Parameter.empty, item=Parameter.empty, unit="person")
 show_options(top_k, ListOptions, sensitivity=1)
 show_options(prepare, ReleaseOptions, sensitivity=1, unit="person")
 

@@ -392,11 +392,6 @@ class TypedRows:
     types: tuple[tuple[Any, Family | None], ...] = ((None, None),)
 
     @property
-    def item_type(self) -> Any:
-        """The Arrow type of the items."""
-        return self.types[0][0]
-
-    @property
     def family(self) -> Family | None:
         """The family of the items."""
         return self.types[0][1]
