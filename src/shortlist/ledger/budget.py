@@ -83,11 +83,9 @@ class Budget:
                 f"`{name}` must be at least 0 and below 1", f"not {quote(delta)}", hint=f"try `{name}=1e-6`"
             )
         chosen = _read_accounting(accounting, allowed, name)
-        shared, both = chosen is Accounting.BOTH, "`accounting='both'`"
-        usual = Fraction(1, 2) if shared else Fraction(chosen is Accounting.BASIC)
-        share = _read_share(basic_share, "basic_share", usual, None if shared else both)
-        needed = f"`accounting='zcdp'` or {both}" if chosen is Accounting.BASIC else None
-        failures = allowed * (1 - share) * _read_share(rho_delta_share, "rho_delta_share", Fraction(1, 10), needed)
+        # Basic accounting alone has all of delta.
+        share = _read_share("basic_share", basic_share, chosen) or Fraction(chosen is Accounting.BASIC)
+        failures = allowed * (1 - share) * _read_share("rho_delta_share", rho_delta_share, chosen)
         return cls(
             guarantee=Guarantee(epsilon=limit, delta=allowed, neighbours=Neighbours.read(neighbours), unit=unit),
             accounting=chosen,
@@ -253,11 +251,23 @@ def _read_accounting(accounting: str | None, delta: Fraction, name: str) -> Acco
     return chosen
 
 
-def _read_share(share: Real | None, name: str, usual: Fraction, needed: str | None) -> Fraction:
-    """Read a share of delta. If the accounting has none, `needed` says which one has."""
-    if needed is not None and share is not None:
-        raise ParameterError(f"`{name}` must go with {needed}")
+_SHARES = {
+    "basic_share": (Fraction(1, 2), (Accounting.BOTH,)),
+    "rho_delta_share": (Fraction(1, 10), (Accounting.ZCDP, Accounting.BOTH)),
+}
+"""The shares of delta that can be chosen: the usual one, and the accountings that have it."""
+
+
+def _read_share(name: str, share: Real | None, accounting: Accounting) -> Fraction:
+    """Read a share of delta. It is 0 if the accounting does not have it."""
+    usual, having = _SHARES[name]
+    if accounting not in having:
+        if share is not None:
+            raise ParameterError(
+                f"`{name}` must go with {' or '.join(f'`accounting={str(each)!r}`' for each in having)}"
+            )
+        return Fraction(0)
     read = usual if share is None else read_rational(share, name=name)
-    if not 0 <= read < 1 and needed is None:
+    if not 0 <= read < 1:
         raise ParameterError(f"`{name}` must be from 0 to below 1", f"not {quote(share)}", hint=f"try `{name}={usual}`")
     return read
