@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -346,7 +345,8 @@ class Publication(_Value, ABC):
 
     def to_pandas(self) -> Any:
         """Make a `pandas.DataFrame` of groups, ranks and items, with the whole record as JSON in its `attrs`."""
-        pandas, columns = import_module("pandas"), make_columns(self)
+        pandas = import_optional("pandas", extra="pandas", purpose="a frame of pandas")
+        columns = make_columns(self)
         if not any(columns.values()):
             types = {**dict.fromkeys(_NUMBERS, "int64"), "secure": "bool"}
             columns = {name: pandas.Series([], dtype=types.get(name, "str")) for name in columns}
@@ -359,7 +359,7 @@ class Publication(_Value, ABC):
 
     def to_polars(self) -> Any:
         """Make a `polars.DataFrame` of groups, ranks and items."""
-        return import_module("polars").from_arrow(self.to_arrow())
+        return import_optional("polars", extra="polars", purpose="a frame of Polars").from_arrow(self.to_arrow())
 
     def count_more(self) -> list[str]:
         """Say how many lists follow the first."""

@@ -221,3 +221,14 @@ def test_says_which_part_is_missing():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "pip install 'shortlist[tables]'" in said
+    code = (
+        "import sys; sys.modules['polars'] = sys.modules['pandas'] = None\n"
+        "import shortlist\n"
+        "release = shortlist.prepare([5, 2], k=1, epsilon=1).release()\n"
+        "for write in (release.to_pandas, release.to_polars):\n"
+        "    try: write()\n"
+        "    except shortlist.MissingExtraError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "'shortlist[pandas]'" in said
+    assert "'shortlist[polars]'" in said

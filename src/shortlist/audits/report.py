@@ -21,6 +21,8 @@ from shortlist.version import __version__
 SCHEMA = "shortlist.audit/2"
 
 _PACKAGES = ("numpy", "python-flint", "pyarrow", "duckdb", "pandas", "polars", "ibis-framework", "pyspark")
+_WIDTH = 78
+"""The report fits a terminal of 80 columns, and a mail."""
 _NOTE = (
     "An audit checks the code that is installed, with the randomness of this machine. It can find errors; it cannot "
     "prove that there are none. The proofs are in the files *.proof.md beside the code. docs/trust.md says what "
@@ -94,14 +96,15 @@ class AuditReport:
         lines = [
             f"Audit of shortlist {__version__} on Python {platform.python_version()}",
             f"{self.made:%Y-%m-%d %H:%M} UTC, {platform.system()} {platform.machine()}",
-            f"epsilon {write_exact(self.epsilon)}, {self.trials:,} draws or more for each sample, {self._source}",
+            f"epsilon {write_exact(self.epsilon)}, {self.trials:,} draws or more for each sample",
+            self._source,
         ]
         for subject, findings in groupby(self.findings, key=lambda each: each.subject):
             lines += ["", subject]
             for each in findings:
                 text = f"  {each.result:11} {each.check}: {each.found}"
-                lines += textwrap.wrap(text, 100, subsequent_indent=" " * 14, break_on_hyphens=False)
-        return "\n".join([*lines, "", *textwrap.wrap(_NOTE, 78), "", self.verdict])
+                lines += textwrap.wrap(text, _WIDTH, subsequent_indent=" " * 14, break_on_hyphens=False)
+        return "\n".join([*lines, "", *textwrap.wrap(_NOTE, _WIDTH), "", self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON holds it."""

@@ -42,6 +42,7 @@ FAILED_AFTER_CHARGE = 6
 """The exit code of a failure that has spent a charge."""
 
 _WORDS = {
+    "Files.encoding": "--encoding or --domain-encoding",
     "Files.format": "--input-format or --domain-format",
     "bits": "--seed and --insecure",
     "counts": "the counts",

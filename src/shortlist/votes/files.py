@@ -384,7 +384,11 @@ class OpenedFiles(ABC):
             raise self._refuse_encoding(repr(part.place.label)) from None
 
     def _refuse_encoding(self, what: str) -> DataError:
-        return DataError(f"{self._name} must be text in {self._files.encoding}", f"{what} is not")
+        return DataError(
+            f"{self._name} must be text in {self._files.encoding}",
+            f"{what} is not",
+            hint="is it in the format of its name? If it is text in another encoding, name that with `Files.encoding`",
+        )
 
     def _report_failures(self, place: Place) -> AbstractContextManager[None]:
         """Say in our words that a file cannot be read."""
