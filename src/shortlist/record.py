@@ -31,10 +31,10 @@ import numpy as np
 
 from shortlist.errors import DataError, ParameterError, ShortlistError
 from shortlist.mechanisms import MECHANISMS
-from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts, write_votes
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
 from shortlist.periods import Period, Span
 from shortlist.privacy import Guarantee
-from shortlist.privacy.numbers import write_exact
+from shortlist.privacy.numbers import write_count, write_exact
 from shortlist.safe_text import is_line, is_visible
 from shortlist.terms import AUTO_CAP, EXTRAS, Terms
 from shortlist.version import __version__
@@ -442,7 +442,7 @@ def _rebuild_sentences(release: Publication, terms: Terms | None) -> Any:
     """Say what the bounds of a record bound, from their numbers."""
 
     def complete(bound: ErrorBound) -> ErrorBound:
-        words = _UNKNOWN_BOUND.format(bound=write_votes(bound.votes, release.counted_in))
+        words = _UNKNOWN_BOUND.format(bound=write_count(bound.votes, release.counted_in))
         if terms is not None:
             words = terms.state_bound(bound.votes, release.parameters.get("chosen")).statement
         return replace(bound, statement=words)
