@@ -31,9 +31,10 @@ from shortlist.atomic_files import write_whole
 from shortlist.errors import DataError, ParameterError
 from shortlist.exact.bits import SystemBits
 from shortlist.mechanisms import MECHANISMS
-from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts, write_votes
+from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
 from shortlist.periods import Span
 from shortlist.privacy import Guarantee
+from shortlist.privacy.numbers import write_count
 from shortlist.safe_text import escape, escape_surrogates
 from shortlist.terms import MAY_BE_RANDOM, TOO_FEW_PEOPLE, find_least_bound
 from shortlist.version import __version__
@@ -238,7 +239,7 @@ class Publication(_Value, ABC):
                 found.append(f"The record has a noisy count of {what}, too.")
             elif counts.others is not None:
                 ends = f"{counts.others_low:,} to {counts.others_high:,} with probability {chance}"
-                others = write_votes(counts.others, self.counted_in)
+                others = write_count(counts.others, self.counted_in)
                 found.append(f"All other items have {others} together (before noise, from {ends}).")
         people = _find_first(self.lists, "noisy_people")
         if people is not None:
@@ -250,7 +251,7 @@ class Publication(_Value, ABC):
             (each.error_bound for each in self.lists if each.error_bound), key=lambda each: each.votes, default=None
         )
         if public is not None:
-            least = write_votes(public.votes, self.counted_in)
+            least = write_count(public.votes, self.counted_in)
             nothing = f" It says nothing about places whose true item has {least} or fewer: these may "
             of_each = " of each list" if self.by else ""
             found.append(f"Accuracy{of_each}: {public}." + (f"{nothing}hold random items." if public.votes else ""))
@@ -363,7 +364,7 @@ class Publication(_Value, ABC):
     def count_more(self) -> list[str]:
         """Say how many lists follow the first."""
         more = len(self.lists) - len(self.first_lists)
-        return [f"… and {more:,} more {'list' if more == 1 else 'lists'}"] if more else []
+        return [f"… and {write_count(more, 'more lists')}"] if more else []
 
     def _write_rows(self, number: int | None = None) -> list[str]:
         """Write the first rows as aligned text, and how many follow."""
@@ -430,10 +431,10 @@ class Publication(_Value, ABC):
     def _whose_votes(self) -> str:
         """Say how much one person may have added, and who ensured it."""
         unit, cap, lists = (self.guarantee.unit, *map(self.parameters.get, ("votes_per_person", "groups_per_person")))
-        limit = "" if lists is None else f", in at most {lists:,} {'group' if lists == 1 else 'groups'}"
+        limit = "" if lists is None else f", in at most {write_count(lists, 'groups')}"
         if not self.persons_counted:
             most = self.parameters.get("sensitivity", 1)
-            votes = "" if cap is None else f", and has at most {write_votes(cap)}"
+            votes = "" if cap is None else f", and has at most {write_count(cap)}"
             return f"The caller states that one {unit} adds at most {most}{limit}{votes}."
         about = "Counts and accuracy are about those: more people may have chosen an item."
         largest, quantile, how = self.parameters.get("max_weight"), self.parameters.get("cap_quantile"), ""
@@ -441,12 +442,12 @@ class Publication(_Value, ABC):
             share = f"about {float(100 * quantile):.0f} %"
             how = f" The limit on items was chosen so that {share} have no more, and chance had a part in it."
         if largest is not None:
-            items = "" if cap is None else f", for at most {cap:,} {'item' if cap == 1 else 'items'}"
-            most = f"Each {unit} adds at most {write_votes(largest, self.counted_in)} to an item{items}{limit}"
+            items = "" if cap is None else f", for at most {write_count(cap, 'items')}"
+            most = f"Each {unit} adds at most {write_count(largest, self.counted_in)} to an item{items}{limit}"
             return f"{most}.{how} Counts and accuracy are about those: an item may have more."
         if cap is None:
             return f"Each {unit} is counted once for an item{limit}." + (f" {about}" if limit else "")
-        return f"At most {write_votes(cap)} of each {unit}{limit}{',' if limit else ''} are counted.{how} {about}"
+        return f"At most {write_count(cap)} of each {unit}{limit}{',' if limit else ''} are counted.{how} {about}"
 
     def _origin(self) -> str:
         """Say which release it is, when it was made, and what it was charged to."""
@@ -592,8 +593,7 @@ class ReleaseFamily(Publication, Mapping[Any, GroupList]):
         return f"{listed}, were made with differential privacy."
 
     def _count_lists(self) -> str:
-        number = len(self) - self._count_left_out()
-        return f"{number:,} {'list' if number == 1 else 'lists'}"
+        return write_count(len(self) - self._count_left_out(), "lists")
 
     def _write_left_out(self) -> str:
         number = self._count_left_out()
@@ -767,7 +767,7 @@ def _find_people(listed: GroupList, people: int | None) -> int | None:
 
 def _judge_bound(listed: Release | GroupList, release: Publication, people: int | None) -> list[str]:
     """Compare the bound on the error with what public numbers and the noisy counts say about the votes of a place."""
-    write, parameters = partial(write_votes, unit=release.counted_in), release.parameters
+    write, parameters = partial(write_count, unit=release.counted_in), release.parameters
     least, number = find_least_bound(listed.error_bound, listed.assessment), len(listed)
     if not least or not number:
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 LONGEST_LINE = 200
 _SHOWN_SPACES = "Zs"
@@ -26,6 +27,15 @@ def escape_surrogates(text: str) -> str:
     a\ud800b é
     """
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def join_words(words: Sequence[str], last: str) -> str:
+    """Join words as in a sentence.
+
+    >>> join_words(["a", "b", "c"], "or"), join_words(["a"], "and")
+    ('a, b or c', 'a')
+    """
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def is_visible(character: str) -> bool:

@@ -21,7 +21,7 @@ from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Guarantee, Neighbours, compose
 from shortlist.privacy.composition import find_weakest
 from shortlist.privacy.guarantee import is_unit
-from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole
+from shortlist.privacy.numbers import Real, quote, read_epsilon, read_positive, read_rational, read_whole, write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.safe_text import LONGEST_LINE, is_line
 
@@ -357,12 +357,12 @@ class Terms:
 
     def state_bound(self, votes: int, chosen: str | None) -> ErrorBound:
         """State a bound on the error of the list, of so many votes."""
-        from shortlist.mechanisms.accuracy import ErrorBound, write_votes
+        from shortlist.mechanisms.accuracy import ErrorBound
         from shortlist.mechanisms.mechanism import UNORDERED_BOUND
 
         ran = self.mechanism.resolve(chosen)
         words = UNORDERED_BOUND if self.mechanism.unordered and not ran.unordered else ran.bound_in_words
-        bound = write_votes(votes, self.weight_unit or "votes")
+        bound = write_count(votes, self.weight_unit or "votes")
         return ErrorBound(votes=votes, confidence=_CONFIDENCE, statement=words.format(bound=bound))
 
     def _state_counts(

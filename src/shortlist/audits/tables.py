@@ -26,6 +26,7 @@ import numpy as np
 from shortlist.audits.report import Finding, Result
 from shortlist.errors import DataError
 from shortlist.exact.bits import Bits, SeededBits, SystemBits
+from shortlist.privacy.numbers import write_count
 from shortlist.profile import EVERY_LEVEL, Levels, Picks
 from shortlist.votes import Query
 from shortlist.votes.tallies import plan_tally
@@ -128,7 +129,7 @@ def _check_engine(engine: Engine, check: str, *, seed: int, most: int) -> tuple[
         Result.FAIL: "in the last pair one person changed too much",
         Result.NOT_DECIDED: "no count moved in any pair, so nothing is shown",
     }[result]
-    found = f"{said} ({pairs} {'pair' if pairs == 1 else 'pairs'} of tables; {seen['refused']} refused alike)"
+    found = f"{said} ({write_count(pairs, 'pairs')} of tables; {seen['refused']} refused alike)"
     return result, found, {name: seen[name] for name in ("pairs", "refused", "moved", "wrong")} | {"seed": str(seed)}
 
 

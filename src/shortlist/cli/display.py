@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shortlist.cli.options import Format
 from shortlist.cli.process import make_stdout_exact, stdout_is_closed
 from shortlist.errors import OutputError, ParameterError
-from shortlist.safe_text import escape
+from shortlist.safe_text import escape, join_words
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -136,8 +136,7 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], *, force: bool) -
     from shortlist.atomic_files import check_target
 
     if path.suffix.lower() not in suffixes:
-        named = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
-        raise ParameterError(f"`output` must end in {named}", f"not {str(path)!r}")
+        raise ParameterError(f"`output` must end in {join_words(suffixes, 'or')}", f"not {str(path)!r}")
     check_target(path, force=force)
 
 

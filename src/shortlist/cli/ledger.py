@@ -223,7 +223,7 @@ def afford(
     periods. If none is covered, a remark on stderr says why.
     """
     from shortlist.ledger import Ledger
-    from shortlist.privacy.numbers import read_whole
+    from shortlist.privacy.numbers import read_whole, write_count
     from shortlist.terms import Terms
 
     ledger = Ledger.open(path)
@@ -239,7 +239,7 @@ def afford(
         _say_together(ledger, guarantee, read_whole(times, name="times"), number)
         return
     # A number alone is for scripts, and a script reads from a pipe.
-    print(f"{number:,} more {'release' if number == 1 else 'releases'} like this" if sys.stdout.isatty() else number)
+    print(f"{write_count(number, 'more releases')} like this" if sys.stdout.isatty() else number)
     if not number:
         refusal = ledger.explain(guarantee, period)
         for line in refusal.render(write_option).splitlines() if refusal else ():

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
 from shortlist.errors import BudgetError, ParameterError
 from shortlist.privacy import Guarantee, Neighbours
 from shortlist.privacy.composition import find_strongest_rho
-from shortlist.privacy.numbers import Real, quote, read_positive, read_rational, write_rounded_up
+from shortlist.privacy.numbers import Choice, Real, quote, read_positive, read_rational, write_rounded_up
 from shortlist.privacy.zcdp import find_rho
 
 
-class Accounting(StrEnum):
+class Accounting(Choice):
     """How charges are added up. It is fixed when a ledger is created."""
 
     BASIC = "basic"
@@ -84,8 +83,9 @@ class Budget:
                 f"`{name}` must be at least 0 and below 1", f"not {quote(delta)}", hint=f"try `{name}=1e-6`"
             )
         chosen = _read_accounting(accounting, allowed, name)
-        share = _read_share(basic_share, chosen)
-        failures = allowed * (1 - share) * _read_failure_share(rho_delta_share, chosen)
+        # Basic accounting alone has all of delta.
+        share = _read_share("basic_share", basic_share, chosen) or Fraction(chosen is Accounting.BASIC)
+        failures = allowed * (1 - share) * _read_share("rho_delta_share", rho_delta_share, chosen)
         return cls(
             guarantee=Guarantee(epsilon=limit, delta=allowed, neighbours=Neighbours.read(neighbours), unit=unit),
             accounting=chosen,
@@ -241,10 +241,7 @@ def _write_numbers(numbers: Mapping[str, Fraction | None], *, up: bool) -> str:
 def _read_accounting(accounting: str | None, delta: Fraction, name: str) -> Accounting:
     if accounting is None:
         return Accounting.BOTH if delta else Accounting.BASIC
-    try:
-        chosen = Accounting(accounting)
-    except ValueError:
-        raise ParameterError("`accounting` must be 'basic', 'zcdp' or 'both'", f"not {quote(accounting)}") from None
+    chosen = Accounting.read(accounting)
     if chosen is not Accounting.BASIC and not delta:
         raise ParameterError(
             "`accounting` must be 'basic' for a budget without delta",
@@ -254,29 +251,23 @@ def _read_accounting(accounting: str | None, delta: Fraction, name: str) -> Acco
     return chosen
 
 
-def _read_share(share: Real | None, accounting: Accounting) -> Fraction:
-    """Read the share of delta for the sum of epsilons and deltas."""
-    if accounting is not Accounting.BOTH:
-        if share is not None:
-            raise ParameterError("`basic_share` must go with `accounting='both'`")
-        return Fraction(accounting is Accounting.BASIC)
-    read = Fraction(1, 2) if share is None else read_rational(share, name="basic_share")
-    if not 0 <= read < 1:
-        raise ParameterError(
-            "`basic_share` must be from 0 to below 1", f"not {quote(share)}", hint="try `basic_share=1/2`"
-        )
-    return read
+_SHARES = {
+    "basic_share": (Fraction(1, 2), (Accounting.BOTH,)),
+    "rho_delta_share": (Fraction(1, 10), (Accounting.ZCDP, Accounting.BOTH)),
+}
+"""The shares of delta that can be chosen: the usual one, and the accountings that have it."""
 
 
-def _read_failure_share(share: Real | None, accounting: Accounting) -> Fraction:
-    """Read the share of zCDP's delta for the sum of rho_deltas."""
-    if accounting is Accounting.BASIC:
+def _read_share(name: str, share: Real | None, accounting: Accounting) -> Fraction:
+    """Read a share of delta. It is 0 if the accounting does not have it."""
+    usual, having = _SHARES[name]
+    if accounting not in having:
         if share is not None:
-            raise ParameterError("`rho_delta_share` must go with `accounting='zcdp'` or `accounting='both'`")
+            raise ParameterError(
+                f"`{name}` must go with {' or '.join(f'`accounting={str(each)!r}`' for each in having)}"
+            )
         return Fraction(0)
-    read = Fraction(1, 10) if share is None else read_rational(share, name="rho_delta_share")
+    read = usual if share is None else read_rational(share, name=name)
     if not 0 <= read < 1:
-        raise ParameterError(
-            "`rho_delta_share` must be from 0 to below 1", f"not {quote(share)}", hint="try `rho_delta_share=1/10`"
-        )
+        raise ParameterError(f"`{name}` must be from 0 to below 1", f"not {quote(share)}", hint=f"try `{name}={usual}`")
     return read

@@ -218,7 +218,7 @@ class Ledger:
 
     def spent_in(self, period: str | date) -> Amount:
         """The sum of the charges of one period."""
-        only = self._read_calendar().read(period)
+        only = self._read_period(period)
         return self._run(lambda transaction: add_up(read_sums(transaction, self.budget, only)))
 
     def left_in(self, period: str | date) -> Amount:
@@ -227,7 +227,7 @@ class Ledger:
 
     def write_left(self, period: str | date | None = None) -> str:
         """Write what is left of the budget, or of those of a period and of the total."""
-        only = None if period is None else self._read_calendar().read(period)
+        only = self._read_period(period)
         budgets = self._run(lambda transaction: list(self._read_budgets(transaction, only)))
         if self.calendar is None:
             (_, budget, spent) = budgets[0]
@@ -237,7 +237,7 @@ class Ledger:
     def afford(self, release: Mechanism | Guarantee, period: str | date | None = None) -> int:
         """Count how many more releases like this one are covered: in a period, or in one without charges."""
         stated = self._restate(release.guarantee if isinstance(release, Mechanism) else release)
-        only = None if period is None else self._read_calendar().read(period)
+        only = self._read_period(period)
         self.budget.check(stated)
         return self._run(
             lambda transaction: min(
@@ -248,7 +248,7 @@ class Ledger:
 
     def explain(self, guarantee: Guarantee, period: str | date | None = None) -> BudgetError | None:
         """Say why a release is not covered: in a period, or in one without charges. None if it is covered."""
-        stated, only = self._restate(guarantee), None if period is None else self._read_calendar().read(period)
+        stated, only = self._restate(guarantee), self._read_period(period)
         return self._run(lambda transaction: self._find_refusal(transaction, stated, only))
 
     def charge(
@@ -505,10 +505,12 @@ class Ledger:
             if self.calendar.total is not None:
                 yield "the total budget", self.calendar.total, everything
 
-    def _read_calendar(self) -> Calendar:
+    def _read_period(self, period: str | date | None) -> Period | None:
+        if period is None:
+            return None
         if self.calendar is None:
             raise ParameterError("`period` must go with a ledger that has periods", "this one has one budget for all")
-        return self.calendar
+        return self.calendar.read(period)
 
 
 latest: Account | None = None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from shortlist.atomic_files import check_target, write_whole
 from shortlist.errors import LedgerError, OutputError, ParameterError
-from shortlist.ledger.rows import SCHEMA_VERSION, TABLES, Row, Store, insert
+from shortlist.ledger.rows import SCHEMA_VERSION, TABLES, Row, Store, check_version, insert
 from shortlist.votes.failures import hide_secrets
 
 if TYPE_CHECKING:
@@ -173,12 +173,7 @@ class File:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION or not version:
             raise self._refuse("is another file")
-        if version != SCHEMA_VERSION:
-            raise LedgerError(
-                f"the ledger must be of schema {SCHEMA_VERSION}",
-                f"{self.location!r} is of schema {version}",
-                hint="use the version of shortlist that made it",
-            )
+        check_version(version, self.location)
         (journal,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
         if journal != "delete":
             raise LedgerError(

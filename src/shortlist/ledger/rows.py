@@ -119,6 +119,16 @@ class Store(Protocol):
         """Whether another store is this one, in the same place."""
 
 
+def check_version(found: int, location: str) -> None:
+    """Refuse a ledger of another schema."""
+    if found != SCHEMA_VERSION:
+        raise LedgerError(
+            f"the ledger must be of schema {SCHEMA_VERSION}",
+            f"{location!r} is of schema {found}",
+            hint="use the version of shortlist that made it",
+        )
+
+
 class ConnectionCutError(LedgerError):
     """The connection to a store failed. Whether its transaction was committed is not known."""
 

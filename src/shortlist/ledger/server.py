@@ -19,7 +19,7 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from shortlist.errors import LedgerError, OutputError, ParameterError
-from shortlist.ledger.rows import SCHEMA_VERSION, TABLES, ConnectionCutError, Row, Store, insert
+from shortlist.ledger.rows import SCHEMA_VERSION, TABLES, ConnectionCutError, Row, Store, check_version, insert
 from shortlist.safe_text import is_line
 from shortlist.votes.failures import hide_secrets
 from shortlist.votes.libraries import import_optional
@@ -207,12 +207,7 @@ class Server:
                 "the ledger must be a schema made by `shortlist ledger create`",
                 f"{self.location!r} holds no ledger, or this user may not see it",
             )
-        if int(mark[1]) != SCHEMA_VERSION:
-            raise LedgerError(
-                f"the ledger must be of schema {SCHEMA_VERSION}",
-                f"{self.location!r} is of schema {mark[1]}",
-                hint="use the version of shortlist that made it",
-            )
+        check_version(int(mark[1]), self.location)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import LARGEST_BITS, Charge, write_budget, write_guarantee
 from shortlist.periods import Every, Period, list_periods
 from shortlist.privacy import Guarantee, compose
-from shortlist.privacy.numbers import write_exact
+from shortlist.privacy.numbers import write_count, write_exact
 
 SCHEMA = "shortlist.ledger/4"
 _MOST_BARS = 16
@@ -134,7 +134,7 @@ class Statement:
         so_far, number = self.so_far, len(self.charges)
         if so_far is None:
             return []
-        releases = f"{number:,} {'release' if number == 1 else 'releases'}"
+        releases = write_count(number, "releases")
         planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
         whole = "" if self.ledger.calendar is None or number == 1 else f" for a {so_far.unit} with votes in all of them"
         return [

@@ -126,12 +126,3 @@ class Assessment:
 
     def __str__(self) -> str:
         return f"on these data, {self.bound}"
-
-
-def write_votes(number: int, unit: str = "votes") -> str:
-    """Write a number of votes, or of the unit of their weights.
-
-    >>> write_votes(1), write_votes(1200), write_votes(1, "minutes")
-    ('1 vote', '1,200 votes', '1 minute')
-    """
-    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"

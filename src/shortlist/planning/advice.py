@@ -29,7 +29,8 @@ from shortlist.planning.families import Family
 from shortlist.planning.forecast import Forecast, write_share
 from shortlist.planning.inputs import Histogram, Limits
 from shortlist.privacy import Neighbours
-from shortlist.privacy.numbers import quote, read_rational, write_exact, write_rounded_up
+from shortlist.privacy.numbers import quote, read_rational, write_count, write_exact, write_rounded_up
+from shortlist.safe_text import join_words
 
 NOT_PRIVATE = (
     "A plan is NOT PRIVATE: it is computed from the counts themselves. Make it on counts that are public, past or "
@@ -127,7 +128,7 @@ def _describe_choice(best: Forecast, budget: str) -> str:
 def _describe_family(best: Forecast, top: str, order: str) -> str:
     """Say how good the lists of a family will be, by the size of the group."""
     sizes = [f"{write_share(each.mean)} in {name} groups" for name, each in best.by_size.items()]
-    detail = f": {', '.join(sizes[:-1])} and {sizes[-1]}" if len(sizes) > 1 else ""
+    detail = f": {join_words(sizes, 'and')}" if len(sizes) > 1 else ""
     return (
         f"Take {best.name} with at most {best.limits}: on average over all lists, {write_share(best.recall.mean)} of "
         f"{top} are in the list{order}{detail}."
@@ -135,7 +136,7 @@ def _describe_family(best: Forecast, top: str, order: str) -> str:
 
 
 def _count_releases(forecast: Forecast) -> str:
-    return f"{forecast.affordable:,} such release{'' if forecast.affordable == 1 else 's'}"
+    return write_count(forecast.affordable, "such releases")
 
 
 def _compare(forecasts: Sequence[Forecast]) -> list[str]:
@@ -220,13 +221,9 @@ def explain_family(family: Family, best: Forecast) -> str:
         ]
         rule += (
             f" With {chosen.name}, an item with {need:,} votes or more is safe from items without votes in 95 of 100 "
-            f"lists; the item at rank {k:,} has {_join(votes)}."
+            f"lists; the item at rank {k:,} has {join_words(votes, 'and')}."
         )
     return rule
-
-
-def _join(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 _MEASURES: dict[str, tuple[str, Callable[[Forecast], float]]] = {
@@ -363,7 +360,7 @@ def explain_answers(wish: Wish, answers: Mapping[str, Answer]) -> str:
         return f"No mechanism does what you want with ε up to {write_exact(EPSILONS[-1])}: {wish}."
     names = [each.mechanism for each in answers.values() if each.epsilon == least.epsilon]
     every = len(names) == len(answers) > 1
-    which = "any of the mechanisms" if every else " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    which = "any of the mechanisms" if every else join_words(names, "or")
     limits = f" and at most {least.limits}" if wish.family else ""
     return f"What you want needs {least}, with {which}{limits}: {wish}."
 

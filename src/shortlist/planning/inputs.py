@@ -13,7 +13,6 @@ import numpy as np
 from shortlist.array_types import FloatArray, IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind, is_own
-from shortlist.mechanisms.accuracy import write_votes
 from shortlist.mechanisms.mechanism import NOT_GIVEN
 from shortlist.privacy import Neighbours
 from shortlist.privacy.numbers import (
@@ -23,6 +22,7 @@ from shortlist.privacy.numbers import (
     read_positive,
     read_probability,
     read_whole,
+    write_count,
     write_rounded_up,
 )
 from shortlist.profile import Profile
@@ -51,8 +51,8 @@ class Limits:
 
     def __str__(self) -> str:
         c, m = self.groups_per_person, self.votes_per_person
-        parts = [] if c is None else [f"{c:,} group{'' if c == 1 else 's'}"]
-        return " and ".join([*parts, *([] if m is None else [write_votes(m)])]) + " of each person"
+        parts = [] if c is None else [write_count(c, "groups")]
+        return " and ".join([*parts, *([] if m is None else [write_count(m)])]) + " of each person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +195,7 @@ class Constraints:
         free = "any number of votes of each person" if self.groups is None else "any limits on each person"
         parts.append(free if self.limits == Limits() else f"at most {self.limits}")
         if self.max_weight is not None:
-            parts.append(f"at most {write_votes(self.max_weight, self.weight_unit)} of each person for an item")
+            parts.append(f"at most {write_count(self.max_weight, self.weight_unit)} of each person for an item")
         parts += ["no public list of items"] if self.without_domain else []
         return "; ".join([*parts, f"neighbours: {self.neighbours}"])
 
@@ -204,7 +204,7 @@ class Constraints:
 
         `few` is the limit on votes per person that is proposed, if one is.
         """
-        limit = few and f"with at most {write_votes(few)} per person, if that changes the counts little"
+        limit = few and f"with at most {write_count(few)} per person, if that changes the counts little"
         unlisted = self.without_domain
         changes: list[tuple[bool, dict[str, Any], str, str]] = [
             (self.ordered, {"ordered": False}, "in any order", "stable" if unlisted else "subset"),
@@ -268,7 +268,7 @@ class Histogram:
             return self
         share = 1 / 2 if self.invented else 1 / constraints.max_weight
         half = "votes weigh half of that on average, and " if self.invented else ""
-        most = write_votes(constraints.max_weight, constraints.weight_unit)
+        most = write_count(constraints.max_weight, constraints.weight_unit)
         return replace(self.scale(share), source=f"{self.source}; {half}1 vote of this plan stands for {most}")
 
     def drop_unvoted(self) -> Histogram:
@@ -396,7 +396,7 @@ def invent_histogram(
     """
     shape = Shape.read(like, items=items, people=people, exponent=exponent)
     counts = shape.count(shape.people * (votes_per_person or 1), shape.people)
-    people_and_votes = f"{shape.people:,} people with {write_votes(votes_per_person or 1)} each"
+    people_and_votes = f"{shape.people:,} people with {write_count(votes_per_person or 1)} each"
     source = f"invented counts of {len(counts):,} items: {people_and_votes}, Zipf with exponent {shape.exponent:g}"
     return Histogram(counts=counts, names=None, source=source, invented=True)
 

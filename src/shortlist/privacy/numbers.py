@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Self
 
 from shortlist.errors import ParameterError
+from shortlist.safe_text import join_words
 
 Real = int | float | str | Decimal | Fraction
 """What a parameter such as epsilon may be given as."""
@@ -128,7 +129,7 @@ class Choice(StrEnum):
         try:
             return cls(value)
         except ValueError:
-            names = " or ".join(repr(str(each)) for each in cls)
+            names = join_words([repr(str(each)) for each in cls], "or")
             raise ParameterError(f"`{name or cls.__name__.lower()}` must be {names}", f"not {quote(value)}") from None
 
 
@@ -143,6 +144,15 @@ def quote(value: object) -> str:
     except ValueError:  # Python refuses to write integers of thousands of digits
         return f"a very long {type(value).__name__}"
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+
+
+def write_count(number: int, unit: str = "votes") -> str:
+    """Write a number of something, whose plural ends in s.
+
+    >>> write_count(1), write_count(1200), write_count(1, "minutes")
+    ('1 vote', '1,200 votes', '1 minute')
+    """
+    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
 
 
 def write_exact(number: Fraction) -> str:

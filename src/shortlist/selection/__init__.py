@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modul
     from shortlist.release import Release, ReleaseFamily
     from shortlist.votes.tallies import Plan
 
+Columns = str | Sequence[str]
 Key = TypeVar("Key")
 Label = TypeVar("Label", covariant=True)
 Items = TypeVar("Items", covariant=True)
@@ -43,9 +44,10 @@ _OF_RELEASES = ReleaseOptions.__annotations__.keys() - ListOptions.__annotations
 class VoteOptions(ReleaseOptions, total=False):
     """What `select` may be asked for."""
 
+    epsilon: Real | None
     domain: Any
     domain_column: str | None
-    label: str | Sequence[str] | None
+    label: Columns | None
     weight: str | None
     max_weight: int | None
     weight_unit: str | None
@@ -74,6 +76,12 @@ class FamilyOptions(VoteOptions, total=False):
     per: str | None
 
 
+class GroupOptions(FamilyOptions, total=False):
+    """What `select` may be asked for where `by` names the columns of groups: there may be periods, too."""
+
+    every: str | None
+
+
 class DrawOptions(ListOptions, total=False):
     """What `top_k` may be asked for."""
 
@@ -89,58 +97,23 @@ class Labelled(Protocol[Label]):
 
 @overload
 def select(
-    votes: Any,
-    *,
-    item: str,
-    person: str,
-    k: Sizes,
-    epsilon: Real | None = ...,
-    mechanism: str = ...,
-    **options: Unpack[VoteOptions],
+    votes: Any, *, item: str, person: str, k: Sizes, mechanism: str = ..., **options: Unpack[VoteOptions]
 ) -> Release: ...
 @overload
 def select(
-    votes: Any,
-    *,
-    item: str,
-    count: str,
-    k: Sizes,
-    epsilon: Real | None = ...,
-    mechanism: str = ...,
-    **options: Unpack[VoteOptions],
+    votes: Any, *, item: str, count: str, k: Sizes, mechanism: str = ..., **options: Unpack[VoteOptions]
 ) -> Release: ...
 @overload
 def select(
-    votes: Any,
-    *,
-    item: str,
-    by: str | Sequence[str],
-    every: str | None = ...,
-    k: Sizes,
-    epsilon: Real | None = ...,
-    mechanism: str = ...,
-    **options: Unpack[FamilyOptions],
+    votes: Any, *, item: str, by: Columns, k: Sizes, mechanism: str = ..., **options: Unpack[GroupOptions]
 ) -> ReleaseFamily: ...
 @overload
 def select(
-    votes: Any,
-    *,
-    item: str,
-    by: str | Sequence[str],
-    every: str | None = ...,
-    mechanism: Mechanism,
-    **options: Unpack[FamilyOptions],
+    votes: Any, *, item: str, by: Columns, mechanism: Mechanism, **options: Unpack[GroupOptions]
 ) -> ReleaseFamily: ...
 @overload
 def select(
-    votes: Any,
-    *,
-    item: str,
-    every: str,
-    k: Sizes,
-    epsilon: Real | None = ...,
-    mechanism: str = ...,
-    **options: Unpack[FamilyOptions],
+    votes: Any, *, item: str, every: str, k: Sizes, mechanism: str = ..., **options: Unpack[FamilyOptions]
 ) -> ReleaseFamily: ...
 @overload
 def select(
@@ -158,8 +131,8 @@ def select(
     count: str | None = None,
     domain: Any = None,
     domain_column: str | None = None,
-    label: str | Sequence[str] | None = None,
-    by: str | Sequence[str] | None = None,
+    label: Columns | None = None,
+    by: Columns | None = None,
     groups: Any = None,
     time: str | None = None,
     every: str | None = None,
