@@ -46,11 +46,8 @@ def make_top_k(mechanism: Mechanism, *, concentrated: bool = False) -> Any:
         moved = promise.scale(distance, unit="person") if distance else Guarantee(epsilon=0, rho=0)
         spent = moved.rho if concentrated else moved.epsilon
         assert spent is not None
-        return (
-            (to_float_above(spent), to_float_above(failure if distance else Fraction(0)))
-            if failure
-            else to_float_above(spent)
-        )
+        loss = to_float_above(spent)
+        return (loss, to_float_above(failure if distance else Fraction(0))) if failure else loss
 
     return dp.m.make_user_measurement(
         dp.vector_domain(dp.atom_domain(T=TYPE)),
