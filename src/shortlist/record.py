@@ -19,7 +19,8 @@ import hashlib
 import json
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -28,14 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.errors import DataError, ShortlistError
+from shortlist.errors import DataError, ParameterError, ShortlistError
 from shortlist.mechanisms import MECHANISMS
 from shortlist.mechanisms.accuracy import Assessment, ErrorBound, NoisyPeople, ReleasedCounts
 from shortlist.periods import Period, Span
 from shortlist.privacy import Guarantee
 from shortlist.privacy.numbers import write_count, write_exact
 from shortlist.safe_text import is_line, is_visible
-from shortlist.terms import EXTRAS, Terms
+from shortlist.terms import AUTO_CAP, EXTRAS, Terms
 from shortlist.version import __version__
 
 if TYPE_CHECKING:
@@ -394,23 +395,41 @@ def _rebuild_terms(release: Publication) -> Terms | None:
         return None
     implied = _ABOUT_CHOICE if "rho" not in release.parameters else {*_ABOUT_CHOICE, "epsilon"}
     asked = {name: value for name, value in release.parameters.items() if name not in implied}
-    epsilon, spent, quantile = (asked.pop(name, None) for name in ("epsilon", "cap_epsilon", "cap_quantile"))
-    terms = Terms.read(
-        release.mechanism,
-        asked.pop("k", None),
-        epsilon if spent is None else epsilon - spent,
-        persons_counted=release.persons_counted,
-        unit=release.guarantee.unit,
-        groups=_count_lists(release),
-        **asked,
-    )
+    known: dict[str, Any] = {
+        "persons_counted": release.persons_counted,
+        "unit": release.guarantee.unit,
+        "groups": _count_lists(release),
+    }
+    spent, _, k, epsilon = (asked.pop(name, None) for name in ("cap_epsilon", "cap_quantile", "k", "epsilon"))
     if spent is None:
-        return terms
-    from shortlist.mechanisms.private_cap import CAPS, PrivateCap
+        return Terms.read(release.mechanism, k, epsilon, **known, **asked)
+    stated = {name: value for name, value in release.parameters.items() if name not in _ABOUT_CHOICE}
+    cap, found = asked.pop("votes_per_person", None), None
+    for name, given in _list_requests(release, known | asked):
+        with suppress(ParameterError, ValueError, KeyError):  # it was another request
+            terms = Terms.read(name, k, epsilon, votes_per_person=AUTO_CAP, **given).by_cap[cap]
+            _check(terms.mechanism.name == release.mechanism and stated.items() <= terms.parameters.items())
+            found = terms if found is None or terms.guarantee == release.guarantee else found
+    _check(found is not None)
+    return found
 
-    _check(terms.votes_per_person in CAPS and spent > 0)
-    choice = PrivateCap(epsilon=spent, quantile=quantile, neighbours=terms.mechanism.neighbours)
-    return replace(terms, private_cap=choice)
+
+def _list_requests(release: Publication, asked: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """List what may have been asked for if the cap was chosen privately. The guarantee is the weakest of all caps.
+
+    A record has what belongs to the chosen cap: the limit on groups, and without a domain the mechanism and its own
+    parameters. Each may have been given, or may have followed from the cap.
+    """
+    without_domain = not MECHANISMS[release.mechanism].needs_domain
+    given = {**asked, "without_domain": without_domain}
+    requests = [(release.mechanism, given)]
+    if without_domain:
+        plain = {name: value for name, value in given.items() if name not in ("k_bar", "noise")}
+        requests += [(release.mechanism, plain), ("auto", plain)]
+    for name, each in requests:
+        yield name, each
+        if asked.get("groups_per_person") is not None:
+            yield name, {**each, "groups_per_person": None}
 
 
 def _count_lists(release: Publication) -> int | None:
@@ -470,8 +489,6 @@ def _compare_terms(release: Publication, terms: Terms) -> str | None:
     )
     if guarantee.delta < ours.delta or stronger_rho:
         return "the guarantee promises more than the mechanism"
-    if terms.private_cap is not None:  # the charge covers every cap, so it may be more than that of the chosen one
-        del implied["guarantee"]
     missing = parameters.keys() - release.parameters.keys()
     # Another version may have fewer parameters, and may prove something else. What is stated at all is the same.
     if not current:

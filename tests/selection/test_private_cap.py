@@ -12,6 +12,7 @@ from shortlist import DataError, Ledger, ParameterError, Release, prepare, selec
 from shortlist.mechanisms import Auto
 from shortlist.mechanisms.private_cap import CAPS
 from shortlist.planning import plan
+from shortlist.privacy.numbers import write_exact
 from shortlist.release import Publication
 from shortlist.testing import SeededBits
 
@@ -55,6 +56,8 @@ FAMILY = {"by": "country", "groups": ["AT", "DE", "FR"]}
         {**FAMILY, "weight": "minutes", "max_weight": 9, "people_epsilon": 1},
         {"domain": None, "delta": "1e-6"},
         {"domain": None, "delta": "1e-6", "mechanism": "limited-domain"},
+        {"domain": None, "delta": "1e-6", "mechanism": "threshold"},
+        {**FAMILY, "mechanism": "pnf-peel"},
         FAMILY,
         {**FAMILY, "people_epsilon": 1, "min_people": 5, "groups_per_person": 2},
         {**FAMILY, "domain": None, "delta": "1e-3", "k": 1, "groups_per_person": 1},
@@ -73,8 +76,14 @@ def test_every_kind_of_release_states_the_cap(options):
     assert Publication.from_json(release.to_json()) == release
     for text in (str(release), release.explain()):
         assert "The limit on items was chosen so that about" in text
+    record = release.to_dict()
     if isinstance(release, Release):
-        jsonschema.validate(release.to_dict(), SCHEMA)
+        jsonschema.validate(record, SCHEMA)
+    # The rho is that of all caps, even if the chosen one has a smaller rho.
+    for share in (Fraction(1, 2), Fraction(99, 100), Fraction(2)):
+        changed = {**record["guarantee"], "rho": write_exact(release.guarantee.rho * share)}
+        with pytest.raises(DataError, match="contradict"):
+            Publication.from_json(json.dumps({**record, "guarantee": changed}))
 
 
 def test_the_quantile_depends_on_the_noise():
@@ -114,6 +123,7 @@ def test_a_changed_cap_is_found():
         {"parameters": {**record["parameters"], "votes_per_person": 7}},
         {"parameters": {**record["parameters"], "cap_epsilon": "4"}},
         {"parameters": {**record["parameters"], "cap_quantile": "0.83"}},
+        {"parameters": {**record["parameters"], "cap_epsilon": "0.1"}},
         {"guarantee": {**record["guarantee"], "rho": "0.001"}},
     ):
         with pytest.raises(DataError, match="contradict"):

@@ -262,3 +262,8 @@ def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int
         return
     some = f"{covered:,} of {times:,}" if covered < times else f"all {times:,}, and {covered - times:,} more"
     print_lines(f"Left: {whole.write_left(ledger.spent)}. The budget covers {some}.")
+    promised = whole.guarantee
+    if covered < times and together.epsilon <= promised.epsilon and together.delta <= promised.delta:
+        print_lines(
+            "The sum is within the budget, but earlier releases count, too, and each accounting has a share of δ."
+        )
