@@ -134,7 +134,7 @@ def test_a_unit_is_a_period_of_lists():
             {"every": "week", "period": "2026-W36", "per": "year"},
             "per must be 'week' where every is 'week'",
         ),
-        ({"every": "month", "period": "2026", "per": "day"}, "per must be 'month' or 'quarter' or 'year'"),
+        ({"every": "month", "period": "2026", "per": "day"}, "per must be 'month', 'quarter' or 'year'"),
         ({"every": "day", "since": "0001", "until": "9999"}, "at most 10,000 periods"),
         ({"period": "2026", "time_zone": "Mars/Olympus"}, "time_zone must be a name of the IANA database"),
         ({"period": "2026", "time_zone": "../../etc/passwd"}, "time_zone must be a name of the IANA database"),

@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 from shortlist.errors import ParameterError
 from shortlist.privacy.numbers import Choice, quote
+from shortlist.safe_text import join_words
 
 DAY = 86_400
 """Seconds of a day."""
@@ -188,7 +189,7 @@ class Span:
         _check_boundary("since", self.since, Period.of(self.since, self.every))
         _check_boundary("until", self.until, Period.of(self.until, self.every))
         if self.per is not None and not self.every.makes_up(self.per):
-            whole = " or ".join(repr(str(each)) for each in Every if self.every.makes_up(each))
+            whole = join_words([repr(str(each)) for each in Every if self.every.makes_up(each)], "or")
             raise ParameterError(
                 f"`per` must be {whole} where `every` is {str(self.every)!r}",
                 f"not {str(self.per)!r}. A list must lie in one period of `per`, so that it costs no other",

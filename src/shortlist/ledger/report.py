@@ -21,7 +21,7 @@ from typing import Any
 from shortlist.errors import DataError
 from shortlist.ledger.charging import Ledger
 from shortlist.ledger.rows import Charge
-from shortlist.ledger.statement import PLANNED, Bar, Statement, add_at, write_pair
+from shortlist.ledger.statement import Bar, Statement, add_at, write_pair
 from shortlist.mechanisms import MECHANISMS
 from shortlist.periods import Every
 from shortlist.privacy import Guarantee, Neighbours
@@ -157,7 +157,7 @@ def _write_promise(statement: Statement) -> str:
     number = len(statement.charges)
     figures = {
         f"budget of {which} together": _write_numbers(promised),
-        "spent so far": ("by period" if number else "nothing") if so_far is None else _write_numbers(so_far),
+        "spent so far": "nothing" if so_far is None else _write_numbers(so_far),
         "releases charged": f"{number:,}",
     }
     cells = "".join(f"<div><b>{value}</b><small>{name}</small></div>" for name, value in figures.items())
@@ -166,9 +166,8 @@ def _write_promise(statement: Statement) -> str:
         calendar, each = statement.ledger.calendar, statement.ledger.budget.guarantee
         words.append(f"<strong>Each {calendar.every} has {_write_numbers(each)}.</strong> {each.in_words}")
     if so_far is not None:
-        planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
-        whole = "" if statement.ledger.calendar is None else f", for a {_show(so_far.unit)} with votes in all of them"
-        words.append(f"<strong>The {number:,} so far{whole}.</strong> {so_far.in_words}{planned}")
+        whom, said = statement.explain_so_far(so_far)
+        words.append(f"<strong>The {number:,} so far{',' * bool(whom)}{_show(whom)}.</strong> {said}")
     return f'<div class="figures">{cells}</div>' + "".join(f"<p>{each}</p>" for each in words)
 
 

@@ -24,7 +24,7 @@ _DAYS = {Every.DAY: 1, Every.WEEK: 7, Every.MONTH: 28, Every.QUARTER: 90, Every.
 _MOST_PEOPLE = 5
 """How many of those who charged are named."""
 
-PLANNED = (
+_PLANNED = (
     "This holds if the number of releases and their epsilons were fixed before the first one. What the budget promises "
     "holds in any case."
 )
@@ -129,17 +129,19 @@ class Statement:
         more = len(people) - len(named)
         return ", ".join([*named, *([f"and {more:,} more"] if more else [])])
 
+    def explain_so_far(self, so_far: Guarantee) -> tuple[str, str]:
+        """Say for whom the guarantee of the releases so far is, if they are of periods, and what it promises, when."""
+        several = len(self.charges) > 1
+        whom = f" for a {so_far.unit} with votes in all of them" if several and self.ledger.calendar is not None else ""
+        return whom, so_far.in_words + (f" {_PLANNED}" if several and so_far.delta else "")
+
     def _say_so_far(self) -> list[str]:
-        """Say in words what the releases so far promise, and when."""
         so_far, number = self.so_far, len(self.charges)
         if so_far is None:
             return []
-        releases = write_count(number, "releases")
-        planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
-        whole = "" if self.ledger.calendar is None or number == 1 else f" for a {so_far.unit} with votes in all of them"
-        return [
-            f"So far: {releases}, {write_pair(so_far)}{' together' * (number > 1)}{whole}. {so_far.in_words}{planned}"
-        ]
+        whom, words = self.explain_so_far(so_far)
+        pair = f"{write_pair(so_far)}{' together' * (number > 1)}"
+        return [f"So far: {write_count(number, 'releases')}, {pair}{whom}. {words}"]
 
     def summary(self) -> list[str]:
         """Write a few lines: the budget and what it promises, what is spent and what is left, and who charged."""

@@ -26,7 +26,7 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
            answers: on two neighbours, every ε-DP mechanism is a post-processing of it (Kairouz, Oh and Viswanath
            2015). The library takes that event for replacement only. Floats are rounded to the side of more loss.
 
-    >>> to_dp_event(Guarantee(epsilon=Fraction(1), rho=Fraction(1, 8)))
+    >>> to_dp_event(Guarantee(epsilon=1, rho="1/8"))
     ZCDpEvent(rho=0.125, xi=0.0)
     """
     try:
