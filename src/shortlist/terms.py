@@ -301,10 +301,6 @@ class Terms:
             drawn["spread"] = self.assess.draw(self.mechanism.resolve(picks.chosen), levels, bits)
         return picks, drawn
 
-    def state(self, *, d: int | None, chosen: str | None = None, **drawn: Any) -> dict[str, Any]:
-        """State the fields of a release that follow from its terms, the draw and the noisy numbers."""
-        return {**self.state_promise(chosen), **self.state_list(d=d, chosen=chosen, **drawn)}
-
     def state_promise(self, chosen: str | None) -> dict[str, Any]:
         """State what all lists have in common. `chosen` is the mechanism that `auto` chose."""
         parameters, ran = dict(self.parameters), self.mechanism.resolve(chosen)

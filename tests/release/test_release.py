@@ -46,7 +46,7 @@ ITEMS = {
 
 def make(items=("a", "b"), *, secure=True):
     terms = Terms.read(FastJoint(k=len(items), epsilon=Fraction(1, 3), beta="0.1"))
-    return Release(items=items, secure=secure, **terms.state(d=9))
+    return Release(items=items, secure=secure, **terms.state_promise(None), **terms.state_list(d=9))
 
 
 @pytest.mark.parametrize("kind", ITEMS)
