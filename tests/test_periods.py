@@ -123,7 +123,7 @@ def test_a_unit_is_a_period_of_lists():
         ({"period": "2026", "until": "2026"}, "period or since and until must be given"),
         ({"period": "soon"}, "period must be a day 2026-08-31"),
         ({"every": "week", "since": "2026-W01"}, "until was not"),
-        ({"every": "fortnight", "since": "2026", "until": "2026"}, "every must be 'day' or 'week' or"),
+        ({"every": "fortnight", "since": "2026", "until": "2026"}, "every must be 'day', 'week', 'month', "),
         ({"since": "2026-02", "until": "2026-01"}, "since must not be after until"),
         ({"since": datetime(2026, 1, 1), "until": "2026"}, "since must be a day"),
         ({"every": "month", "since": "2026-01-02", "until": "2026-03-31"}, "since='2026-01-01' or since='2026-02-01'"),

@@ -15,7 +15,7 @@ Error texts may be published. They name parameters, columns and files, never an 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 Dialect = Callable[[str, str | None], str]
 """Write a parameter by its name, alone or with a value, in the words of Python or of the command line."""
@@ -109,6 +109,20 @@ class MissingExtraError(ShortlistError, ImportError):
             # This is right whether or not shortlist came from an index: pip adds to what is installed.
             hint=f"run pip install 'shortlist[{extra}]'",
         )
+
+
+def refuse_given(
+    given: Mapping[str, object], partner: str, found: str | None = None, *, hint: str | None = None
+) -> None:
+    """Refuse parameters that mean nothing without a partner, which is not there. Those that are None are not given.
+
+    >>> refuse_given({"items": None, "people": 9}, "`like`", "counts were given")
+    Traceback (most recent call last):
+    shortlist.errors.ParameterError: people must go with like; counts were given.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(f"`{name}` must go with {partner}", found, hint=hint)
 
 
 def _rebuild(kind: type[ShortlistError], expected: str, found: str | None, hint: str | None) -> ShortlistError:

@@ -120,5 +120,5 @@ def test_a_pure_round_states_no_delta():
 
 def test_refuses_an_unknown_calibration():
     """There are three calibrations, and the error names them."""
-    with pytest.raises(ParameterError, match="'optimal' or 'tight' or 'published'"):
+    with pytest.raises(ParameterError, match="'optimal', 'tight' or 'published'"):
         CDPPeel(k=1, epsilon=1, delta="0.1", calibration="loose")

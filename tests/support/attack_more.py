@@ -100,16 +100,14 @@ def plan(attack: Attack, described: list[str]) -> None:
 
 def audit(attack: Attack, described: list[str]) -> None:
     """An audit. Calls that would be answered at length are left out: the audit has tests of its own."""
-    short = ["laplace", *TEXTS, *NUMBERS]
-    long: list[Any] = [*MECHANISMS, Joint(k=2, epsilon=1), None]
-    given: dict[str, Any] = {"mechanism": attack.random.choice([*short, *long]), "tables": False}
+    usual: list[Any] = ["joint", *MECHANISMS, Joint(k=2, epsilon=1), None]
+    given: dict[str, Any] = {"mechanism": attack.random.choice([*usual, "laplace", *TEXTS, *NUMBERS]), "tables": False}
     given |= {"epsilon": attack.pick(NUMBERS, 1), "trials": attack.pick([*NUMBERS, *SIZES], 1000)}
     name = given["mechanism"].name if isinstance(given["mechanism"], Joint) else given["mechanism"]
-    if name is None or (isinstance(name, str) and name in MECHANISMS):
+    if not attack.calm and (name is None or (isinstance(name, str) and name in MECHANISMS)):
         given["trials"] = attack.random.choice([0, -1, 999, 10**8, 1.5, "1000", None, True, float("nan"), b"1", []])
     described.append(f"audit({write(given)})")
     report = shortlist.audit(**given)
-    assert not report.passed
     assert SECRET not in str(report.to_dict())
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -247,6 +248,7 @@ def make_folder(folder: Path) -> list[str]:
         connection.executemany("INSERT INTO votes VALUES (?, ?)", [(n, "ab"[n % 2]) for n in range(30)])
     connection.close()
     os.mkfifo(folder / "pipe.csv")
+    threading.Thread(target=_feed, args=(folder / "pipe.csv", rows.encode()), daemon=True).start()
     (folder / "folder.csv").mkdir()
     (folder / "loop.csv").symlink_to(folder / "loop.csv")
     (folder / "link.csv").symlink_to(folder / "votes.csv")
@@ -263,6 +265,13 @@ def make_folder(folder: Path) -> list[str]:
         "/dev/zero",
     ]
     return [*paths, "", "\0", "x" * 5000, f"{folder}/votes.csv\n", "~nobody/x.csv", "http://localhost:1/x.csv"]
+
+
+def _feed(pipe: Path, content: bytes) -> None:
+    """Write to a pipe for each of its readers. A pipe that nobody writes to would be waited for."""
+    while pipe.exists():
+        with suppress(BrokenPipeError), open(pipe, "wb") as file:
+            file.write(content)
 
 
 def write(value: Any) -> str:

@@ -6,14 +6,13 @@ add-remove all changes have one sign (`monotonic=True`), and under replace they 
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
 from shortlist.errors import MissingExtraError, ParameterError
 from shortlist.mechanisms import Mechanism
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import quote
+from shortlist.privacy.numbers import quote, to_float_above
 from shortlist.selection import top_k
 
 TYPE = "u32"
@@ -47,7 +46,8 @@ def make_top_k(mechanism: Mechanism, *, concentrated: bool = False) -> Any:
         moved = promise.scale(distance, unit="person") if distance else Guarantee(epsilon=0, rho=0)
         spent = moved.rho if concentrated else moved.epsilon
         assert spent is not None
-        return (_round_up(spent), _round_up(failure if distance else Fraction(0))) if failure else _round_up(spent)
+        loss = to_float_above(spent)
+        return (loss, to_float_above(failure if distance else Fraction(0))) if failure else loss
 
     return dp.m.make_user_measurement(
         dp.vector_domain(dp.atom_domain(T=TYPE)),
@@ -73,9 +73,3 @@ def _check(mechanism: Mechanism, concentrated: bool) -> Guarantee:
     if concentrated and mechanism.guarantee.rho is None:
         raise ParameterError("`concentrated` must go with a mechanism that states a rho", f"not {mechanism.name}")
     return mechanism.guarantee
-
-
-def _round_up(number: Fraction) -> float:
-    """Round to a float that is at least the number."""
-    near = float(number)
-    return near if Fraction(near) >= number else math.nextafter(near, math.inf)

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from shortlist.cli.display import check_output, print_lines, remark
 from shortlist.cli.options import (
     ARGUMENTS,
@@ -26,9 +24,8 @@ from shortlist.cli.options import (
     WITHOUT_DOMAIN,
     Option,
     Options,
-    app,
     command,
-    format_example,
+    make_group,
     read_request,
     write_to,
 )
@@ -51,13 +48,9 @@ _REPORT = """shortlist ledger create budget.db --epsilon 10
 shortlist ledger report budget.db --purpose "a weekly chart" \\
     --output report.html"""
 
-group = typer.Typer(
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Keep a privacy budget that releases are charged to.",
-    epilog=format_example(_CREATE),
+group = make_group(
+    "ledger", "Keep a privacy budget that releases are charged to.", "Keep a privacy budget for releases.", _CREATE
 )
-app.add_typer(group, name="ledger", short_help="Keep a privacy budget for releases.")
 
 _LEDGER: Options = {
     "path": Option(
@@ -262,3 +255,8 @@ def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int
         return
     some = f"{covered:,} of {times:,}" if covered < times else f"all {times:,}, and {covered - times:,} more"
     print_lines(f"Left: {whole.write_left(ledger.spent)}. The budget covers {some}.")
+    promised = whole.guarantee
+    if covered < times and together.epsilon <= promised.epsilon and together.delta <= promised.delta:
+        print_lines(
+            "The sum is within the budget, but earlier releases count, too, and each accounting has a share of δ."
+        )

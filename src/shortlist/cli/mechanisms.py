@@ -17,7 +17,7 @@ from shortlist.cli.options import (
     app,
     command,
     complete_mechanism,
-    format_example,
+    make_group,
     write_to,
 )
 from shortlist.safe_text import escape
@@ -107,13 +107,9 @@ def audit(*, mechanism: list[str] | None, output: Path | None, force: bool, quie
 
 
 _EXPORT = "shortlist conformance export --output laws.json"
-conformance = typer.Typer(
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Let other implementations test themselves.",
-    epilog=format_example(_EXPORT),
+conformance = make_group(
+    "conformance", "Let other implementations test themselves.", "Write exact laws, to test other code.", _EXPORT
 )
-app.add_typer(conformance, name="conformance", short_help="Write exact laws, to test other code.")
 
 
 @command(

@@ -150,6 +150,13 @@ app = typer.Typer(
 )
 
 
+def make_group(name: str, text: str, summary: str, example: str) -> typer.Typer:
+    """Make a group of commands under one name."""
+    group = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help=text, epilog=format_example(example))
+    app.add_typer(group, name=name, short_help=summary)
+    return group
+
+
 def command(
     group: typer.Typer, example: str, options: Options, *, summary: str | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:

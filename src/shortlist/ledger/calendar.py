@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from shortlist.errors import ParameterError
+from shortlist.errors import ParameterError, refuse_given
 from shortlist.ledger.budget import Budget
 from shortlist.periods import Every, Period, Span, read_zone
 from shortlist.privacy import Guarantee
@@ -49,15 +49,10 @@ class Calendar:
         """Read the periods of a new ledger; None if it has none."""
         if per is None:
             given = {"time_zone": time_zone, "total_epsilon": total_epsilon, "total_delta": total_delta}
-            for name, value in given.items():
-                if value is not None:
-                    raise ParameterError(
-                        f"`{name}` must go with `per`, the kind of the periods that have a budget each",
-                        hint="pass `per='week'`",
-                    )
+            refuse_given(given, "`per`, the kind of the periods that have a budget each", hint="pass `per='week'`")
             return None
-        if total_epsilon is None and total_delta is not None:
-            raise ParameterError("`total_delta` must go with `total_epsilon`")
+        if total_epsilon is None:
+            refuse_given({"total_delta": total_delta}, "`total_epsilon`")
         zone = UTC_ZONE if time_zone is None else time_zone
         if not isinstance(zone, str):
             raise ParameterError("`time_zone` must be the name of a zone, as text", f"not {type(zone).__name__}")

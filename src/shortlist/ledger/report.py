@@ -40,6 +40,7 @@ _PROOFS = {
     "groups_per_person": "mechanisms/families",
     "assess": "mechanisms/assess",
     "max_weight": "votes/weights",
+    "cap_epsilon": "mechanisms/private_cap",
 }
 """The proofs about what releases with these parameters have."""
 _IN_A_YEAR = {Every.DAY: 366, Every.WEEK: 53, Every.MONTH: 12, Every.QUARTER: 4, Every.YEAR: 1}

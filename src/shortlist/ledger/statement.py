@@ -136,7 +136,7 @@ class Statement:
             return []
         releases = write_count(number, "releases")
         planned = f" {PLANNED}" if so_far.delta and number > 1 else ""
-        whole = "" if self.ledger.calendar is None else f" for a {so_far.unit} with votes in all of them"
+        whole = "" if self.ledger.calendar is None or number == 1 else f" for a {so_far.unit} with votes in all of them"
         return [
             f"So far: {releases}, {write_pair(so_far)}{' together' * (number > 1)}{whole}. {so_far.in_words}{planned}"
         ]

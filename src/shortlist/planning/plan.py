@@ -13,7 +13,7 @@ from html import escape
 from typing import Any, overload
 
 from shortlist.atomic_files import write_whole
-from shortlist.errors import DataError, ParameterError
+from shortlist.errors import DataError, ParameterError, refuse_given
 from shortlist.ledger import Budget
 from shortlist.mechanisms import DEFAULT_MECHANISM, MECHANISMS, Mechanism, build_mechanism, find_kind
 from shortlist.planning.advice import (
@@ -295,10 +295,10 @@ def plan(
         raise ParameterError("`epsilon` or `rho` must be given, and only one of them", wrong, hint="try `epsilon=1`")
     if rho is not None and want is not None:
         raise ParameterError("`want` must go with `epsilon`", "it finds the smallest epsilon", hint="leave `want` out")
-    if weight_unit is not None and max_weight is None:
-        raise ParameterError("`weight_unit` must go with `max_weight`")
-    if counts is not None and group_count is not None:
-        raise ParameterError("`group_count` must go with `like`", "counts were given")
+    if max_weight is None:
+        refuse_given({"weight_unit": weight_unit}, "`max_weight`")
+    if counts is not None:
+        refuse_given({"group_count": group_count}, "`like`", "counts were given")
     groups = len(counts) if is_family(counts) else None
     if group_count is not None:
         groups = read_number(group_count, name="group_count", most=MOST_GROUPS)
@@ -320,24 +320,19 @@ def plan(
     whole = read_positive(budget_epsilon, name="budget_epsilon")
     if not 0 <= (failure := read_rational(budget_delta, name="budget_delta")) < 1:
         raise ParameterError("`budget_delta` must be from 0 to 1, without 1", f"not {quote(budget_delta)}")
-    lists, wish = (
-        read_number(draws, name="draws", most=_MOST_DRAWS),
-        None if want is None else Wish.read(want, family=groups is not None),
-    )
+    lists = read_number(draws, name="draws", most=_MOST_DRAWS)
+    wish = None if want is None else Wish.read(want, family=groups is not None)
     if (counts is None) == (like is None):
         wrong = "neither was" if counts is None else "both were"
         raise ParameterError("`counts` or `like` must be given, and only one of them", wrong)
     sizes = {"items": items, "people": people, "exponent": exponent}
     habits = {"votes_cast": votes_cast, "groups_visited": groups_visited}
-    for name in (
-        each for each, value in habits.items() if value is not None and (counts is not None or groups is None)
-    ):
-        raise ParameterError(f"`{name}` must go with `group_count`", "there are no invented groups")
+    if counts is not None or groups is None:
+        refuse_given(habits, "`group_count`", "there are no invented groups")
     if like is not None:
         histogram = _invent(like, sizes, constraints, habits)
     else:
-        for name in (each for each, value in sizes.items() if value is not None):
-            raise ParameterError(f"`{name}` must go with `like`", "counts were given")
+        refuse_given(sizes, "`like`", "counts were given")
         histogram = _read(counts, constraints)
     _check_size(histogram, size, constraints)
     names = (by,) if isinstance(by, str) else tuple(by or ("group",))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from shortlist.errors import MissingExtraError, ParameterError
 from shortlist.exact.balls import ball, use_precision
 from shortlist.privacy.composition import find_strongest_rho
 from shortlist.privacy.guarantee import Guarantee, Neighbours
+from shortlist.privacy.numbers import to_float_above
 from shortlist.privacy.zcdp import find_rho_of_pure, to_fraction
 
 if TYPE_CHECKING:
@@ -48,13 +47,5 @@ def to_dp_event(guarantee: Guarantee) -> DpEvent:
     ):
         with use_precision(_PRECISION):  # how often randomised response answers at random, rounded down
             noise = to_fraction((2 / (1 + ball(guarantee.epsilon).exp())).lower())
-        return dp_accounting.RandomizedResponseDpEvent(noise_parameter=_float_below(noise), num_buckets=2)
-    return dp_accounting.ZCDpEvent(rho=-_float_below(-rho))
-
-
-def _float_below(number: Fraction) -> float:
-    try:
-        near = float(number)
-    except OverflowError:
-        return -math.inf
-    return near if Fraction(near) <= number else math.nextafter(near, -math.inf)
+        return dp_accounting.RandomizedResponseDpEvent(noise_parameter=-to_float_above(-noise), num_buckets=2)
+    return dp_accounting.ZCDpEvent(rho=to_float_above(rho))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 from decimal import ROUND_CEILING, Context, Decimal
@@ -144,6 +145,19 @@ def quote(value: object) -> str:
     except ValueError:  # Python refuses to write integers of thousands of digits
         return f"a very long {type(value).__name__}"
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+
+
+def to_float_above(number: Fraction) -> float:
+    """Round a rational up to a float.
+
+    >>> to_float_above(Fraction(1, 10)), to_float_above(Fraction(-1, 10)), to_float_above(Fraction(10**400))
+    (0.1, -0.09999999999999999, inf)
+    """
+    try:
+        near = float(number)
+    except OverflowError:
+        return math.inf
+    return near if Fraction(near) >= number else math.nextafter(near, math.inf)
 
 
 def write_count(number: int, unit: str = "votes") -> str:

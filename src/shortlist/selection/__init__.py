@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast,
 import numpy as np
 
 from shortlist.array_types import IntArray
-from shortlist.errors import DataError, ParameterError
+from shortlist.errors import DataError, ParameterError, refuse_given
 from shortlist.exact.bits import Bits, is_secure, read_bits
 from shortlist.ledger import refuse_uncharged
 from shortlist.mechanisms import DEFAULT_MECHANISM, Mechanism
@@ -214,21 +214,21 @@ def select(
     """
     if wrong or item is None:
         raise _describe_right_call(wrong)
-    if domain is None and (domain_column is not None or label is not None):
-        raise ParameterError(f"`{'label' if domain_column is None else 'domain_column'}` must go with `domain`")
+    if domain is None:
+        refuse_given({"domain_column": domain_column, "label": label}, "`domain`")
     if count is None and read_whole(sensitivity, name="sensitivity") > 1:
         raise ParameterError(
             "`sensitivity` must go with `count`: with `person`, each person counts once for an item",
             hint="leave `sensitivity` out",
         )
-    if weight is None and weight_unit is not None:
-        raise ParameterError("`weight_unit` must go with `weight`, the column of weights")
+    if weight is None:
+        refuse_given({"weight_unit": weight_unit}, "`weight`, the column of weights")
     if weight is not None or max_weight is not None:
         from shortlist.votes.source import check_weight
 
         check_weight(weight, max_weight, person)
-    if by is None and groups is not None:
-        raise ParameterError("`groups` must go with `by`, the columns of the groups")
+    if by is None:
+        refuse_given({"groups": groups}, "`by`, the columns of the groups")
     span = read_span(time=time, every=every, since=since, until=until, period=period, per=per, time_zone=time_zone)
     by_names, label_names = _read_names(by, label, span)
     columns = by_names + (() if span is None or span.every is None else (str(span.every),))
@@ -251,16 +251,11 @@ def select(
     from shortlist.votes import plan_tally
 
     said = period if period is None or span is None else str(Period.read(period))
-    asked = {"item": item, "person": person, "count": count, "domain": domain, "domain_column": domain_column}
-    asked |= {"label": label_names, "by": by_names, "groups": groups, "note": note, "period": said}
-    asked |= {
-        "time": time,
-        "every": every,
-        "per": per,
-        "since": since if since is None else str(since),
-        "until": until if until is None else str(until),
-    }
-    asked |= {"time_zone": time_zone, "weight": weight}
+    source = {"item": item, "person": person, "count": count, "domain": domain, "domain_column": domain_column}
+    source |= {"by": by_names, "groups": groups, "time": time, "weight": weight}
+    asked = {**source, "label": label_names, "note": note, "period": said, "every": every, "per": per}
+    days = {"since": since, "until": until}
+    asked |= {"time_zone": time_zone, **{name: day if day is None else str(day) for name, day in days.items()}}
     account = open_account(
         ledger,
         terms,
@@ -281,24 +276,16 @@ def select(
 
     plan = plan_tally(
         votes,
-        item=item,
-        person=person,
-        count=count,
+        **source,
         votes_per_person=terms.votes_per_person,
-        domain=domain,
-        domain_column=domain_column,
         observed=domain is None,
         memory_limit=memory_limit,
         progress=report,
-        by=by_names,
-        groups=groups,
         groups_per_person=terms.groups_per_person,
         with_people=terms.group_people is not None,
         caps=() if terms.private_cap is None else terms.private_cap.caps,
         choose_cap=None if terms.private_cap is None else choose_cap,
-        time=time,
         span=span,
-        weight=weight,
         max_weight=max_weight,
     )
     label_items = None
@@ -387,13 +374,8 @@ def top_k(
     ['apple', 'pear']
     """
     refuse_uncharged("top_k")
-    for name in sorted(_OF_RELEASES & options.keys()):
-        if options[name] is not None:
-            raise ParameterError(
-                f"`{name}` must go with a whole release",
-                "top_k returns the items alone",
-                hint="use prepare(...).release()",
-            )
+    whole = {name: options[name] for name in sorted(_OF_RELEASES & options.keys())}
+    refuse_given(whole, "a whole release", "top_k returns the items alone", hint="use prepare(...).release()")
     terms, drawn_from = Terms.read(mechanism, k, epsilon, **options), read_bits(bits)
     selector: Selector[Any] = Selector(terms, *_read_labelled_counts(counts, terms.mechanism))
     return selector._draw(drawn_from)
