@@ -198,6 +198,17 @@ class Span:
         if (self.until - self.since).days >= MOST_PERIODS * _LONGEST[self.every] or len(self.periods) > MOST_PERIODS:
             raise ParameterError(f"`since` and `until` must have at most {MOST_PERIODS:,} periods between them")
 
+    @property
+    def in_words(self) -> str:
+        """Say from when to when, where there is a first and a last day.
+
+        >>> Span(since=date(2026, 8, 31), until=date.max).in_words
+        'from 2026-08-31 on'
+        """
+        if self.until == date.max:
+            return f"from {self.since} on"
+        return f"until {self.until}" if self.since == date.min else f"from {self.since} to {self.until}"
+
     @cached_property
     def periods(self) -> tuple[Period, ...]:
         """The periods that have a list each; none without `every`."""

@@ -418,7 +418,7 @@ class Publication(_Value, ABC):
             return []
         zone = "" if span.time_zone is None else f", {span.time_zone}"
         period = "" if self.period is None else f" ({self.period})"
-        found = [f"Votes from {span.since} to {span.until}{zone}{period} are counted."]
+        found = [f"Votes {span.in_words}{zone}{period} are counted."]
         if span.per is not None:
             whole, n = unit.removesuffix(f"-{span.per}"), span.units[-1] + 1
             found.append(

@@ -448,9 +448,9 @@ def _check_private_cap(mechanism: str | Mechanism, given: Mapping[str, Any]) -> 
     limits_groups = given["groups"] is not None and given["groups_per_person"] is None
     if not (takes_cap(mechanism) or counts or limits_groups):
         raise ParameterError(
-            f"`votes_per_person={AUTO_CAP!r}` must go with a mechanism that relies on a cap",
-            f"{mechanism} does not: a cap would only drop votes, and its choice costs a part of epsilon",
-            hint="leave `votes_per_person` out; or leave `mechanism` out, because auto uses a cap",
+            f"`votes_per_person={AUTO_CAP!r}` must go with a mechanism that relies on a limit",
+            f"{mechanism} does not: a limit would only drop votes, and its choice costs a part of epsilon",
+            hint="leave `votes_per_person` out; or leave `mechanism` out, because auto uses a limit",
         )
 
 

@@ -87,8 +87,8 @@ def test_rhos_are_added_up_in_each_period_and_in_total(place):
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        ({"time": None}, "must be of one week; it does not say of which one"),
-        ({"time": None, "period": "2025-W45"}, "must be of one week; it does not say of which one"),
+        ({"time": None}, "must be of one week; without time, its votes could be of any"),
+        ({"time": None, "period": "2025-W45"}, "must be of one week; without time, its votes could be of any"),
         ({"period": "2025-11"}, "must be one week, .* not 2025-11-01 to 2025-11-30"),
         ({"since": "2025-W45", "until": "2025-W46"}, "must be one week, .* not 2025-11-03 to 2025-11-16"),
         ({"since": "2025-11-04", "until": "2025-11-10"}, "a window that rolls over them"),

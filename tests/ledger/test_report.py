@@ -195,14 +195,14 @@ def test_a_budget_for_each_week_is_not_called_one_for_all(tmp_path):
     for total, words in ((12, "All releases of this ledger"), (None, "All releases of one week of this ledger")):
         ledger = Ledger.create(tmp_path / f"{total}.db", per="week", epsilon=1, total_epsilon=total)
         for week in (45, 46):
-            ledger.charge(Joint(k=10, epsilon="1/2"), period=f"2025-W{week}", note=f"Top tracks {week}")
+            ledger.charge(Joint(k=10, epsilon="1/2"), period=f"2025-W{week}", note=f"Top 10 tracks {week}")
         ledger.charge(Joint(k=5, epsilon="1/4"), period="2025-W46", note="Artists")
         text = read(write_report(ledger, {}))
         assert f"{words} together, also later ones." in text
         assert ("Each week has ε 1." in text) is (total is not None)
         assert "The 3 so far, for a person with votes in all of them." in text
         # One release, the year, the largest week, and as many weeks as a year can have.
-        assert "Top tracks … 10 joint 2 ε 0.5 ε 1 ε 0.5 ε 26.5" in text
+        assert "Top 10 tracks … 10 joint 2 ε 0.5 ε 1 ε 0.5 ε 26.5" in text
         assert "All lists together 3 ε 1.25 ε 0.75 ε 39.75" in text
         assert "a release counts the votes of its own period only. the publisher" in text
         assert [(each.label, each.charges, each.share) for each in Statement.read(ledger).draw()] == [

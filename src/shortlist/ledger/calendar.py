@@ -92,7 +92,7 @@ class Calendar:
             zone = "" if self.time_zone == UTC_ZONE else f", and `time_zone={self.time_zone!r}`"
             raise ParameterError(
                 f"a release that is charged to this ledger must be of one {self.every}",
-                "it does not say of which one",
+                "without `time`, its votes could be of any",
                 hint=f"pass `time`, the column of the times of the votes, with `period={example!r}`{zone}. Counts that "
                 "you made yourself need the period alone",
             )

@@ -202,9 +202,10 @@ def _group_lists(charges: Iterable[Charge]) -> list[_List]:
         stem = " ".join(word for word in words if not any(map(str.isdigit, word)))
         groups.setdefault((each.mechanism, json.dumps(dict(each.parameters)), each.guarantee, stem), []).append(each)
     found = []
-    for (_, _, _, stem), members in groups.items():
-        said = {each.note or each.once for each in members}
-        name = said.pop() if len(said) == 1 else f"{stem} …".lstrip() if stem else None
+    for members in groups.values():
+        said = [each.note or each.once or "" for each in members]
+        common = " ".join(word for word in said[0].split() if all(word in each.split() for each in said))
+        name = said[0] if len(set(said)) == 1 else common and f"{common} …"
         found.append(_List(name=name or "list without a note", charges=tuple(members)))
     return sorted(found, key=lambda each: -len(each.charges))
 

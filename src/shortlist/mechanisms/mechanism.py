@@ -181,7 +181,9 @@ class Mechanism(ABC):
         found = find_largest_epsilon(state_rho, rho, most=LARGEST_EPSILON)
         if not found:
             raise ParameterError(
-                "`delta` must be smaller for this `rho`", "its epsilon would be 0", hint="try `delta=1e-6`"
+                "`delta` must be smaller for this `rho`",
+                "its epsilon would be 0",
+                hint="try `delta=1e-9`, or a larger `rho`: a `max_weight` or `sensitivity` of N divides it by N²",
             )
         return found
 
