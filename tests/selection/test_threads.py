@@ -1,5 +1,6 @@
 """One prepared selector, many threads and many forked children: every draw is right, and no two draw alike."""
 
+import gc
 import os
 import pickle
 import threading
@@ -19,6 +20,7 @@ from shortlist.exact.balls import enclose_exp_minus, use_precision
 from shortlist.mechanisms.stated import Histogram, collect_law
 from shortlist.profile import Picks
 from shortlist.votes.array_counts import ArrayTally
+from shortlist.votes.duckdb import Workspace
 
 HISTOGRAM: Histogram = (5, 3, 3, 0)
 WORKERS, DRAWS = 8, 150
@@ -85,6 +87,24 @@ def test_a_fork_while_a_thread_computes_does_not_wait_for_it():
         done.set()
         thread.join()
     assert len(chosen) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_leaves_the_engine_of_its_parent_alone():
+    """A child that frees its copy of an engine does not crash, and the folder of the parent stays."""
+    workspace = Workspace()
+    workspace.connection.execute("CREATE TABLE numbers AS FROM range(100000)")
+    references = [workspace]
+
+    def work():
+        references.clear()
+        return gc.collect() >= 0
+
+    folder = workspace.folder
+    del workspace
+    assert read_child(work)
+    assert folder.exists()
+    assert references[0].connection.sql("SELECT count(*) FROM numbers").fetchall() == [(100000,)]
 
 
 def read_child(work):
