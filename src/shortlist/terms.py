@@ -490,8 +490,7 @@ def _limit_groups(
         return None
     if not is_own(kind := find_kind(mechanism)):
         raise ParameterError(
-            "`by` must go with a mechanism of this library",
-            f"{kind.name} may not know how many lists one person is in",
+            "`by` must go with a mechanism of this library", f"{kind.name} may not know how many lists one person is in"
         )
     if given is None and cap is None and groups == 1:
         return 1

@@ -309,11 +309,7 @@ def _hold_spark(table: pyarrow.Table, folder: Path) -> Any:
 ENGINES = (
     Engine(name="PyArrow", hold=lambda table, folder: table),
     # By default, a conversion to pandas makes floats of whole numbers beside a gap.
-    Engine(
-        name="pandas",
-        packages=("pandas",),
-        hold=lambda table, folder: table.to_pandas(integer_object_nulls=True),
-    ),
+    Engine(name="pandas", packages=("pandas",), hold=lambda table, folder: table.to_pandas(integer_object_nulls=True)),
     Engine(name="Polars", packages=("polars",), hold=lambda table, folder: import_module("polars").from_arrow(table)),
     Engine(name="DuckDB", hold=_hold_duckdb),
     Engine(name="Parquet files", hold=partial(_hold_file, kind="parquet")),

@@ -10,16 +10,7 @@ from typing import Any
 import typer
 
 from shortlist.cli.display import check_output, remark, show_progress
-from shortlist.cli.options import (
-    QUIET,
-    WHAT,
-    Option,
-    app,
-    command,
-    complete_mechanism,
-    make_group,
-    write_to,
-)
+from shortlist.cli.options import QUIET, WHAT, Option, app, command, complete_mechanism, make_group, write_to
 from shortlist.safe_text import escape
 
 # Letters that every terminal can show.

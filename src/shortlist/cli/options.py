@@ -234,9 +234,7 @@ REQUEST: Options = {
     "beta": Option(ACCURACY, "The failure probability of fastjoint.", "NUMBER"),
     "k_bar": Option(ACCURACY, "Among how many of the most-voted items limited-domain chooses.", "N", int),
     "noise": Option(
-        ACCURACY,
-        "The law of the noise of threshold. [default: the one with the lower threshold]",
-        "<gaussian|laplace>",
+        ACCURACY, "The law of the noise of threshold. [default: the one with the lower threshold]", "<gaussian|laplace>"
     ),
     "assess": Option(ACCURACY, "Spend this epsilon on top, for a bound on the error that uses these data.", "NUMBER"),
     "counts_epsilon": Option(ACCURACY, "Spend this epsilon on top, for noisy counts of the items.", "NUMBER"),
@@ -252,10 +250,7 @@ FAMILY: Options = {
         WHAT, "With --by: the public list of groups, with these columns. Else the domain has them.", "FILE"
     ),
     "groups_per_person": Option(
-        PRIVACY,
-        "With --by: count each person in at most N groups. --votes-per-person is over all groups.",
-        "N",
-        int,
+        PRIVACY, "With --by: count each person in at most N groups. --votes-per-person is over all groups.", "N", int
     ),
 }
 """Lists by group."""

@@ -104,10 +104,7 @@ class Budget:
         if self.basic_delta is not None:
             left["basic"] = {"epsilon": self.guarantee.epsilon - spent.epsilon, "delta": self.basic_delta - spent.delta}
         if self.rho is not None and self.rho_delta is not None:
-            left["zCDP"] = {
-                "rho": self.rho - (spent.rho or 0),
-                "rho_delta": self.rho_delta - (spent.rho_delta or 0),
-            }
+            left["zCDP"] = {"rho": self.rho - (spent.rho or 0), "rho_delta": self.rho_delta - (spent.rho_delta or 0)}
         return left
 
     def check(self, guarantee: Guarantee) -> None:

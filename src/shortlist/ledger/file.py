@@ -154,8 +154,7 @@ class File:
             name = getattr(error, "sqlite_errorname", "")
             reason = _REASONS.get("_".join(name.split("_")[:2]), f"it is damaged ({name or type(error).__name__})")
             raise LedgerError(
-                "the ledger must be a file that can be read and written",
-                f"{self.location!r} cannot be used: {reason}",
+                "the ledger must be a file that can be read and written", f"{self.location!r} cannot be used: {reason}"
             ) from None
 
     def _check_regular(self) -> None:

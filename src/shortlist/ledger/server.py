@@ -107,10 +107,7 @@ class Server:
     def grants(self) -> tuple[str, ...]:
         """The SQL that lets a role charge releases, and lets another one read the ledger."""
         schema = _quote(self.schema)
-        read = (
-            f"GRANT USAGE ON SCHEMA {schema} TO",
-            f"GRANT SELECT ON {schema}.budget, {schema}.charge TO",
-        )
+        read = (f"GRANT USAGE ON SCHEMA {schema} TO", f"GRANT SELECT ON {schema}.budget, {schema}.charge TO")
         charge = (
             f"GRANT INSERT, UPDATE (finished, release) ON {schema}.charge TO",
             f"GRANT SELECT, INSERT ON {schema}.stored TO",

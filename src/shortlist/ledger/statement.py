@@ -208,11 +208,7 @@ class Statement:
         }
         if ledger.calendar is not None:
             described["periods"] = {each: self._describe_period(each) for each in self.periods}
-        return {
-            **described,
-            "unfinished": list(self.unfinished),
-            "charges": [_describe(each) for each in self.charges],
-        }
+        return {**described, "unfinished": list(self.unfinished), "charges": [_describe(each) for each in self.charges]}
 
     def _describe_period(self, period: str) -> dict[str, Any]:
         spent = self.spent_in(period)

@@ -62,12 +62,7 @@ class Auto(Mechanism):
     when = "you do not know which: it is the default"
     guarantee_in_words = "ε, or (ε, δ) with a δ"
     rho_in_words = "ρ of the choice + the largest ρ of a candidate"
-    audited = (
-        {},
-        {"delta": Fraction(1, 5)},
-        {"ordered": False},
-        {"votes_per_person": 1},
-    )
+    audited = ({}, {"delta": Fraction(1, 5)}, {"ordered": False}, {"votes_per_person": 1})
     share: ClassVar[Fraction] = Fraction(1, 20)
     """The share of epsilon, or of rho, that the choice spends."""
 
@@ -175,11 +170,7 @@ def _build_candidates(auto: Auto) -> Mapping[str, Mechanism]:
 
     Most choices are between two of them, so the others are imported where they are used.
     """
-    common: dict[str, Any] = {
-        "k": auto.k,
-        "neighbours": auto.neighbours,
-        "groups_per_person": auto.groups_per_person,
-    }
+    common: dict[str, Any] = {"k": auto.k, "neighbours": auto.neighbours, "groups_per_person": auto.groups_per_person}
     if auto.rho is None:
         common["epsilon"] = auto.epsilon - auto.choice_epsilon
     else:

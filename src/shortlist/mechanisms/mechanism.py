@@ -159,8 +159,7 @@ class Mechanism(ABC):
             given, found = self.epsilon, self._find_epsilon(self.rho)
             if given is not NOT_GIVEN and given != found:
                 raise ParameterError(
-                    "`epsilon` and `rho` must not both be given",
-                    hint="leave `epsilon` out: it follows from `rho`",
+                    "`epsilon` and `rho` must not both be given", hint="leave `epsilon` out: it follows from `rho`"
                 )
             self._read(epsilon=found)
         elif self.epsilon is NOT_GIVEN:

@@ -65,10 +65,7 @@ class NoisyCounts(Mechanism):
     guarantee_in_words = "ε, or (ε, δ)"
     rho_in_words = "ε·tanh(ε/2m), or ρ"
 
-    audited = (
-        {"votes_per_person": 1},
-        {"votes_per_person": 1, "delta": Fraction(1, 5)},
-    )
+    audited = ({"votes_per_person": 1}, {"votes_per_person": 1, "delta": Fraction(1, 5)})
 
     votes_per_person: int
     delta: Fraction | None = None

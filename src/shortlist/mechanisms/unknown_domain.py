@@ -119,10 +119,7 @@ class LimitedDomain(UnknownDomain):
     when = "there is no list of all items, and k is small"
     rho_in_words = "kε′²/8, with a δ"
     # Two candidates, so that items of few people are at the cut-off.
-    audited = (
-        {"delta": _AUDITED_DELTA, "k_bar": 2},
-        {"delta": _AUDITED_DELTA, "k_bar": 2, "votes_per_person": 1},
-    )
+    audited = ({"delta": _AUDITED_DELTA, "k_bar": 2}, {"delta": _AUDITED_DELTA, "k_bar": 2, "votes_per_person": 1})
 
     k_bar: int = None  # type: ignore[assignment]  # it is chosen when the object is built
     votes_per_person: int | None = None
