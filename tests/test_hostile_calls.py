@@ -55,6 +55,20 @@ def test_a_guarantee_without_a_number_is_refused(values):
         Guarantee(**values)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"k": None, "epsilon": None},
+        {"k": 1, "epsilon": 1, "votes_per_person": pd.NA},
+        {"k": 1, "epsilon": 1, "votes_per_person": np.array([1, 2])},
+    ],
+)
+def test_parameters_that_are_missing_or_no_numbers_are_refused(values):
+    """They were TypeErrors and ValueErrors."""
+    with pytest.raises(ParameterError):
+        top_k({"a": 5, "b": 3}, mechanism="margin-joint", **values)
+
+
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 def test_a_record_is_read_from_a_file_only(kind, tmp_path):
     """A pipe without a writer waited for ever, and a device filled the memory."""

@@ -201,7 +201,7 @@ class Terms:
         min_people: int | None = None,
         **parameters: Any,
     ) -> Terms:
-        if votes_per_person == AUTO_CAP:
+        if isinstance(votes_per_person, str) and votes_per_person == AUTO_CAP:
             limits = {"groups": groups, "groups_per_person": groups_per_person, "people_epsilon": people_epsilon}
             known = {"persons_counted": persons_counted, "people": people, "unit": unit, "min_people": min_people}
             counted = {"sensitivity": sensitivity, "max_weight": max_weight, "weight_unit": weight_unit}
@@ -241,7 +241,8 @@ class Terms:
             built = _build(mechanism, votes_per_person=votes_per_person, **parameters)
         # The cap that a mechanism relies on is the cap of the votes.
         cap = getattr(built, "votes_per_person", votes_per_person)
-        if cap is not None and read_whole(cap, name="votes_per_person") < times and weight_unit is None:
+        cap = None if cap is None else read_whole(cap, name="votes_per_person")
+        if cap is not None and cap < times and weight_unit is None:
             raise ParameterError(
                 f"`votes_per_person` must be at least `sensitivity`, which is {times}",
                 f"not {quote(cap)}",

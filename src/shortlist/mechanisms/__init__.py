@@ -116,7 +116,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
                 f"not {quote(ordered)}",
                 hint="leave `mechanism` out: auto gives an ordered list",
             )
-    if not known.issuperset(given):
+    if not known.issuperset(given) or not (given or isinstance(mechanism, Mechanism)):
         check_names(kind, given, further=_CALL_PARAMETERS)
     if not isinstance(mechanism, Mechanism):
         return kind(**given)
