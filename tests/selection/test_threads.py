@@ -3,6 +3,8 @@
 import gc
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -105,6 +107,30 @@ def test_a_forked_child_leaves_the_engine_of_its_parent_alone():
     assert read_child(work)
     assert folder.exists()
     assert references[0].connection.sql("SELECT count(*) FROM numbers").fetchall() == [(100000,)]
+
+
+FORKING = """
+import os, sys, shortlist
+
+def fork(step):
+    if step == "Drawing the items":
+        child = os.fork()
+        if child == 0:
+            sys.exit()
+        assert os.waitpid(child, 0)[1] == 0
+
+votes = shortlist.Query(sys.argv[1], "SELECT n AS person, n % 2 AS item FROM generate_series(1, 300) AS votes (n)")
+options = {"domain": [0, 1, 2], "k": 2, "epsilon": 1, "mechanism": "joint"}
+print(sorted(shortlist.select(votes, person="person", item="item", progress=fork, **options)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_that_ends_in_the_middle_leaves_the_release_of_its_parent_alone(postgres):
+    """The child frees its copy of the connection, and the transaction of the parent goes on."""
+    done = subprocess.run([sys.executable, "-c", FORKING, postgres], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("[0, 1]\n", 0), done.stderr
 
 
 def read_child(work):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, SEVERAL_COUNTS
-from shortlist.votes.failures import register_engine, translate_errors
+from shortlist.votes.failures import end_in, register_engine, translate_errors
 from shortlist.votes.files import OpenedFiles, open_files
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import Lookup, make_key_table
@@ -101,7 +101,7 @@ class Workspace:
         if self._folder is None:
             _remove_left_folders()
             self._folder, lock = make_own_folder()
-            weakref.finalize(self, _end, os.getpid(), _remove, self._folder, lock)
+            weakref.finalize(self, end_in, os.getpid(), _remove, self._folder, lock)
         return self._folder
 
     @property
@@ -115,7 +115,7 @@ class Workspace:
             config = {"temp_directory": str(self.folder), **settings, **limit}
             self._connection = self._engine.connect(":memory:", config=config)
             # The last one made is called first: the connection is closed before its folder is removed.
-            weakref.finalize(self, _end, os.getpid(), self._connection.close)
+            weakref.finalize(self, end_in, os.getpid(), self._connection.close)
             self._connection.execute("SET TimeZone = 'UTC'")
         return self._connection
 
@@ -187,20 +187,6 @@ def make_own_folder() -> tuple[Path, int]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.rename(new, folder / _LOCK)
     return folder, lock
-
-
-def _end(process: int, end: Callable[..., None], *arguments: Any) -> None:
-    """End what a process opened, in that process. A forked child has a copy, and not the threads of the engine.
-
-    So a child that closed or freed the copy would crash, or remove the folder of its parent: it keeps the copy.
-    """
-    if os.getpid() == process:
-        end(*arguments)
-    else:
-        _inherited.append(end)
-
-
-_inherited: list[Callable[..., None]] = []
 
 
 def _remove(folder: Path, lock: int) -> None:

@@ -8,6 +8,7 @@ its context either, because a traceback would show that error's text.
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -148,3 +149,18 @@ def stop_engines() -> None:
     for stop in list(_STOPS.values()):
         with suppress(Exception):  # an engine that finished meanwhile
             stop()
+
+
+def end_in(process: int, end: Callable[..., None], *arguments: object) -> None:
+    """End what a process opened, in that process. A forked child has a copy, and not the threads of the engine.
+
+    So a child that closed or freed the copy would crash, remove the folder of its parent, or end its transaction: it
+    keeps the copy.
+    """
+    if os.getpid() == process:
+        end(*arguments)
+    else:
+        _inherited.append((end, arguments))
+
+
+_inherited: list[tuple[Callable[..., None], tuple[object, ...]]] = []

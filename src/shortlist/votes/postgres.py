@@ -8,6 +8,7 @@ back.
 from __future__ import annotations
 
 import io
+import os
 import weakref
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -19,7 +20,7 @@ from shortlist.errors import ChangedError, DataError
 from shortlist.profile import EVERY_LEVEL
 from shortlist.votes.dialects import POSTGRES
 from shortlist.votes.domain import Domain
-from shortlist.votes.failures import register_engine, translate_errors
+from shortlist.votes.failures import end_in, register_engine, translate_errors
 from shortlist.votes.libraries import import_optional
 from shortlist.votes.matching import find_keys, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_name, refuse_sql, strip_query
@@ -153,7 +154,7 @@ class Session:
                 hint="is the address right, does the server run, and may this user connect?",
             )
         self._connection = connection
-        self.close = weakref.finalize(self, _close, connection)
+        self.close = weakref.finalize(self, end_in, os.getpid(), _close, connection)
         self.view = f"pg_temp.{invent_name()}"
 
     def open_view(self, sql: str, choose: Choose) -> list[Column]:
