@@ -1,6 +1,9 @@
 """The conformance suite, read as somebody without this library would read it."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
@@ -75,3 +78,18 @@ def test_our_own_draws_pass_and_others_fail(suite):
     assert test_draws(1) > ALARM
     assert max(map(test_draws, (0.7, 1.3))) <= ALARM
     assert Counter(map(len, law)) == {2: 6}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
+def test_laws_do_not_flood_a_terminal():
+    """Without `--output`, a terminal gets a hint in place of megabytes of JSON."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "shortlist", "conformance", "export"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=120)
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 2
+    assert "--output laws.json" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import typer
 
 from shortlist.cli.display import check_output, remark, show_progress
 from shortlist.cli.options import QUIET, WHAT, Option, app, command, complete_mechanism, make_group, write_to
+from shortlist.errors import ParameterError
 from shortlist.safe_text import escape
 
 # Letters that every terminal can show.
@@ -112,6 +114,12 @@ def export(*, output: Path | None, force: bool) -> None:
     docs/conformance.md describes the format.
     """
     check_output(output, (".json",), force=force)
+    if output is None and sys.stdout.isatty():
+        raise ParameterError(
+            "the laws must go to a file or a pipe, because they are megabytes of JSON",
+            "standard output is a terminal",
+            hint="write them to a file: `output='laws.json'`",
+        )
     with show_progress() as step:
         from shortlist.audits.conformance import write_conformance
 
