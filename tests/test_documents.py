@@ -75,7 +75,7 @@ def test_the_commands_of_a_page_work(page, files, tmp_path, monkeypatch, request
     if "FROM plays" in text and server:
         with psycopg.connect(server) as connection:
             rows = "SELECT 'u' || i AS user_id, 'Blue Valley' AS track FROM generate_series(1, 400) AS s(i)"
-            connection.execute(f"CREATE TABLE plays AS {rows}")
+            connection.execute(f"DROP TABLE IF EXISTS plays; CREATE TABLE plays AS {rows}")
     if "ledger create" not in text:
         Ledger.create("budget.db", epsilon=10, delta="1e-6")
     for number, words in enumerate(COMMANDS[page]):

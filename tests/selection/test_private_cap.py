@@ -136,10 +136,10 @@ def test_a_changed_cap_is_found():
         (lambda: select({"track": DOMAIN, "n": range(20)}, **{**ASKED, "person": None}, count="n"), "counted already"),
         (lambda: top_k({"a": 3, "b": 1}, 1, 1, votes_per_person="auto"), "pass the votes themselves"),
         (lambda: prepare({"a": 3, "b": 1}, 1, 1, votes_per_person="auto"), "nobody's votes can be told apart"),
-        (lambda: select(VOTES, **ASKED, mechanism="joint"), "joint does not: a cap would only drop votes"),
+        (lambda: select(VOTES, **ASKED, mechanism="joint"), "joint does not: a limit would only drop votes"),
         (
             lambda: select(VOTES, **ASKED, **FAMILY, groups_per_person=1, mechanism="pnf-peel"),
-            "pnf-peel does not: a cap would only drop votes",
+            "pnf-peel does not: a limit would only drop votes",
         ),
         (
             lambda: select(VOTES, **{**ASKED, "k": None, "epsilon": None}, mechanism=Auto(k=3, epsilon=1)),
