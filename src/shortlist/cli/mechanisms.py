@@ -106,7 +106,7 @@ conformance = make_group(
 
 
 @command(
-    conformance, _EXPORT, write_to("Write to this file, not to the terminal."), summary="Write exact laws as JSON."
+    conformance, _EXPORT, write_to("Write to this file, not to standard output."), summary="Write exact laws as JSON."
 )
 def export(*, output: Path | None, force: bool) -> None:
     """Write the exact laws of all mechanisms on small histograms as JSON, with parameters and neighbours.
