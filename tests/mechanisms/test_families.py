@@ -57,7 +57,7 @@ def make(name, options, relation, groups_per_person, *, k=1, epsilon=EPSILON):
 
 
 def state_law(mechanism):
-    """Return a function: the law of a family, each law computed once. Outputs are numbered, which are compared faster."""
+    """Return a function: the law of a family, computed once. Outputs are numbered, because numbers compare faster."""
     numbers = {}
 
     @cache
