@@ -69,9 +69,11 @@ class Groups:
         return np.full(len(self), domain.d) if self.starts is None else np.repeat(np.diff(self.starts), self.width)
 
     def make_table(self) -> Any:
-        """The Arrow table of the numbers of values, and of the listed group that they make (`group_number`)."""
+        """The Arrow table of the numbers of values, of the listed group that they make, and of its first group."""
         numbers = dict(zip(name_group_columns(len(self.columns)), self.codes.T, strict=True))
-        return import_optional("pyarrow").table({**numbers, "group_number": np.arange(len(self.codes))})
+        listed = np.arange(len(self.codes))
+        columns = {**numbers, "group_number": listed, "first_number": listed * self.width}
+        return import_optional("pyarrow").table(columns)
 
     def make_cell_table(self) -> Any:
         """The Arrow table of the rows of each listed group, with their places in it; None if groups have all rows."""
