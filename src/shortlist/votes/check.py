@@ -18,7 +18,7 @@ from shortlist.votes.dialects import DUCKDB, Column
 from shortlist.votes.domain import Domain
 from shortlist.votes.duckdb import Views, Workspace, write_count_reader, write_person_text
 from shortlist.votes.failures import register_engine, strip_context, translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import pa
 from shortlist.votes.matching import can_match, make_key_table
 from shortlist.votes.queries import invent_name, quote_text
 from shortlist.votes.source import VOTES, Request, TypedRows
@@ -534,7 +534,7 @@ def _write_readable_test(domain: Family, votes: Family | None) -> str:
 
 def _find_causes(connection: Any, unmatched: str, domain: Domain) -> tuple[Cause, ...]:
     """Find the causes that explain items of the table `unmatched` (`written`, `n` rows), the most rows first."""
-    pa, keys = import_optional("pyarrow"), invent_name()
+    keys = invent_name()
     connection.execute(f"CREATE TEMP TABLE {keys} (key VARCHAR)")
     connection.from_arrow(make_key_table(domain, pa.string(), Family.TEXT).select(["key"])).insert_into(keys)
     everything = _TEXT

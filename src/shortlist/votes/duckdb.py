@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from shortlist.errors import DataError, ParameterError
 from shortlist.privacy.numbers import quote
@@ -27,7 +27,7 @@ from shortlist.safe_text import escape_surrogates
 from shortlist.votes.dialects import DUCKDB, NO_COUNT, Column
 from shortlist.votes.failures import end_in, register_engine, translate_errors
 from shortlist.votes.files import OpenedFiles, open_files, write_float
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import compute, datasets, duckdb, pa
 from shortlist.votes.matching import Lookup, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_text, refuse_sql, strip_query
 from shortlist.votes.source import (
@@ -68,9 +68,6 @@ try:
 except ImportError:  # Windows: nothing is locked, and nothing is swept
     fcntl = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    import duckdb
-
 _R = TypeVar("_R")
 _COMPLETE = "is every file complete, and are all its rows alike?"
 _SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*[KMGT]i?B\s*", re.IGNORECASE)
@@ -91,10 +88,10 @@ class Workspace:
     """
 
     def __init__(self, *, memory_limit: str | None = None) -> None:
-        self._engine = import_optional("duckdb", purpose="opening files and tables")
+        self._connect = duckdb.connect
         self._limit = None if memory_limit is None else _read_size(memory_limit)
         self._folder: Path | None = None
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection: Any = None
 
     @property
     def folder(self) -> Path:
@@ -106,7 +103,7 @@ class Workspace:
         return self._folder
 
     @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
+    def connection(self) -> Any:
         """The connection."""
         if self._connection is None:
             # A name in a query means a table of the database, never a variable of this program; and nothing is loaded
@@ -114,7 +111,7 @@ class Workspace:
             settings = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
             limit = {} if self._limit is None else {"memory_limit": self._limit}
             config = {"temp_directory": str(self.folder), **settings, **limit}
-            self._connection = self._engine.connect(":memory:", config=config)
+            self._connection = self._connect(":memory:", config=config)
             # The last one made is called first: the connection is closed before its folder is removed.
             weakref.finalize(self, end_in, os.getpid(), self._connection.close)
             self._connection.execute("SET TimeZone = 'UTC'")
@@ -133,7 +130,7 @@ class Workspace:
 
     def open_table(self, table: Table, request: Request | None = None, *, checked: bool = False) -> TypedRows:
         """Open a table as a relation. Without a request, its columns have types."""
-        pa, connection = import_optional("pyarrow"), self.connection
+        connection = self.connection
         columns = list(_choose_columns(table.kinds, request, checked))
         schema = pa.schema([(name, kind) for name, kind, _, _ in columns])
         batches = (
@@ -374,7 +371,7 @@ def keep_groups(workspace: Workspace, counted: Any, family: Family | None, reque
 
 def list_columns(answer: Any) -> list[Any]:
     """The columns of an Arrow table: whole numbers as arrays, all else as Python values."""
-    is_integer = import_optional("pyarrow").types.is_integer
+    is_integer = pa.types.is_integer
     return [column.to_numpy() if is_integer(column.type) else column.to_pylist() for column in answer.columns]
 
 
@@ -407,7 +404,7 @@ def take_plain_columns(relation: Any) -> Any:
 
 def _describe_relation(plain: Any) -> Description:
     """Describe a relation of `item`, `other` and further columns by its types. A column of gaps has no family."""
-    names, is_null = [name for name in plain.columns if name != "other"], import_optional("pyarrow").types.is_null
+    names, is_null = [name for name in plain.columns if name != "other"], pa.types.is_null
     found = plain.project(", ".join(names)).limit(0).to_arrow_table().schema
     kinds = {field.name: field.type for field in found if not is_null(field.type)}
     persons = not any(_NEVER_PERSONS.search(str(kind)) for kind in plain.types[1:2])
@@ -463,7 +460,7 @@ class FileSource(DuckDBSource):
         opened: OpenedFiles = self._take(choose)
         self._given = self._workspace.connection
         if opened.text:
-            kinds = dict.fromkeys(name_roles(opened.chosen), import_optional("pyarrow").string())
+            kinds = dict.fromkeys(name_roles(opened.chosen), pa.string())
             return Description(kinds=kinds, held=opened)
         described = opened.read(_describe_relations)
         return Description(kinds=described.kinds, plain=described.plain, held=opened)
@@ -475,7 +472,7 @@ class FileSource(DuckDBSource):
 
 def _describe_relations(*relations: Any) -> Description:
     """Describe the files of one table. A gap makes floats of whole numbers, so both are described as whole numbers."""
-    pa, parts = import_optional("pyarrow"), [_describe_relation(take_plain_columns(each)) for each in relations]
+    parts = [_describe_relation(take_plain_columns(each)) for each in relations]
     kinds = {role: kind for part in reversed(parts) for role, kind in part.kinds.items()}
     kinds |= {role: pa.int64() for role, kind in kinds.items() if pa.types.is_floating(kind)}
     rows = replace(parts[0].held, more=tuple(part.held for part in parts[1:]))
@@ -510,14 +507,13 @@ def open_duckdb_query(workspace: Workspace, query: Query, name: str, *, origin: 
 
 def _ask(connection: Any, sql: str) -> Any:
     """The relation of one SELECT."""
-    engine = import_optional("duckdb")
     with translate_errors("the query", hint=READABLE):
         try:
             statements = connection.extract_statements(sql)
-            if len(statements) == 1 and statements[0].type == engine.StatementType.SELECT:
+            if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT:
                 return connection.sql(strip_query(sql))
             said = "it is not one SELECT"
-        except (engine.ParserException, engine.CatalogException, engine.BinderException) as error:
+        except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
             said = str(error)
     raise refuse_sql(said, sql)
 
@@ -541,7 +537,7 @@ def _open_stream(relation: Any) -> Any:
 
 def describe_types(types: Any, held: Any) -> Description:
     """Describe columns by their Arrow types. A column of gaps has no family."""
-    is_null, types = import_optional("pyarrow").types.is_null, list(types)
+    is_null, types = pa.types.is_null, list(types)
     kinds = {role: kind for role, kind in zip(name_roles(types), types, strict=True) if not is_null(kind)}
     return Description(kinds=kinds, plain=all(map(is_plain, types[1:2])), held=held)
 
@@ -551,13 +547,13 @@ class ArrowSource(Source):
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema; of a stream, no batch is asked for."""
-        pa, table = import_optional("pyarrow"), self._given
+        table = self._given
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
-        if not isinstance(table, pa.Table | import_optional("pyarrow.dataset").Dataset):
+        if not isinstance(table, pa.Table | datasets.Dataset):
             table = pa.RecordBatchReader.from_stream(table)
         chosen, mixed = choose(Header(columns=table.schema.names)), set[str]()
-        if isinstance(table, import_optional("pyarrow.dataset").FileSystemDataset):
+        if isinstance(table, datasets.FileSystemDataset):
             table, mixed = _widen(table, chosen, self._name)
         kinds = [pa.null() if name in mixed else table.schema.field(name).type for name in chosen]
         return describe_types(kinds, (table, chosen, mixed))
@@ -580,7 +576,7 @@ def _widen(dataset: Any, chosen: list[str], name: str) -> tuple[Any, set[str]]:
     A gap may make floats of the whole numbers of a file, or a column without a type: such columns are listed, too. A
     file of text has no schema of its own, and a dataset with a filter is left as it is.
     """
-    pa, schema, mixed = import_optional("pyarrow"), dataset.schema, set[str]()
+    schema, mixed = dataset.schema, set[str]()
     if dataset.format.default_extname in ("csv", "json") or getattr(dataset, "_scan_options", None):
         return dataset, mixed
     fragments = list(dataset.get_fragments())
@@ -604,7 +600,7 @@ def _widen(dataset: Any, chosen: list[str], name: str) -> tuple[Any, set[str]]:
             )
     if schema.equals(dataset.schema):
         return dataset, mixed
-    make = import_optional("pyarrow.dataset").FileSystemDataset
+    make = datasets.FileSystemDataset
     return make(fragments, schema, dataset.format, dataset.filesystem, dataset.partition_expression), mixed
 
 
@@ -620,8 +616,7 @@ def _read_files(dataset: Any, chosen: list[str], mixed: set[str]) -> Generator[t
 
 def exports_arrow(value: Any) -> bool:
     """Whether a value is a table of Arrow, or exports one."""
-    pa = import_optional("pyarrow")
-    if isinstance(value, pa.RecordBatch | import_optional("pyarrow.dataset").Dataset):
+    if isinstance(value, pa.RecordBatch | datasets.Dataset):
         return True
     return hasattr(value, "__arrow_c_stream__") and not isinstance(value, pa.ChunkedArray)
 
@@ -641,7 +636,7 @@ def _choose_columns(
     or written as bytes, and each person, value by value, so that no value can cause an error. Then a cap needs the
     texts that order votes, in columns of their own. A check needs the texts of items, and persons as counts.
     """
-    pa, (item, other, *_) = import_optional("pyarrow"), kinds
+    (item, other, *_) = kinds
     readers: dict[str, Callable[[Any], Any]] = {}
     if request is not None:
         readers |= {role: Lookup(public).find for role, public in request.match()}
@@ -679,7 +674,7 @@ def _choose_columns(
 
 def _write_each(kind: Any, write: Callable[[Any], Any]) -> tuple[Any, Write]:
     """An Arrow type, and the writer of values to it, each by itself."""
-    return kind, lambda values: import_optional("pyarrow").array([write(each) for each in values], kind)
+    return kind, lambda values: pa.array([write(each) for each in values], kind)
 
 
 def _write_person(value: Any) -> bytes | None:
@@ -703,7 +698,7 @@ def _write_shown(value: Any) -> str | None:
 
 def _write_items(column: Any) -> Any:
     """Write items in a type that DuckDB holds, with gaps in place of those that would be rounded."""
-    pa, compute, exact = import_optional("pyarrow"), import_optional("pyarrow.compute"), write_exact(column, safe=False)
+    exact = write_exact(column, safe=False)
     if column.type not in (pa.time64("ns"), pa.date64()):
         return exact
     same = compute.equal(exact.cast(column.type, safe=False), column)

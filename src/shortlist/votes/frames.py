@@ -15,7 +15,7 @@ from typing import Any
 from shortlist.votes.dialects import SPARK, Column
 from shortlist.votes.duckdb import Workspace, describe_types, keep_groups, list_columns, open_duckdb_query
 from shortlist.votes.failures import translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import import_optional, pa, pl
 from shortlist.votes.matching import make_key_table
 from shortlist.votes.queries import Query, invent_name
 from shortlist.votes.rows import ColumnsSource, SqliteSource
@@ -51,7 +51,7 @@ class PolarsSource(ColumnsSource):
 
     def describe(self, choose: Choose) -> Description:
         """Describe the columns by the schema. Categories are text: their codes depend on other votes."""
-        pl, lazy = import_optional("polars"), self._given.lazy()
+        lazy = self._given.lazy()
         found, kinds = lazy.collect_schema().names(), lazy.collect_schema().dtypes()
         chosen, taken = choose(Header(columns=found)), []
         for column, role in zip(chosen, name_roles(chosen), strict=True):
@@ -66,7 +66,7 @@ class PolarsSource(ColumnsSource):
 
     def open(self, described: Description) -> Table:
         """Read the columns."""
-        pl, collected = import_optional("polars"), described.held.collect(engine="streaming")
+        collected = described.held.collect(engine="streaming")
         if pl.Object in collected.dtypes:
             return super().open(Description(held=collected.get_columns()))
         return Table.of(collected.to_arrow())
@@ -75,7 +75,7 @@ class PolarsSource(ColumnsSource):
         """Count in Polars; without a domain, the workspace keeps the groups."""
         if _needs_workspace(described, request):
             return super().count(described, request)
-        pl, domain, voted = import_optional("polars"), request.domain, described.held.drop_nulls(["item", "other"])
+        domain, voted = request.domain, described.held.drop_nulls(["item", "other"])
         kind, family = described.kinds["item"], described.find_family("item")
         if voted.collect_schema()["other"].is_float():
             voted = voted.filter(pl.col("other").is_not_nan())
@@ -98,7 +98,6 @@ class PolarsSource(ColumnsSource):
 
 def _make_plain(column: Any, kind: Any, role: str) -> Any:
     """A column in a type that Arrow has."""
-    pl = import_optional("polars")
     if str(kind) in ("Int128", "UInt128") and role != "other":
         return column.cast(pl.Decimal(DIGITS, 0), strict=False)
     return column.cast(pl.String) if str(kind).startswith(("Categorical", "Enum", "Int128", "UInt128")) else column
@@ -308,7 +307,6 @@ def _pack(keys: Any) -> Any:
 
     Of a table in memory, Spark copies every row several times on the driver while it plans. A list is one row.
     """
-    pa = import_optional("pyarrow")
     parts = [keys.slice(start, _PACK) for start in range(0, max(len(keys), 1), _PACK)]
     pairs = [part.to_struct_array().combine_chunks() for part in parts]
     return pa.table({"pack": pa.chunked_array([pa.ListArray.from_arrays([0, len(each)], each) for each in pairs])})
@@ -316,7 +314,7 @@ def _pack(keys: Any) -> Any:
 
 def _find_arrow_type(spark_type: Any) -> Any:
     """The Arrow type of a type of Spark."""
-    pa, types = import_optional("pyarrow"), import_optional("pyspark.sql.types")
+    types = import_optional("pyspark.sql.types")
     to_arrow = import_optional("pyspark.sql.pandas.types").to_arrow_type
     try:
         return pa.timestamp("us", "UTC") if isinstance(spark_type, types.TimestampType) else to_arrow(spark_type)

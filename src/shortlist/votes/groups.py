@@ -16,7 +16,7 @@ from shortlist.array_types import IntArray
 from shortlist.errors import DataError, ParameterError
 from shortlist.periods import Period
 from shortlist.votes.domain import Domain, encode_items, find_fault, is_table_of_votes
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import pa
 from shortlist.votes.source import Header, Origin, Request, Table, name_group_columns
 from shortlist.votes.values import is_missing, read_count
 
@@ -73,7 +73,7 @@ class Groups:
         numbers = dict(zip(name_group_columns(len(self.columns)), self.codes.T, strict=True))
         listed = np.arange(len(self.codes))
         columns = {**numbers, "group_number": listed, "first_number": listed * self.width}
-        return import_optional("pyarrow").table(columns)
+        return pa.table(columns)
 
     def make_cell_table(self) -> Any:
         """The Arrow table of the rows of each listed group, with their places in it; None if groups have all rows."""
@@ -82,7 +82,7 @@ class Groups:
         numbers = np.repeat(np.arange(len(self.codes)), np.diff(self.starts))
         places = np.arange(len(self.items)) - self.starts[numbers]
         columns = {"listed_group": numbers, "listed": self.items, "place": places}
-        return import_optional("pyarrow").table(columns)
+        return pa.table(columns)
 
     def find_rows(self, numbers: IntArray, places: IntArray) -> IntArray:
         """The rows of the domain at some places of some groups."""

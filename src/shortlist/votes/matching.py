@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import pa
 from shortlist.votes.values import LARGEST_FLOAT, NUMBERS, Family, classify, find_family
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ def make_key_table(domain: Domain, kept: Any, among: Family | None = None) -> An
     >>> make_key_table(number_items(pa.array(["7", "x", "8"])), pa.int32()).to_pylist()
     [{'key': 7, 'row': 0}, {'key': 8, 'row': 1}]
     """
-    pa = import_optional("pyarrow")
     among = find_family(kept) if among is None else among
     same = domain.family == among and (among in _SAME or domain.items.type == kept)
     if same or (domain.family == Family.INTEGER and among == Family.TEXT):
@@ -91,7 +90,7 @@ class Lookup:
 
 def _fit(key: Any, kept: Any) -> Any:
     """The key as an Arrow type stores it, or None where the type cannot hold it."""
-    types = import_optional("pyarrow").types
+    types = pa.types
     if types.is_integer(kept):
         bits = kept.bit_width - types.is_signed_integer(kept)
         low = -(1 << bits) if types.is_signed_integer(kept) else 0
@@ -124,7 +123,6 @@ def _count_ticks(key: datetime | time, kept: Any) -> int | None:
 
 
 def _stored_type(kept: Any) -> Any:
-    pa = import_optional("pyarrow")
     if pa.types.is_timestamp(kept) or pa.types.is_time64(kept):
         return pa.int64()
     return pa.int32() if pa.types.is_time32(kept) else kept

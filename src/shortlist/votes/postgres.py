@@ -21,7 +21,7 @@ from shortlist.profile import EVERY_LEVEL
 from shortlist.votes.dialects import POSTGRES, Column
 from shortlist.votes.domain import Domain
 from shortlist.votes.failures import end_in, register_engine, translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import compute, import_optional, pa, psycopg
 from shortlist.votes.matching import find_keys, make_key_table
 from shortlist.votes.queries import READABLE, Query, invent_name, quote_name, refuse_sql, strip_query
 from shortlist.votes.source import (
@@ -129,7 +129,6 @@ class Session:
     """One transaction on a connection of our own; it ends when the session is no longer used."""
 
     def __init__(self, query: Query) -> None:
-        psycopg = import_optional("psycopg", extra="postgres", purpose="reading PostgreSQL tables")
         connection = None
         with suppress(psycopg.Error, OSError):
             connection = _connect(query)
@@ -145,7 +144,6 @@ class Session:
 
     def open_view(self, sql: str, choose: Choose) -> list[ServerColumn]:
         """Make a temporary view of a query alone, and describe the chosen columns."""
-        psycopg = import_optional("psycopg")
         said = None
         with translate_errors("the query", hint=READABLE):
             self._connection.rollback()
@@ -204,7 +202,6 @@ class Session:
 
 def _connect(query: Query) -> Any:
     """Open a connection: by an address, or as an engine of SQLAlchemy would."""
-    psycopg = import_optional("psycopg", extra="postgres", purpose="reading PostgreSQL tables")
     address = query.address
     if address is None:
         engine = query.database
@@ -232,7 +229,6 @@ _ONE_TEXT = ("bit", "varbit", "char", "cidr", "inet", "macaddr", "macaddr8", "mo
 @cache
 def _list_types() -> dict[str, Any]:
     """The Arrow types of the types that hold items. `text` stands for all that is written as text."""
-    pa = import_optional("pyarrow")
     return {
         "text": pa.large_string(),
         "int2": pa.int16(),
@@ -319,7 +315,7 @@ def _describe_columns(connection: Any, view: str) -> dict[str, ServerColumn]:
     ).fetchall()
     found = {}
     for name, kind in rows:
-        quoted, arrow = f"v.{quote_name(name)}", _list_types().get(kind, import_optional("pyarrow").struct([]))
+        quoted, arrow = f"v.{quote_name(name)}", _list_types().get(kind, pa.struct([]))
         value = _write_text(quoted) if kind == "text" else quoted
         found[name] = ServerColumn(name=quoted, value=value, kind=kind, arrow=arrow, family=find_family(arrow))
     return found
@@ -327,7 +323,6 @@ def _describe_columns(connection: Any, view: str) -> dict[str, ServerColumn]:
 
 def _write_keys(domain: Domain, column: ServerColumn) -> bytes:
     """Write the keys of a domain as CSV."""
-    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if column.kind == "numeric":
         found = find_keys(domain, Family.DECIMAL)
         table = pa.table({"key": [f"{key:f}" for key in found], "row": pa.array(found.values(), pa.int64())})

@@ -28,7 +28,7 @@ from shortlist.profile import EVERY_LEVEL, Levels, Picks, Profile
 from shortlist.votes.array_counts import ArrayTally
 from shortlist.votes.dialects import NO_COUNT, SEVERAL_COUNTS, Column, Dialect
 from shortlist.votes.failures import strip_context, translate_errors
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import pa
 from shortlist.votes.matching import can_match
 from shortlist.votes.times import check_times
 from shortlist.votes.values import (
@@ -354,7 +354,6 @@ class Table:
         """Each column as one Arrow array; values without a type must all have the same."""
         with closing(self.batches):
             columns = list(zip(*self.batches, strict=True)) or [()] * len(self.kinds)
-        pa = import_optional("pyarrow")
         return [
             make_arrow_column(chain.from_iterable(parts), what=what) if kind is None else pa.chunked_array(parts, kind)
             for kind, parts in zip(self.kinds, columns, strict=True)

@@ -22,7 +22,7 @@ import numpy as np
 from shortlist.array_types import IntArray
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL
-from shortlist.votes.libraries import import_optional
+from shortlist.votes.libraries import compute, pa
 
 DIGITS = 38
 """Whole numbers and decimals have at most so many digits before the point, and after it: what Arrow and DuckDB hold."""
@@ -94,7 +94,7 @@ def choose_exact_type(arrow_type: Any) -> Any:
 
 def is_plain(arrow_type: Any) -> bool:
     """Whether the values of an Arrow type can be persons that every engine compares alike."""
-    types, (family, exact) = import_optional("pyarrow").types, _read_type(arrow_type)
+    types, (family, exact) = pa.types, _read_type(arrow_type)
     wide = types.is_decimal(exact) and family == Family.OTHER
     return not (types.is_nested(exact) or types.is_interval(exact) or wide)
 
@@ -102,7 +102,6 @@ def is_plain(arrow_type: Any) -> bool:
 @cache
 def _read_type(arrow_type: Any) -> tuple[Family, Any]:
     """The family and the exact type of an Arrow type."""
-    pa = import_optional("pyarrow")
     if pa.types.is_dictionary(arrow_type):
         return _read_type(arrow_type.value_type)
     found = (each for name, each in _ARROW_TYPES.items() if re.fullmatch(name, str(arrow_type)))
@@ -411,7 +410,7 @@ def make_arrow_column(values: Iterable[Any], *, what: str) -> Any:
     if mixed:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise DataError(f"{what} must hold values of one type", f"found {names}", hint="make them all text, say")
-    pa, declared = import_optional("pyarrow"), None
+    declared = None
     if kinds == {int} and any(not -(1 << 63) <= value < 1 << 63 for value in present):
         if any(abs(value) >= _LARGEST for value in present):
             raise DataError(f"whole numbers of {what} must have at most {DIGITS} digits", hint="make them text")
@@ -446,7 +445,7 @@ def write_exact(column: Any, *, safe: bool = True) -> Any:
     >>> write_exact(pa.array([bytes(range(16)), None], pa.uuid())).to_pylist()
     ['00010203-0405-0607-0809-0a0b0c0d0e0f', None]
     """
-    pa, kind = import_optional("pyarrow"), choose_exact_type(column.type)
+    kind = choose_exact_type(column.type)
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([write_exact(chunk, safe=safe) for chunk in column.chunks], kind)
     if pa.types.is_dictionary(column.type) and isinstance(column.type.value_type, pa.BaseExtensionType):
@@ -458,7 +457,6 @@ def write_exact(column: Any, *, safe: bool = True) -> Any:
 
 def _write_uuids(stored: Any) -> Any:
     """Write arrays of 16 bytes in lower case, with hyphens."""
-    pa, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if stored.null_count == len(stored):
         return pa.nulls(len(stored), pa.large_string())
     raw = np.frombuffer(stored.buffers()[1], dtype=np.uint8, count=16 * len(stored), offset=16 * stored.offset)
