@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from shortlist.privacy import Guarantee, compose
     from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning
     from shortlist.selection import Selector, prepare, select, top_k
-    from shortlist.votes import Query
     from shortlist.votes.check import Check, check
     from shortlist.votes.files import Files
+    from shortlist.votes.queries import Query
 
 __all__ = [
     "AuditReport",
@@ -75,9 +75,9 @@ _HOMES = {
     "privacy": ["Guarantee", "compose"],
     "release": ["GroupList", "Release", "ReleaseFamily", "UsefulnessWarning"],
     "selection": ["Selector", "prepare", "select", "top_k"],
-    "votes": ["Query"],
     "votes.check": ["Check", "check"],
     "votes.files": ["Files"],
+    "votes.queries": ["Query"],
 }
 _MODULES = {"mechanisms", "privacy", "release", "testing"}
 

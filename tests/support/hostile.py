@@ -20,9 +20,10 @@ import pandas as pd
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from shortlist import Query
 from shortlist.errors import DataError
 from shortlist.profile import EVERY_LEVEL, Picks
-from shortlist.votes import Query, frames
+from shortlist.votes import frames
 from shortlist.votes.domain import number_items
 from shortlist.votes.matching import Lookup, can_match, make_key_table
 from shortlist.votes.source import check_types, read_request

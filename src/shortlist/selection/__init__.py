@@ -248,7 +248,7 @@ def select(
     terms, report = read_terms(groups=unknown if columns else None), progress or (lambda step: None)
     from shortlist.ledger import open_account
     from shortlist.ledger.once import Once
-    from shortlist.votes import plan_tally
+    from shortlist.votes.tallies import plan_tally
 
     said = period if period is None or span is None else str(Period.read(period))
     source = {"item": item, "person": person, "count": count, "domain": domain, "domain_column": domain_column}

@@ -232,8 +232,8 @@ class Request:
 def read_request(
     *,
     item: Any,
-    person: Any,
-    count: Any,
+    person: Any = None,
+    count: Any = None,
     votes_per_person: Any = None,
     by: Sequence[str] | str = (),
     groups_per_person: Any = None,
@@ -241,8 +241,9 @@ def read_request(
     span: Span | None = None,
     weight: str | None = None,
     max_weight: Any = None,
+    **further: Any,
 ) -> Request:
-    """Refuse columns that contradict each other.
+    """Refuse columns that contradict each other. All that is given further is a field of `Request`.
 
     >>> read_request(item="track", person="user", count=None, votes_per_person=2).cap
     2
@@ -266,14 +267,13 @@ def read_request(
     check_weight(weight, max_weight, person)
     if weight is not None and weight in (item, person, *by, time):
         raise ParameterError("`weight` must be a column that differs from all others")
-    cap = votes_per_person
-    for name, limit in (("votes_per_person", cap), ("groups_per_person", groups_per_person)):
+    for name, limit in (("votes_per_person", votes_per_person), ("groups_per_person", groups_per_person)):
         whole = isinstance(limit, int) and not isinstance(limit, bool) and 1 <= limit <= EVERY_LEVEL
         if limit is not None and not whole:
             raise ParameterError(f"`{name}` must be a whole number from 1", f"not {quote(limit)}")
     if groups_per_person is not None and not by and not (span and span.periods):
         raise ParameterError("`groups_per_person` must go with `by`, the columns of the groups")
-    if cap is not None and person is None:
+    if votes_per_person is not None and person is None:
         raise ParameterError(
             "`votes_per_person` must go with `person`",
             hint="in a table that is counted already, nobody's votes can be told apart",
@@ -282,13 +282,14 @@ def read_request(
         item=item,
         other=count if person is None else person,
         counted=person is None,
-        cap=cap,
+        cap=votes_per_person,
         by=by,
         groups_per_person=groups_per_person,
         time=time,
         span=span,
         weight=weight,
         max_weight=max_weight or 1,
+        **further,
     )
 
 

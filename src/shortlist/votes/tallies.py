@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from shortlist.errors import ParameterError
-from shortlist.periods import Span
 from shortlist.votes.domain import NAME, check_domain, make_chooser, number_items
 from shortlist.votes.duckdb import ArrowSource, FileSource, RelationSource, Workspace, exports_arrow, open_duckdb_query
 from shortlist.votes.failures import strip_context, translate_errors
@@ -55,35 +54,6 @@ DATABASES: dict[str, Callable[[Workspace, Query, str], Source]] = {
 """How the queries on each kind of database are opened."""
 
 
-@strip_context
-def tally(votes: Any, *, item: str, domain: Any = None, **options: Any) -> Tally:
-    """Count the persons who voted for each item of the domain, in the engine that holds the votes.
-
-    `plan_tally` describes the parameters, which are the same.
-
-    >>> import pyarrow
-    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "track": ["a", "a", "a", "b", "z"]})
-    >>> tally(votes, person="user", item="track", domain=["a", "b", "c"]).above(1, 0)
-    Profile(values=array([2, 1, 0]), sizes=array([1, 1, 1]), d=3)
-    """
-    return plan_tally(votes, item=item, domain=domain, **options).count()
-
-
-@strip_context
-def observe(votes: Any, *, item: str, **options: Any) -> Tally:
-    """Count the persons who voted for each observed item, without a domain, in the engine that holds the votes.
-
-    Items are what the votes say, by their exact value: text by its bytes, numbers by value. Which items there are, and
-    how many, is data: only a mechanism that needs no domain may see it. `plan_tally` describes the parameters.
-
-    >>> import pyarrow
-    >>> votes = pyarrow.table({"user": [1, 1, 2, 3, 3], "query": ["a", "a", "a", "b", "z"]})
-    >>> observe(votes, person="user", item="query").above(1, 0)
-    Profile(values=array([2, 1]), sizes=array([1, 2]), d=3)
-    """
-    return plan_tally(votes, item=item, observed=True, **options).count()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Votes that are described and checked, and not read."""
@@ -102,11 +72,6 @@ class Plan:
     def groups(self) -> tuple[tuple[Any, ...], ...] | None:
         """The values of each group of a family."""
         return None if self.request.groups is None else self.request.groups.names
-
-    @property
-    def groups_per_person(self) -> int:
-        """In how many lists of a family one person is at most."""
-        return self.request.groups_per_person or 1
 
     @property
     def sizes(self) -> tuple[int, ...] | None:
@@ -136,28 +101,18 @@ class Plan:
 def plan_tally(
     votes: Any,
     *,
-    item: str,
-    person: str | None = None,
-    count: str | None = None,
-    votes_per_person: int | None = None,
     domain: Any = None,
     domain_column: str | None = None,
-    by: Sequence[str] | str = (),
     groups: Any = None,
-    groups_per_person: int | None = None,
-    with_people: bool = False,
-    caps: tuple[int, ...] = (),
-    choose_cap: Callable[[Sequence[int]], int] | None = None,
-    time: str | None = None,
-    span: Span | None = None,
-    weight: str | None = None,
-    max_weight: int | None = None,
     observed: bool = False,
     any_type: bool = False,
     memory_limit: str | None = None,
     progress: Callable[[str], None] = lambda step: None,
+    **asked: Any,
 ) -> Plan:
     """Read the domain, and describe and check the votes by names and types alone. Of the votes, no row is read.
+
+    All that is `asked` further are parameters of `read_request`.
 
     `votes` is a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, files (Parquet, CSV, JSON
     lines; a path, a glob, a folder, a list or `Files`) or a `Query`. Its columns `person` and `item` are read. A person
@@ -181,24 +136,12 @@ def plan_tally(
     `weight` names the column of weights. Those of a person for an item are added up and cut at `max_weight`, and an
     item has the sum over persons. Weights are rounded down. What is negative or no number weighs nothing.
     """
-    request = read_request(
-        item=item,
-        person=person,
-        count=count,
-        votes_per_person=votes_per_person,
-        by=by,
-        groups_per_person=groups_per_person,
-        time=time,
-        span=span,
-        weight=weight,
-        max_weight=max_weight,
-    )
+    request = read_request(**asked)
     if domain_column is not None and not isinstance(domain_column, str):
         kind = type(domain_column).__name__
         raise ParameterError("`domain_column` must be the name of a column, as text", f"not {kind}")
     if votes is None:
         raise ParameterError("`votes` must be given")
-    request = replace(request, with_people=with_people, caps=caps, choose_cap=choose_cap)
     votes, domain, workspace = unwrap(votes), unwrap(domain), Workspace(memory_limit=memory_limit)
     listed = bool(request.by) and groups is None
     if not observed:

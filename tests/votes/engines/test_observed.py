@@ -6,9 +6,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tallying import observe
 
 from shortlist.errors import DataError
-from shortlist.votes import observe
 
 MOMENT = datetime(2024, 2, 29, 12, 30, 0, 5)
 ITEMS = {

@@ -6,9 +6,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from tallying import tally
 
 from shortlist.votes import frames as engine
-from shortlist.votes import tally
 from shortlist.votes.domain import number_items
 from shortlist.votes.source import read_request
 
