@@ -510,12 +510,11 @@ def _ask(connection: Any, sql: str) -> Any:
     with translate_errors("the query", hint=READABLE):
         try:
             statements = connection.extract_statements(sql)
-            if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT:
-                return connection.sql(strip_query(sql))
-            said = "it is not one SELECT"
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise refuse_sql("it is not one SELECT", sql)
+            return connection.sql(strip_query(sql))
         except (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException) as error:
-            said = str(error)
-    raise refuse_sql(said, sql)
+            raise refuse_sql(str(error), sql) from None
 
 
 def _take_columns(relation: Any, choose: Choose, *, origin: Origin) -> Any:

@@ -144,7 +144,6 @@ class Session:
 
     def open_view(self, sql: str, choose: Choose) -> list[ServerColumn]:
         """Make a temporary view of a query alone, and describe the chosen columns."""
-        said = None
         with translate_errors("the query", hint=READABLE):
             self._connection.rollback()
             # Temporary objects are written even where a role reads only.
@@ -156,10 +155,7 @@ class Session:
             except psycopg.Error as error:
                 if not (error.sqlstate or "").startswith(_WRONG_SQL):
                     raise
-                said = str(error)
-        if said is not None:
-            raise refuse_sql(said, sql)
-        with translate_errors("the query", hint=READABLE):
+                raise refuse_sql(str(error), sql) from None
             # The view is bound already; functions and operators that others made have no part in our statements.
             self.execute("SET LOCAL search_path = pg_catalog, pg_temp")
             found = _describe_columns(self._connection, self.view)

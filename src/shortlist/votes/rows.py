@@ -177,7 +177,6 @@ class SqliteSource(Source):
 
 def _read_names(connection: sqlite3.Connection, table: str) -> list[str]:
     """The names of an answer's columns. No row is read: the text of an error in a row quotes values."""
-    said = None
     with translate_errors("the query", hint=READABLE), closing(connection.cursor()) as cursor:
         try:
             # To explain a query is to prepare it.
@@ -185,12 +184,9 @@ def _read_names(connection: sqlite3.Connection, table: str) -> list[str]:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
                 raise
-            said = str(error)
-        if said is None:
-            cursor.execute(f"SELECT * FROM {table} LIMIT 0")
-            found = [each[0] for each in cursor.description]
-    if said is not None:
-        raise refuse_sql(said, table)
+            raise refuse_sql(str(error), table) from None
+        cursor.execute(f"SELECT * FROM {table} LIMIT 0")
+        found = [each[0] for each in cursor.description]
     # SQLite tells columns with one name apart by a number.
     return [base if (base := re.sub(r":\d+$", "", each)) in found else each for each in found]
 
