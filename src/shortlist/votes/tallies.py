@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from shortlist.errors import ParameterError
@@ -38,6 +39,7 @@ _ACCEPTED = (
     "a pandas, Polars, PyArrow, DuckDB, PySpark or Ibis table, a dict of columns, paths of files, "
     "shortlist.Files or shortlist.Query"
 )
+_PASS_GROUPS = "pass `groups='groups.csv'`, a file that lists them, or their values"
 FRAMES: dict[str, Callable[[Workspace, Any, str], Source]] = {
     "pandas": ColumnsSource,
     "polars": PolarsSource,
@@ -161,29 +163,22 @@ def plan_tally(
 
 def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, request: Request, listed: bool) -> Request:
     """Read a file, list, series, frame or query of items as numbered rows, and the groups that they are listed with."""
-    domain = domain.as_table() if find_library(domain) == "ibis" else domain
-    choose_item, found = make_chooser(column, request), None
-    no_groups = ParameterError(
-        "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
-        "neither was given",
-        hint="pass `groups='groups.csv'`, a file that lists them, or their values",
-    )
+    choose_item = make_chooser(column, request)
 
     def choose(header: Header) -> list[str]:
         if listed and header.origin is not Origin.UNKNOWN and not set(request.by) & set(header.columns):
-            raise no_groups
+            raise ParameterError(
+                "`groups` must be the public list of groups, or `domain` must have the columns that `by` names",
+                "neither was given",
+                hint=_PASS_GROUPS,
+            )
         return [*choose_item(header), *(header.take(request.by, where=NAME) if listed else ())]
 
-    if not isinstance(domain, list | tuple):
-        found = read_public(workspace, domain, choose)
-    if found is None and isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes) and not listed:
-        name = column or request.item
-        found = read_public(workspace, {name: domain}, lambda header: [name])
-    if found is None and listed:
-        raise no_groups
-    if found is None:
-        expected = "`domain` must be a file, a list, a column, a frame or a query"
-        raise ParameterError(expected, f"not {type(domain).__name__}")
+    def make_column(domain: Any) -> dict[str, Any] | None:
+        column_of_items = isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes)
+        return {column or request.item: domain} if column_of_items else None
+
+    found = _read_list(workspace, domain, choose, make_column, name=NAME)
     with translate_errors(NAME):
         items, *columns = found.read_columns(what=NAME)
         if not listed:
@@ -200,18 +195,11 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
             raise ParameterError(
                 "`groups` must be the public list of groups",
                 "none was given",
-                hint="pass `groups='groups.csv'`, a file that lists them, or their values",
+                hint=_PASS_GROUPS,
             )
         check_groups(groups, votes, request)
-        groups = groups.as_table() if find_library(groups) == "ibis" else groups
-        reader, found = GroupReader(request), None
-        if not isinstance(groups, list | tuple):
-            found = read_public(workspace, groups, reader.choose, name=GROUPS)
-        if found is None and (columns := make_columns(groups, request.by)) is not None:
-            found = read_public(workspace, columns, reader.choose, name=GROUPS)
-        if found is None:
-            expected = "`groups` must be a file, a list, a column, a frame or a query"
-            raise ParameterError(expected, f"not {type(groups).__name__}")
+        reader = GroupReader(request)
+        found = _read_list(workspace, groups, reader.choose, partial(make_columns, by=request.by), name=GROUPS)
         with translate_errors(GROUPS):
             listed = reader.read(found)
     limits = [each for each in (request.groups_per_person, request.cap) if each is not None]
@@ -224,6 +212,21 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
     if request.span is not None and request.span.periods:
         listed = listed.split(request.span.periods)
     return replace(request, groups=listed, groups_per_person=min([*limits, request.count_lists(len(listed))]))
+
+
+def _read_list(
+    workspace: Workspace, given: Any, choose: Choose, make_columns: Callable[[Any], dict[str, Any] | None], *, name: str
+) -> Table:
+    """Read a public list that is a table, or of which columns can be made."""
+    given, found = given.as_table() if find_library(given) == "ibis" else given, None
+    if not isinstance(given, list | tuple):
+        found = read_public(workspace, given, choose, name=name)
+    if found is None and (columns := make_columns(given)) is not None:
+        found = read_public(workspace, columns, choose, name=name)
+    if found is None:
+        expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
+        raise ParameterError(expected, f"not {type(given).__name__}")
+    return found
 
 
 def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:
