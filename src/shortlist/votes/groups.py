@@ -17,7 +17,7 @@ from shortlist.errors import DataError, ParameterError
 from shortlist.periods import Period
 from shortlist.votes.domain import Domain, encode_items, find_fault, is_table_of_votes
 from shortlist.votes.libraries import pa
-from shortlist.votes.source import Header, Origin, Request, Table, name_group_columns
+from shortlist.votes.source import Header, Origin, Request, name_group_columns
 from shortlist.votes.values import is_missing, read_count
 
 GROUPS = "the groups"
@@ -183,9 +183,9 @@ class GroupReader:
         # Of a single column, a source may tell the different values only, in any order.
         return [*chosen, *(header.take([_PEOPLE], where=GROUPS) if self._has_people else chosen[:1])]
 
-    def read(self, table: Table) -> Groups:
-        """Read the chosen columns."""
-        *columns, people = table.read_columns(what=GROUPS)
+    def read(self, chosen: Sequence[Any]) -> Groups:
+        """Read the chosen columns, which are Arrow arrays."""
+        *columns, people = chosen
         return number_groups(columns, people.to_pylist() if self._has_people else None)
 
 

@@ -20,7 +20,7 @@ from shortlist.votes.failures import register_engine, translate_errors
 from shortlist.votes.libraries import find_library, pa, unwrap
 from shortlist.votes.queries import READABLE, invent_name, refuse_sql, strip_query
 from shortlist.votes.source import Choose, Description, Header, Origin, Source, Table
-from shortlist.votes.values import choose_exact_type, is_missing, is_plain
+from shortlist.votes.values import choose_exact_type, is_missing, is_plain, make_arrow_column
 
 _BATCH = 1 << 16
 
@@ -43,6 +43,12 @@ class ColumnsSource(Source):
             raise DataError("the columns of items and of persons or counts must have one length", "they differ")
         kinds = tuple(getattr(column, "type", None) for column in columns)
         return Table(kinds=kinds, batches=_cut(columns))
+
+
+def open_items(given: Any, *, what: str) -> Any:
+    """Open a column of public items as an Arrow array; values without a type must all have the same."""
+    column = _open_column(given, items=True)
+    return make_arrow_column(column, what=what) if isinstance(column, list) else column
 
 
 def _cut(columns: list[Any]) -> Generator[tuple[Any, ...], None, None]:

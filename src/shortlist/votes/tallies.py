@@ -19,7 +19,7 @@ from shortlist.votes.groups import ALL, GROUPS, GroupReader, check_groups, make_
 from shortlist.votes.libraries import find_library, has_columns, unwrap
 from shortlist.votes.postgres import PostgresSource
 from shortlist.votes.queries import Query, find_file_kind
-from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource
+from shortlist.votes.rows import ColumnsSource, SqlalchemySource, SqliteSource, open_items
 from shortlist.votes.source import (
     VOTES,
     Choose,
@@ -178,9 +178,8 @@ def _read_domain(workspace: Workspace, domain: Any, *, column: str | None, reque
         column_of_items = isinstance(domain, Iterable) and not isinstance(domain, Mapping | bytes)
         return {column or request.item: domain} if column_of_items else None
 
-    found = _read_list(workspace, domain, choose, make_column, name=NAME)
     with translate_errors(NAME):
-        items, *columns = found.read_columns(what=NAME)
+        items, *columns = _read_list(workspace, domain, choose, make_column, name=NAME)
         if not listed:
             return replace(request, domain=number_items(items))
         numbered, groups = number_cells(items, columns)
@@ -199,9 +198,9 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
             )
         check_groups(groups, votes, request)
         reader = GroupReader(request)
-        found = _read_list(workspace, groups, reader.choose, partial(make_columns, by=request.by), name=GROUPS)
         with translate_errors(GROUPS):
-            listed = reader.read(found)
+            columns = _read_list(workspace, groups, reader.choose, partial(make_columns, by=request.by), name=GROUPS)
+            listed = reader.read(columns)
     limits = [each for each in (request.groups_per_person, request.cap) if each is not None]
     if not limits and not request.counted and not any_limit:
         raise ParameterError(
@@ -216,17 +215,20 @@ def _read_groups(workspace: Workspace, groups: Any, votes: Any, request: Request
 
 def _read_list(
     workspace: Workspace, given: Any, choose: Choose, make_columns: Callable[[Any], dict[str, Any] | None], *, name: str
-) -> Table:
-    """Read a public list that is a table, or of which columns can be made."""
-    given, found = given.as_table() if find_library(given) == "ibis" else given, None
+) -> list[Any]:
+    """Read the chosen columns of a public list that is a table, or of which columns can be made, as Arrow arrays."""
+    given, table = given.as_table() if find_library(given) == "ibis" else given, None
     if not isinstance(given, list | tuple):
-        found = read_public(workspace, given, choose, name=name)
-    if found is None and (columns := make_columns(given)) is not None:
-        found = read_public(workspace, columns, choose, name=name)
-    if found is None:
+        table = read_public(workspace, given, choose, name=name)
+    if table is not None:
+        return table.read_columns(what=name)
+    columns = make_columns(given)
+    if columns is None:
         expected = f"`{name.removeprefix('the ')}` must be a file, a list, a column, a frame or a query"
         raise ParameterError(expected, f"not {type(given).__name__}")
-    return found
+    chosen = choose(Header(columns=list(columns)))
+    opened = {each: open_items(columns[each], what=name) for each in dict.fromkeys(chosen)}
+    return [opened[each] for each in chosen]
 
 
 def read_public(workspace: Workspace, domain: Any, choose: Choose, *, name: str = NAME) -> Table | None:
