@@ -551,7 +551,8 @@ def _make(
 
     The caller of its caller is warned of what it lacks.
     """
-    from shortlist.release import GroupList, Release, ReleaseFamily, UsefulnessWarning, find_warnings, show_warning
+    from shortlist.release import GroupList, Release, ReleaseFamily
+    from shortlist.usefulness import UsefulnessWarning, find_warnings, show_warning
 
     terms, bits = account.terms, account.bits
     noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
@@ -595,10 +596,10 @@ def _read_names(by: Any, label: Any, span: Span | None) -> tuple[tuple[str, ...]
 
     # The column of the periods is called like them.
     periods = set() if span is None or span.every is None else {str(span.every)}
-    by_names = read_names(by, "by", "votes", FAMILY_COLUMNS | periods)
+    by_names = read_names(by, "by", "votes", {*FAMILY_COLUMNS, *periods})
     if by is not None and not by_names:
         raise ParameterError("`by` must be a column of the votes, or a list of different ones", "it is empty")
-    others = FAMILY_COLUMNS | periods | {*by_names} if by_names or periods else COLUMNS
+    others = {*FAMILY_COLUMNS, *periods, *by_names} if by_names or periods else {*COLUMNS}
     return by_names, read_names(label, "label", "domain", others)
 
 
@@ -644,7 +645,7 @@ def _warn_of_observed_items() -> None:
     """Warn of counts as `value_counts` of pandas gives them: its name says that they come from a column of votes."""
     import warnings
 
-    from shortlist.release import UsefulnessWarning
+    from shortlist.usefulness import UsefulnessWarning
 
     text = (
         "counts named 'count' look like the result of value_counts(), which lists only items with a vote: whether an "

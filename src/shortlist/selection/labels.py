@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
@@ -18,7 +18,7 @@ from shortlist.votes.tallies import read_public
 from shortlist.votes.values import is_missing, write_item
 
 
-def read_names(given: str | Sequence[str] | None, name: str, where: str, taken: Set[str] = COLUMNS) -> tuple[str, ...]:
+def read_names(given: str | Sequence[str] | None, name: str, where: str, taken: Collection[str] = COLUMNS) -> tuple[str, ...]:
     """Read the names of columns that a release is to have: one, or several. Some are taken.
 
     >>> read_names("title", "label", "domain"), read_names(["title", "artist"], "label", "domain")
@@ -31,7 +31,7 @@ def read_names(given: str | Sequence[str] | None, name: str, where: str, taken: 
     names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(each, str) and each for each in names) or len(set(names)) < len(names):
         raise ParameterError(f"`{name}` must be a column of the {where}, or a list of different ones")
-    if taken & set(names):
+    if set(taken) & set(names):
         raise ParameterError(
             f"`{name}` must not be called like a column of a release",
             hint=f"a release has the columns {', '.join(sorted(taken))}",
