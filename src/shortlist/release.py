@@ -62,22 +62,19 @@ class _Value:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        for name, value in self._list_given():
-            frozen: Any = value
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name) if each.init else None
             if isinstance(value, list | tuple):
-                frozen = tuple(each.item() if isinstance(each, np.generic) else each for each in value)
+                plain = tuple(part.item() if isinstance(part, np.generic) else part for part in value)
+                object.__setattr__(self, each.name, plain)
             elif isinstance(value, Mapping):
-                plain = {key: tuple(each) if isinstance(each, list) else each for key, each in value.items()}
-                frozen = MappingProxyType(plain)
-            object.__setattr__(self, name, frozen)
+                parts = {name: tuple(part) if isinstance(part, list) else part for name, part in value.items()}
+                object.__setattr__(self, each.name, MappingProxyType(parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = {name: dict(each) if isinstance(each, Mapping) else each for name, each in self._list_given()}
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
+        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in given.items()}
         return partial(type(self), **plain), ()
-
-    def _list_given(self) -> list[tuple[str, Any]]:
-        """List the fields that are given, and their values."""
-        return [(each.name, getattr(self, each.name)) for each in fields(self) if each.init]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # a list alone needs no ledger and no release, so these modul
     from shortlist.ledger.charging import Account
     from shortlist.release import Release, ReleaseFamily
     from shortlist.selection.labels import Labels
-    from shortlist.votes.source import Tally
     from shortlist.votes.tallies import Plan
 
 Columns = str | Sequence[str]
@@ -218,11 +217,11 @@ def select(
     from shortlist.selection.labels import Labels, read_names
     from shortlist.votes import plan_tally
 
-    source, days, charged = (_take(options, each) for each in (SourceOptions, DayOptions, AccountOptions))
+    source, days, charged = _take(options, SourceOptions), _take(options, DayOptions), _take(options, AccountOptions)
     source |= {"item": item, "person": person, "count": count, "groups": groups}
     _check_partners(source, options, label=label, by=by)
     span = read_span(time=source["time"], every=every, per=per, **days)
-    source["by"], label_names = read_names(by, label, span)
+    source["by"], label_names = ((), ()) if by is label is None else read_names(by, label, span)
     columns = source["by"] + (() if span is None or span.every is None else (str(span.every),))
     if source["weight"] is not None and options.get("weight_unit") is None:
         options["weight_unit"] = source["weight"].replace("_", " ")
@@ -234,8 +233,7 @@ def select(
     # How many groups there are is known later. Until then, a person may be in as many as the limits allow.
     unknown = 0 if source["by"] or span is None else span.count_lists(len(span.periods))
     terms, report = read_terms(groups=unknown if columns else None), progress or (lambda step: None)
-    said = {name: day and str(day) for name, day in days.items() if name != "period"}
-    asked = {**source, **said, "label": label_names, "every": every, "per": per}
+    asked = {**source, **days, "label": label_names, "every": every, "per": per}
     account = _open_account(terms, votes, asked, period=days["period"], days=span, time=source["time"], **charged)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
@@ -267,14 +265,23 @@ def select(
     account.charge(plan.d)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
-    family = _OneTally(plan.count()) if plan.groups is None else plan.count_family()
+    if plan.groups is None:
+        tally = plan.count()
+        report("Drawing the items")
+        picks, drawn = _draw(account, [tally])
+        report("Naming the items")
+        rows, noisy = picks[0].publish(tally.rows(picks[0]))
+        sizes = [None if source["domain"] is None else plan.d]
+        return _make(account, [(tally.names(rows), noisy)], picks, drawn, sizes, span=span, labels=labels)
+    family = plan.count_family()
     report("Drawing the items")
     picks, drawn = _draw(account, family, family.people)
     report("Naming the items")
-    rows, counts = zip(*map(Picks.publish, picks, family.rows(picks)), strict=True)
-    named = zip(family.names(rows), counts, strict=True)
-    sizes = plan.sizes or [None if source["domain"] is None else plan.d] * len(picks)
-    return _make(account, named, picks, drawn, sizes, span=span, labels=labels, by=columns, plan=plan)
+    published = list(map(Picks.publish, picks, family.rows(picks)))
+    names = family.names([rows for rows, _ in published])
+    named = [(items, noisy) for items, (_, noisy) in zip(names, published, strict=True)]
+    known_sizes = plan.sizes or [None] * len(picks)
+    return _make(account, named, picks, drawn, known_sizes, span=span, labels=labels, by=columns, plan=plan)
 
 
 @overload
@@ -475,27 +482,6 @@ class Selector(Generic[Items]):
         return [items[place] for place in order], None if noisy is None else noisy[order]
 
 
-class _OneTally:
-    """The counts of one list, as a family of one."""
-
-    people = None
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-
-    def __len__(self) -> int:
-        return 1
-
-    def __getitem__(self, place: int) -> Tally:
-        return self._tally
-
-    def rows(self, picks: Sequence[Picks]) -> list[IntArray]:
-        return [self._tally.rows(picks[0])]
-
-    def names(self, rows: Sequence[IntArray]) -> list[Sequence[Any]]:
-        return [self._tally.names(rows[0])]
-
-
 def _take(options: dict[str, Any], names: type) -> dict[str, Any]:
     """Take the options of one kind from all that are given. Those that are not given are None."""
     return {name: options.pop(name, None) for name in names.__annotations__}
@@ -521,7 +507,9 @@ def _draw(
     """
     terms, bits, number = account.terms, account.bits, len(levels)
     noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * number
-    places = [place for place in range(number) if terms.has_list(noisy_people[place])]
+    places: Sequence[int] = range(number)
+    if terms.min_people is not None:
+        places = [place for place in places if terms.has_list(noisy_people[place])]
     groups = [levels[place] for place in places]
     lists = terms.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
     picks, drawn = [NO_PICKS] * number, [{"noisy_people": each} for each in noisy_people]
