@@ -25,6 +25,7 @@ from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -235,26 +236,21 @@ def _includes(whole: Any, part: Any) -> bool:
 
 
 def _decode(stored: dict[str, Any], kind: Any) -> Publication:
-    """Read the fields that a release or a family has."""
-    given = _decode_fields(stored, kind)
-    if "charge" in given:
+    """Read a release or a family."""
+    given = {**stored, "ledger": None}
+    if "charge" in stored:
         given |= {"charge": stored["charge"]["number"], "ledger": stored["charge"]["ledger"]}
-    else:
-        given.pop("ledger", None)
-    if "lists" in given:
-        given["lists"] = [kind.one_list(**_decode_fields(each, kind.one_list)) for each in given["lists"]]
-    release: Publication = kind(**given)
+    if hasattr(kind, "one_list"):
+        given["lists"] = [_make(kind.one_list, each) for each in stored["lists"]]
+    release: Publication = _make(kind, given)
     return release
 
 
-def _decode_fields(stored: dict[str, Any], kind: Any) -> dict[str, Any]:
-    names = [each.name for each in fields(kind)]
-    given = {name: _DECODERS.get(name, _keep)(stored[name]) for name in names if name in stored}
-    return {"domain_size": None, **given} if "domain_size" in names else given
-
-
-def _keep(value: Any) -> Any:
-    return value
+def _make(kind: Any, stored: Mapping[str, Any]) -> Any:
+    """Make a value from the fields that this version knows. Its class refuses wrong values."""
+    found = {"domain_size": None, **stored}
+    names = [each.name for each in fields(kind) if each.name in found]
+    return kind(**{name: _DECODERS[name](found[name]) if name in _DECODERS else found[name] for name in names})
 
 
 def _decode_items(stored: Any) -> tuple[Any, ...]:
@@ -275,26 +271,22 @@ def _decode_parameter(stored: Any) -> Any:
     return number if write_exact(number) == stored else stored
 
 
-def _make(kind: Any, stored: Mapping[str, Any]) -> Any:
-    """Make a value from the fields that this version knows. Its class refuses wrong values."""
-    return kind(**{each.name: stored[each.name] for each in fields(kind) if each.name in stored})
-
-
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "by": tuple,
     "group": _decode_items,
     "items": _decode_items,
     "labels": lambda stored: {name: _decode_items(column) for name, column in stored.items()},
     "parameters": lambda stored: {name: _decode_parameter(value) for name, value in stored.items()},
-    "guarantee": lambda stored: _make(Guarantee, stored),
-    "counts": lambda stored: _make(ReleasedCounts, stored),
-    "noisy_people": lambda stored: _make(NoisyPeople, stored),
-    "error_bound": lambda stored: _make(ErrorBound, stored),
-    "assessment": lambda stored: _make(Assessment, {**stored, "bound": _make(ErrorBound, stored["bound"])}),
+    "guarantee": partial(_make, Guarantee),
+    "counts": partial(_make, ReleasedCounts),
+    "noisy_people": partial(_make, NoisyPeople),
+    "error_bound": partial(_make, ErrorBound),
+    "assessment": partial(_make, Assessment),
+    "bound": partial(_make, ErrorBound),
+    "span": partial(_make, Span),
+    "since": date.fromisoformat,
+    "until": date.fromisoformat,
     "made": datetime.fromisoformat,
-    "span": lambda stored: _make(
-        Span, {**stored, **{name: date.fromisoformat(stored[name]) for name in ("since", "until")}}
-    ),
 }
 """How a field is read that is not written as it is."""
 

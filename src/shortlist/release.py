@@ -343,16 +343,11 @@ class Release(Publication, _Items):
     The top 2 of 3 items, by joint: 1-DP (rho 0.125) for one person, add-remove.
     """
 
-    # What lists of groups have. Without annotations they are no fields.
-    group, people, noisy_people, remark, is_left_out = (), None, None, None, False
+    # A release has no groups. Without annotations these are no fields.
+    by, group, people, noisy_people, remark, is_left_out = (), (), None, None, None, False
 
     def __hash__(self) -> int:
         return hash((self.items, self.mechanism, self.guarantee, self.domain_size, self.secure, self.version))
-
-    @property
-    def by(self) -> tuple[str, ...]:
-        """The columns of groups: one list has none."""
-        return ()
 
     @property
     def lists(self) -> tuple[Release]:

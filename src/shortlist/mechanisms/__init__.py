@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
 from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
+from shortlist.near_names import PARAMETERS
 from shortlist.privacy.numbers import quote
 
 if TYPE_CHECKING:  # the classes of the list below, for checkers of types
@@ -89,14 +90,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_CALL_PARAMETERS = (
-    *("assess", "bits", "counts_epsilon", "domain", "domain_column", "groups_per_person", "item", "label", "ledger"),
-    *("mechanism", "memory_limit", "note", "people", "period", "person", "sensitivity", "unit", "votes_per_person"),
-    *("every", "max_weight", "others", "per", "since", "time", "time_zone", "until", "weight", "weight_unit"),
-)
-"""Parameters of `select`, `top_k` and `prepare` that may be misspelt. Unknown names are passed on to the mechanism."""
-
-
 def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
     """Build a mechanism by its name, or take one that is built already.
 
@@ -117,7 +110,7 @@ def build_mechanism(mechanism: str | Mechanism, **parameters: Any) -> Mechanism:
                 hint="leave `mechanism` out: auto gives an ordered list",
             )
     if not known.issuperset(given) or not (given or isinstance(mechanism, Mechanism)):
-        check_names(kind, given, further=_CALL_PARAMETERS)
+        check_names(kind, given, further=PARAMETERS)
     if not isinstance(mechanism, Mechanism):
         return kind(**given)
     # An epsilon that follows from rho is no parameter of its own.

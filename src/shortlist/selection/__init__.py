@@ -510,7 +510,7 @@ def _draw(
     places: Sequence[int] = range(number)
     if terms.min_people is not None:
         places = [place for place in places if terms.has_list(noisy_people[place])]
-    groups = [levels[place] for place in places]
+    groups = list(map(levels.__getitem__, places))
     lists = terms.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
     picks, drawn = [NO_PICKS] * number, [{"noisy_people": each} for each in noisy_people]
     for place, group, each in zip(places, groups, lists, strict=True):
