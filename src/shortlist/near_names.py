@@ -91,7 +91,7 @@ def show_options(function: Callable[..., Any], options: type, **defaults: object
         annotation = getattr(kind, "__forward_arg__", kind)
         option = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         listed.setdefault(name, option)
-    PARAMETERS.update(dict.fromkeys(listed))
+    PARAMETERS.update(dict.fromkeys((*options.__annotations__, *listed)))
     parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in listed.items()]
     function.__signature__ = shown.replace(parameters=parameters)  # type: ignore[attr-defined]
 

@@ -62,19 +62,25 @@ class _Value:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, each.name) if each.init else None
-            if isinstance(value, list | tuple):
-                plain = tuple(part.item() if isinstance(part, np.generic) else part for part in value)
-                object.__setattr__(self, each.name, plain)
-            elif isinstance(value, Mapping):
-                parts = {name: tuple(part) if isinstance(part, list) else part for name, part in value.items()}
-                object.__setattr__(self, each.name, MappingProxyType(parts))
+        for name, value in self._list_given().items():
+            object.__setattr__(self, name, _freeze(value))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
+        given = self._list_given()
         plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in given.items()}
         return partial(type(self), **plain), ()
+
+    def _list_given(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # type: ignore[arg-type]
+
+
+def _freeze(value: Any) -> Any:
+    """Make a value that cannot be changed, of plain Python values."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_freeze, value))
+    if isinstance(value, Mapping):
+        return MappingProxyType({name: _freeze(each) for name, each in value.items()})
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -311,11 +317,10 @@ class Publication(_Value):
     def _write_rows(self, number: int | None = None) -> list[str]:
         """Write the first rows as aligned text, and how many follow."""
         cells = {name: column for name, column in self._write_cells().items() if name != "secure"}
-        columns = {name: column[:number] for name, column in cells.items()}
-        widths = {name: max(map(len, column), default=0) for name, column in columns.items()}
-        pads = {name: str.rjust if name == "rank" else str.ljust for name in columns}
-        rows = (zip(pads.values(), row, widths.values(), strict=True) for row in zip(*columns.values(), strict=True))
-        written = ["  ".join(pad(text, width) for pad, text, width in row).rstrip() for row in rows]
+        shown = {name: column[:number] for name, column in cells.items()}
+        widths = [max(map(len, column), default=0) for column in shown.values()]
+        forms = [f"{'>' if name == 'rank' else '<'}{width}" for name, width in zip(shown, widths, strict=True)]
+        written = ["  ".join(map(format, row, forms)).rstrip() for row in zip(*shown.values(), strict=True)]
         more = len(cells["item"]) - len(written)
         return [*written, *([f"… and {more:,} more"] if more and not self.by else self.count_more())]
 

@@ -216,7 +216,6 @@ class Terms:
         **parameters: Any,
     ) -> Terms:
         """Read the terms with a cap that is given, or without one. Further `parameters` are those of the mechanism."""
-        _check_people(people_epsilon, min_people, groups, persons_counted)
         mechanism, limited = _limit_groups(mechanism, groups, groups_per_person, votes_per_person)
         times = _read_largest(sensitivity, max_weight, weight_unit, persons_counted)
 
@@ -248,7 +247,7 @@ class Terms:
             mechanism=built,
             assess=_buy_assessment(built, spent_on_assessment),
             counts=_buy_counts(built, counted, cap, groups),
-            group_people=_buy_people(built, people_epsilon, groups),
+            group_people=_buy_people(built, people_epsilon, min_people, groups, persons_counted),
             min_people=_read_whole(min_people, "min_people"),
             sensitivity=times,
             weight_unit=weight_unit,
@@ -507,27 +506,6 @@ def _limit_groups(
     return mechanism, limit
 
 
-def _check_people(people_epsilon: object, min_people: object, groups: int | None, persons_counted: bool) -> None:
-    """Refuse numbers of people where there are no groups or no persons, and a limit without these numbers."""
-    if people_epsilon is None and min_people is None:
-        return
-    name = "min_people" if people_epsilon is None else "people_epsilon"
-    if groups is None:
-        raise ParameterError(f"`{name}` must go with `by`, the columns of the groups")
-    if not persons_counted:
-        raise ParameterError(
-            f"`{name}` must go with `person`",
-            hint="in a table that is counted already, nobody knows how many people a group has",
-        )
-    if people_epsilon is None:
-        raise ParameterError(
-            "`min_people` must go with `people_epsilon`",
-            "how many people a group has is not public",
-            hint="pass `people_epsilon=0.1`, which buys a noisy number of people for each group. If the numbers are "
-            "public, leave small groups out of `groups`",
-        )
-
-
 def _read_largest(sensitivity: int, max_weight: Any, weight_unit: object, persons_counted: bool) -> int:
     """Read what one person adds to a count at most. A largest weight must be enforced, and its unit be a word."""
     times = read_whole(sensitivity, name="sensitivity")
@@ -543,10 +521,27 @@ def _read_largest(sensitivity: int, max_weight: Any, weight_unit: object, person
     return read_whole(max_weight, name="max_weight")
 
 
-def _buy_people(mechanism: Mechanism, epsilon: Real | None, groups: int | None) -> ListCounts | None:
-    """Buy one noisy number for each list: one person moves those of at most cΔ groups, each by 1."""
-    if epsilon is None:
+def _buy_people(
+    mechanism: Mechanism, epsilon: Real | None, min_people: object, groups: int | None, persons_counted: bool
+) -> ListCounts | None:
+    """Buy one noisy number of people for each list: one person moves those of at most cΔ groups, each by 1."""
+    if epsilon is None and min_people is None:
         return None
+    name = "min_people" if epsilon is None else "people_epsilon"
+    if groups is None:
+        raise ParameterError(f"`{name}` must go with `by`, the columns of the groups")
+    if not persons_counted:
+        raise ParameterError(
+            f"`{name}` must go with `person`",
+            hint="in a table that is counted already, nobody knows how many people a group has",
+        )
+    if epsilon is None:
+        raise ParameterError(
+            "`min_people` must go with `people_epsilon`",
+            "how many people a group has is not public",
+            hint="pass `people_epsilon=0.1`, which buys a noisy number of people for each group. If the numbers are "
+            "public, leave small groups out of `groups`",
+        )
     return _make_counts(mechanism, groups, k=1, epsilon=read_epsilon(epsilon, name="people_epsilon"))
 
 

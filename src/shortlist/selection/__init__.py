@@ -265,23 +265,8 @@ def select(
     account.charge(plan.d)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
-    if plan.groups is None:
-        tally = plan.count()
-        report("Drawing the items")
-        picks, drawn = _draw(account, [tally])
-        report("Naming the items")
-        rows, noisy = picks[0].publish(tally.rows(picks[0]))
-        sizes = [None if source["domain"] is None else plan.d]
-        return _make(account, [(tally.names(rows), noisy)], picks, drawn, sizes, span=span, labels=labels)
-    family = plan.count_family()
-    report("Drawing the items")
-    picks, drawn = _draw(account, family, family.people)
-    report("Naming the items")
-    published = list(map(Picks.publish, picks, family.rows(picks)))
-    names = family.names([rows for rows, _ in published])
-    named = [(items, noisy) for items, (_, noisy) in zip(names, published, strict=True)]
-    known_sizes = plan.sizes or [None] * len(picks)
-    return _make(account, named, picks, drawn, known_sizes, span=span, labels=labels, by=columns, plan=plan)
+    names, drawn = _draw_from_votes(account, plan, report)
+    return _make(account, names, drawn, span=span, labels=labels, by=columns, groups=plan.groups)
 
 
 @overload
@@ -461,9 +446,9 @@ class Selector(Generic[Items]):
             account.charge(self._tally.d)
         if account.recalled is not None:
             return cast("Release", account.recalled)
-        picks, drawn = _draw(account, [self._tally], prepared=self._prepared)
-        named = [self._name(picks[0], self._tally.items(picks[0]))]
-        return cast("Release", _make(account, named, picks, drawn, [self._tally.d]))
+        (picks,), (own,) = _draw(account, [self._tally], prepared=self._prepared)
+        items, noisy = self._name(picks, self._tally.items(picks))
+        return cast("Release", _make(account, [items], [{**own, "d": self._tally.d, "noisy": noisy}]))
 
     def _draw(self, bits: Bits) -> Items:
         picks = self._prepared.draw(bits)
@@ -498,21 +483,42 @@ def _open_account(
     return open_account(said.pop("ledger"), terms, bits=read_bits(bits), once=key, **said)
 
 
+def _draw_from_votes(
+    account: Account, plan: Plan, report: Callable[[str], None]
+) -> tuple[Sequence[Sequence[Any]], list[dict[str, Any]]]:
+    """Count the votes, and draw: the items of each list, and by name what `Terms.state_list` states about it."""
+    if plan.groups is None:
+        tally = plan.count()
+        report("Drawing the items")
+        (picks,), drawn = _draw(account, [tally])
+        report("Naming the items")
+        rows, counts = picks.publish(tally.rows(picks))
+        return [tally.names(rows)], [{**drawn[0], "d": plan.d or None, "noisy": counts}]
+    family = plan.count_family()
+    report("Drawing the items")
+    all_picks, drawn = _draw(account, family, family.people)
+    report("Naming the items")
+    published = list(map(Picks.publish, all_picks, family.rows(all_picks)))
+    unknown = [None] * len(drawn)
+    known = zip(published, plan.sizes or unknown, plan.people or unknown, drawn, strict=True)
+    stated = [{**own, "noisy": counts, "d": d, "people": people} for (_, counts), d, people, own in known]
+    return family.names([rows for rows, _ in published]), stated
+
+
 def _draw(
     account: Account, levels: Any, people: IntArray | None = None, prepared: Prepared | None = None
 ) -> tuple[list[Picks], list[dict[str, Any]]]:
-    """Draw the lists of a release, and by name the noisy numbers that each list states.
+    """Draw the picks of each list, and by name the noisy numbers that it states.
 
     `people` is how many people each group has, if noisy numbers of them are bought. Groups with too few get no list.
     """
-    terms, bits, number = account.terms, account.bits, len(levels)
-    noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * number
-    places: Sequence[int] = range(number)
-    if terms.min_people is not None:
-        places = [place for place in places if terms.has_list(noisy_people[place])]
+    terms, bits = account.terms, account.bits
+    noisy_people: Sequence[int | None] = terms.draw_people(people, bits) or [None] * len(levels)
+    places = [place for place, number in enumerate(noisy_people) if terms.has_list(number)]
     groups = list(map(levels.__getitem__, places))
     lists = terms.mechanism.draw_family(groups, bits) if prepared is None else [prepared.draw(bits)]
-    picks, drawn = [NO_PICKS] * number, [{"noisy_people": each} for each in noisy_people]
+    chosen = lists[0].chosen if lists else None
+    picks, drawn = [NO_PICKS] * len(levels), [{"noisy_people": each, "chosen": chosen} for each in noisy_people]
     for place, group, each in zip(places, groups, lists, strict=True):
         picks[place], extras = terms.draw_extras(each, group, bits)
         drawn[place] |= extras
@@ -521,39 +527,30 @@ def _draw(
 
 def _make(
     account: Account,
-    named: Iterable[tuple[Sequence[Any], IntArray | None]],
-    picks: Sequence[Picks],
+    names: Iterable[Sequence[Any]],
     drawn: Sequence[Mapping[str, Any]],
-    sizes: Sequence[int | None],
     *,
     span: Span | None = None,
     labels: Labels | None = None,
     by: tuple[str, ...] = (),
-    plan: Plan | None = None,
+    groups: Iterable[tuple[Any, ...]] | None = None,
 ) -> Release | ReleaseFamily:
-    """Make the release or the family that was charged. The caller of its caller is warned of what it lacks.
-
-    For each list, `named` has the items and their noisy counts, and `sizes` how many items its domain has.
-    """
+    """Make the release or the family that was charged. The caller of its caller is warned of what it lacks."""
     from shortlist.release import GroupList, Release, ReleaseFamily
     from shortlist.usefulness import UsefulnessWarning, find_warnings, show_warning
 
-    terms, chosen = account.terms, next((each.chosen for each in picks if each.chosen), None)
-    public = (plan and plan.people) or [None] * len(picks)
+    terms = account.terms
     lists: list[dict[str, Any]] = [
-        {
-            "items": tuple(items),
-            "labels": {} if labels is None else labels.find(items),
-            **terms.state_list(d=d, noisy=noisy, chosen=chosen, people=people, **own),
-        }
-        for (items, noisy), d, people, own in zip(named, sizes, public, drawn, strict=True)
+        {"items": tuple(items), "labels": {} if labels is None else labels.find(items), **terms.state_list(**own)}
+        for items, own in zip(names, drawn, strict=True)
     ]
-    common = {"secure": is_secure(account.bits), "span": span, **terms.state_promise(chosen), **account.describe()}
-    if plan is None or plan.groups is None:
+    promise = terms.state_promise(drawn[0]["chosen"])
+    common = {"secure": is_secure(account.bits), "span": span, **promise, **account.describe()}
+    if groups is None:
         release: Release | ReleaseFamily = Release(**lists[0], **common)
     else:
-        groups = tuple(GroupList(group=group, **each) for group, each in zip(plan.groups, lists, strict=True))
-        release = ReleaseFamily(by=by, lists=groups, **common)
+        family = [GroupList(group=group, **each) for group, each in zip(groups, lists, strict=True)]
+        release = ReleaseFamily(by=by, lists=tuple(family), **common)
     release = account.finish(release)
     for text in find_warnings(release, terms.people):
         show_warning(text, UsefulnessWarning, stacklevel=4)
