@@ -83,9 +83,7 @@ def test_an_object_of_it_selects_from_votes(kind, tmp_path):
     assert (list(release), release.mechanism) == (["apple", "pear"], "exponential-peel")
     assert ledger.spent.epsilon == 1
     with pytest.raises(ParameterError, match="exponential-peel"):
-        shortlist.select(
-            votes, **names, by="land", groups=["DE"], groups_per_person=1, mechanism=kind(k=2, epsilon=1)
-        )
+        shortlist.select(votes, **names, by="land", groups=["DE"], groups_per_person=1, mechanism=kind(k=2, epsilon=1))
 
 
 @pytest.mark.slow
