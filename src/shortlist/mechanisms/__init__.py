@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import ParameterError
-from shortlist.mechanisms.mechanism import Mechanism, Prepared, check_names
+from shortlist.mechanisms.mechanism import Mechanism, Prepared, SimpleMechanism, check_names
 from shortlist.near_names import PARAMETERS
 from shortlist.privacy.numbers import quote
 
@@ -75,6 +75,7 @@ __all__ = [
     "MECHANISMS",
     "Mechanism",
     "Prepared",
+    "SimpleMechanism",
     "build_mechanism",
     "find_registered",
     "takes_cap",
