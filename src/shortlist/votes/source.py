@@ -264,8 +264,7 @@ def read_request(
         raise ParameterError("`by` must name columns that differ from each other and from all others")
     if time in (item, person or count, *by):
         raise ParameterError("`time` must be a column that differs from all others")
-    if weight is not None or max_weight is not None:
-        check_weight(weight, max_weight, person)
+    check_weight(weight, max_weight, person)
     if weight is not None and weight in (item, person, *by, time):
         raise ParameterError("`weight` must be a column that differs from all others")
     for name, limit in (("votes_per_person", votes_per_person), ("groups_per_person", groups_per_person)):
@@ -296,6 +295,8 @@ def read_request(
 
 def check_weight(weight: Any, max_weight: Any, person: Any) -> None:
     """Refuse weights without a largest one, without persons, or with a largest one that engines could not add up."""
+    if weight is None and max_weight is None:
+        return
     if weight is not None and not isinstance(weight, str):
         raise ParameterError("`weight` must be the name of a column, as text", f"not {type(weight).__name__}")
     if weight is None:
