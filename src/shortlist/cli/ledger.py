@@ -30,7 +30,7 @@ from shortlist.cli.options import (
     write_to,
 )
 from shortlist.cli.process import write_option
-from shortlist.errors import ParameterError
+from shortlist.errors import BudgetError, ParameterError
 
 if TYPE_CHECKING:
     from shortlist.ledger import Ledger
@@ -234,9 +234,11 @@ def afford(
     # A number alone is for scripts, and a script reads from a pipe.
     print(f"{write_count(number, 'more releases')} like this" if sys.stdout.isatty() else number)
     if not number:
-        refusal = ledger.explain(guarantee, period)
-        for line in refusal.render(write_option).splitlines() if refusal else ():
-            remark(line)
+        try:
+            ledger.refuse_uncovered(guarantee, period)
+        except BudgetError as refusal:
+            for line in refusal.render(write_option).splitlines():
+                remark(line)
 
 
 def _say_together(ledger: Ledger, guarantee: Guarantee, times: int, covered: int) -> None:

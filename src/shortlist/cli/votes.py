@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from shortlist import ledger as package
 from shortlist.cli.display import check_outputs, check_quiet, print_release, remark, show_progress, write_release
 from shortlist.cli.options import (
     ACCURACY,
@@ -34,7 +35,7 @@ from shortlist.cli.options import (
     read_source,
     write_to,
 )
-from shortlist.cli.process import RELEASED_BEFORE, find_account, write_option
+from shortlist.cli.process import RELEASED_BEFORE, write_option
 from shortlist.errors import ParameterError, ShortlistError
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def select(
     for path in outputs:
         write_release(release, path, force=force)
         remark(f"wrote {path}")
-    account = find_account()
+    account = package.latest
     before = account is not None and account.recalled is not None
     if not quiet:
         for text in find_warnings(release, asked["people"]):

@@ -17,10 +17,10 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from shortlist import ledger as package
 from shortlist.atomic_files import write_whole
-from shortlist.errors import BudgetError, LedgerError, ParameterError, ShortlistError
+from shortlist.errors import LedgerError, ParameterError, ShortlistError
 from shortlist.exact.bits import Bits, is_secure, read_bits
-from shortlist.ledger import VARIABLE
 from shortlist.ledger.budget import Amount, Budget, add_up
 from shortlist.ledger.calendar import Calendar
 from shortlist.ledger.file import File, PathLike
@@ -31,8 +31,8 @@ from shortlist.ledger.rows import (
     Row,
     Store,
     Transaction,
+    check_times,
     find_last,
-    find_other_time,
     insert,
     read_budget,
     read_charges,
@@ -236,9 +236,7 @@ class Ledger:
 
     def afford(self, release: Mechanism | Guarantee, period: str | date | None = None) -> int:
         """Count how many more releases like this one are covered: in a period, or in one without charges."""
-        stated = self._restate(release.guarantee if isinstance(release, Mechanism) else release)
-        only = self._read_period(period)
-        self.budget.check(stated)
+        stated, only = self._restate(release), self._read_period(period)
         return self._run(
             lambda transaction: min(
                 budget.afford(spent, replace(stated, unit=budget.guarantee.unit))
@@ -246,10 +244,10 @@ class Ledger:
             )
         )
 
-    def explain(self, guarantee: Guarantee, period: str | date | None = None) -> BudgetError | None:
-        """Say why a release is not covered: in a period, or in one without charges. None if it is covered."""
-        stated, only = self._restate(guarantee), self._read_period(period)
-        return self._run(lambda transaction: self._find_refusal(transaction, stated, only))
+    def refuse_uncovered(self, release: Mechanism | Guarantee, period: str | date | None = None) -> None:
+        """Refuse a release that is not covered: in a period, or in one without charges. Nothing is charged."""
+        stated, only = self._restate(release), self._read_period(period)
+        self._run(lambda transaction: self._check_budgets(transaction, stated, only))
 
     def charge(
         self,
@@ -261,6 +259,7 @@ class Ledger:
         note: str | None = None,
         period: Span | str | date | None = None,
         time: str | None = None,
+        time_kind: str | None = None,
         identifier: str | None = None,
         once: Once | None = None,
     ) -> Charge:
@@ -270,12 +269,13 @@ class Ledger:
         charge is on the disk when this returns, and is never removed. Two draws are two charges. `identifier` is that
         of the release, or a new one.
 
-        A ledger with periods needs a `period`: the days whose votes are kept by their column `time`, or one that the
-        caller vouches for.
+        A ledger with periods needs a `period`: the days whose votes are kept by their column `time`, whose values are
+        of one `time_kind`, or a period that the caller vouches for.
         """
         stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
         public = encode_parameters(mechanism.parameters if parameters is None else parameters)
         name = identifier or draw_identifier()
+        times: Row = {"time_column": time, "time_kind": time_kind}
         row: Row = {
             "identifier": name,
             "made": read_clock().isoformat(),
@@ -284,10 +284,9 @@ class Ledger:
             "host": socket.gethostname(),
             "mechanism": mechanism.name,
             "parameters": json.dumps(public, ensure_ascii=False),
-            "period": None if days is None else str(days),
-            "time_column": None if days is None else time,
             "note": note or None,
             "once_key": None if once is None else once.key,
+            **({} if days is None else {"period": str(days), **times}),
             **write_guarantee(stated),
         }
 
@@ -295,10 +294,10 @@ class Ledger:
             # It is there already if the connection was cut after the commit, before the answer arrived.
             number = _find_number(transaction, name)
             if number is None:
-                if once is not None and once.find(transaction) is not None:
+                if once is not None and once.recall(transaction) is not None:
                     raise ReleasedBeforeError("the key must be new", "it was released meanwhile")
                 number = find_last(transaction) + 1
-                self._check_covered(transaction, stated, days, time)
+                self._check_covered(transaction, stated, days, times)
                 insert(transaction, "charge", {"id": number, **row})
             (charge,) = read_charges(transaction, self.budget, only=number)
             return charge
@@ -316,14 +315,14 @@ class Ledger:
         note: str | None = None,
         period: Span | str | date | None = None,
         time: str | None = None,
-    ) -> Guarantee:
-        """Refuse a release that this ledger does not charge, and return the guarantee that it would charge.
+    ) -> None:
+        """Refuse a release that this ledger does not charge, as far as it is known before the table is looked at.
 
         Nothing is charged. Other processes may charge meanwhile, so `charge` decides again.
         """
         stated, days = self._check_chargeable(mechanism, guarantee, bits, note, period)
-        self._run(lambda transaction: self._check_covered(transaction, stated, days, time))
-        return stated
+        times: Row = {"time_column": time, "time_kind": None}
+        self._run(lambda transaction: self._check_covered(transaction, stated, days, times))
 
     def finish(self, charge: Charge, release: Publication, once: Once | None = None) -> Publication:
         """Note that the release of a charge was made, with the hash of its record. To repeat it changes nothing.
@@ -336,9 +335,8 @@ class Ledger:
         row: Row = {"finished": read_clock().isoformat(), "release": compute_hash(release), "number": charge.number}
 
         def note(transaction: Transaction) -> Publication:
-            found = None if once is None else once.find(transaction)
-            if once is not None and found is not None and found.number != charge.number:
-                first: Publication = once.read_release(found)
+            first = None if once is None else once.recall(transaction)
+            if first is not None and first.charge != charge.number:
                 return first
             stored = next(read_charges(transaction, self.budget, only=charge.number), None)
             if stored is not None and stored.id == charge.id and stored.release == row["release"]:
@@ -354,8 +352,7 @@ class Ledger:
 
     def recall(self, once: Once) -> Publication | None:
         """Give the release that is stored under a key again, for the same request. Another request is refused."""
-        found = self._run(once.find)
-        return None if found is None else once.read_release(found)
+        return self._run(once.recall)
 
     def report(
         self,
@@ -459,37 +456,27 @@ class Ledger:
             )
         check_text(note, name="note")
         days = None if self.calendar is None else self.calendar.find(period, read_clock())
-        stated = self._restate(mechanism.guarantee if guarantee is None else guarantee)
+        return self._restate(mechanism if guarantee is None else guarantee), days
+
+    def _restate(self, release: Mechanism | Guarantee) -> Guarantee:
+        """State a guarantee for the unit of this ledger, if it implies that. Refuse one that can never be added up."""
+        stated = release.guarantee if isinstance(release, Mechanism) else release
+        if self.calendar is not None and isinstance(stated, Guarantee):
+            stated = self.calendar.restate(stated, self.budget.guarantee.unit)
         self.budget.check(stated)
-        return stated, days
+        return stated
 
-    def _restate(self, guarantee: Guarantee) -> Guarantee:
-        """State a guarantee for the unit of this ledger, if it implies that."""
-        if self.calendar is None or not isinstance(guarantee, Guarantee):
-            return guarantee
-        return self.calendar.restate(guarantee, self.budget.guarantee.unit)
+    def _check_covered(self, transaction: Transaction, stated: Guarantee, period: Period | None, times: Row) -> None:
+        """Refuse a release that a budget does not cover, or whose votes have times of another column or kind."""
+        if period is not None:
+            check_times(transaction, times)
+        self._check_budgets(transaction, stated, period)
 
-    def _check_covered(
-        self, transaction: Transaction, stated: Guarantee, period: Period | None, time: str | None
-    ) -> None:
-        """Refuse a release that a budget does not cover, or whose votes have times of another column."""
-        other = None if period is None else find_other_time(transaction, time)
-        if other is not None:
-            raise ParameterError(
-                f"`time` must be {quote(other)}, as in earlier charges of this ledger",
-                f"not {quote(time)}; a vote with two times would be charged to two periods",
-                hint="name the column alike in all tables, by a view or a query, or use another ledger",
-            )
-        refusal = self._find_refusal(transaction, stated, period)
-        if refusal is not None:
-            raise refusal
-
-    def _find_refusal(self, transaction: Transaction, stated: Guarantee, period: Period | None) -> BudgetError | None:
+    def _check_budgets(self, transaction: Transaction, stated: Guarantee, period: Period | None) -> None:
         for name, budget, spent in self._read_budgets(transaction, period):
             needed = replace(stated, unit=budget.guarantee.unit)
             if not budget.afford(spent, needed):
-                return budget.refuse(spent, needed, name)
-        return None
+                raise budget.refuse(spent, needed, name)
 
     def _read_budgets(self, transaction: Transaction, period: Period | None) -> Iterator[tuple[str, Budget, Amount]]:
         """Read the budgets that must cover a release: how each is called, and what is spent of it.
@@ -513,10 +500,6 @@ class Ledger:
         return self.calendar.read(period)
 
 
-latest: Account | None = None
-"""The account that was opened last. If its run fails or is interrupted, it says whether it was charged."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Account:
     """What one selection must pay, to which ledger, and what its record says about that."""
@@ -532,31 +515,35 @@ class Account:
     once: Once | None = None
     id: str = field(default_factory=draw_identifier)
     made: datetime = field(default_factory=read_clock)
-    recalled: Any = field(default=None, init=False)
-    """The release that the ledger had for the key already. It is handed out in place of a new one."""
-    is_stored: bool = field(default=False, init=False)
-    """Whether the ledger has the release, so that another run with the same key is free."""
+    stored: Any = field(default=None, init=False)
+    """The release that the ledger keeps for the key, so that another run with it is free."""
     _charge: Charge | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.note, self.period = check_text(self.note, name="note"), check_text(self.period, name="period")
-
-    def describe_charge(self) -> dict[str, Any]:
-        """Describe what the ledger is to charge, beside the mechanism and the guarantee."""
-        return {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
 
     @property
     def number(self) -> int | None:
         """The number of the charge, once it is made."""
         return None if self._charge is None else self._charge.number
 
-    def recall(self) -> None:
-        """Look for the release that the ledger has for the key already."""
-        if self.ledger is not None and self.once is not None:
-            self.recalled = self.ledger.recall(self.once)
-            self.is_stored = self.recalled is not None
+    @property
+    def recalled(self) -> Any:
+        """The release of another run that the ledger has for the key. It is handed out in place of a new one."""
+        return None if self.stored is None or self.stored.charge == self.number else self.stored
 
-    def charge(self, d: int) -> None:
+    def open(self) -> None:
+        """Look for the release that the ledger has for the key already. Else refuse one that it does not cover."""
+        if self.ledger is None:
+            if self.once is not None:
+                raise ParameterError("`once` must go with `ledger`, which keeps the release")
+            return
+        package.latest = self
+        self.stored = None if self.once is None else self.ledger.recall(self.once)
+        if self.stored is None:
+            self.ledger.check(self.terms.mechanism, self.terms.guarantee, **self._said)
+
+    def charge(self, d: int, time_kind: str | None = None) -> None:
         """Charge the release, unless there are too few items for it, or it was made before."""
         if self.ledger is None:
             return
@@ -569,10 +556,16 @@ class Account:
                 parameters={**terms.parameters, "persons_counted": terms.persons_counted},
                 identifier=self.id,
                 once=self.once,
-                **self.describe_charge(),
+                time_kind=time_kind,
+                **self._said,
             )
         except ReleasedBeforeError:
-            self.recall()
+            self.stored = None if self.once is None else self.ledger.recall(self.once)
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        """What the ledger is to charge, beside the mechanism and the guarantee."""
+        return {"bits": self.bits, "note": self.note, "period": self.days, "time": self.time}
 
     def find_charge(self) -> int | None:
         """Find the number of the charge in the ledger, also if the run was interrupted while it was charged."""
@@ -595,9 +588,8 @@ class Account:
         if self.ledger is None or self._charge is None:
             return release
         if self.once is not None:
-            made = self.ledger.finish(self._charge, release, self.once)
-            self.recalled, self.is_stored = None if made is release else made, True
-            return made
+            self.stored = self.ledger.finish(self._charge, release, self.once)
+            return self.stored
         try:
             self.ledger.finish(self._charge, release)
         except Exception as error:
@@ -615,15 +607,7 @@ def open_account(ledger: Ledger | PathLike | None, terms: Terms, **said: Any) ->
     """
     account = Account(terms=terms, ledger=require_ledger(ledger), **said)
     encode_parameters(terms.parameters)  # a release whose record cannot be written is refused before it is paid
-    if account.ledger is None:
-        if account.once is not None:
-            raise ParameterError("`once` must go with `ledger`, which keeps the release")
-        return account
-    account.recall()
-    global latest
-    latest = account
-    if account.recalled is None:
-        account.ledger.check(terms.mechanism, terms.guarantee, **account.describe_charge())
+    account.open()
     return account
 
 
@@ -633,15 +617,15 @@ def require_ledger(ledger: Ledger | PathLike | None) -> Ledger | None:
     # A subclass could charge less.
     if given is not None and type(given) is not Ledger:
         raise ParameterError("`ledger` must be a Ledger, or its path or address", f"not {type(given).__name__}")
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(package.VARIABLE)
     if named is None:
         return given
     if not named:
-        raise LedgerError(f"{VARIABLE} must name a ledger", "it is empty")
+        raise LedgerError(f"{package.VARIABLE} must name a ledger", "it is empty")
     if given is None:
         return Ledger.open(named)
     if not given._store.is_same(_locate(named, _TIMEOUT)):
-        raise LedgerError(f"`ledger` must be the one that {VARIABLE} names", "it is another one")
+        raise LedgerError(f"`ledger` must be the one that {package.VARIABLE} names", "it is another one")
     return given
 
 

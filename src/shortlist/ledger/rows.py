@@ -20,11 +20,11 @@ from shortlist.ledger.budget import Accounting, Budget
 from shortlist.ledger.calendar import Calendar
 from shortlist.periods import Every, Period
 from shortlist.privacy import Guarantee, Neighbours
-from shortlist.privacy.numbers import write_exact
+from shortlist.privacy.numbers import quote, write_exact
 
 Row = dict[str, str | int | None]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 TABLES = """
 CREATE TABLE budget (
     id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -67,6 +67,7 @@ CREATE TABLE charge (
     rho_delta TEXT NOT NULL DEFAULT '0',
     period TEXT,
     time_column TEXT,
+    time_kind TEXT,
     note TEXT,
     once_key TEXT,
     finished TEXT,
@@ -140,8 +141,8 @@ class Charge:
     `id` is the identifier of the release, which its record has. `release` is the SHA-256 of the release's JSON record,
     which is what `sha256sum` prints for the file. `user` and `host` are the user and the machine that charged it, as
     that machine says. `role` is the role of the database that charged it, as a server says. `once` is the key that is
-    released once. In a ledger with periods, `period` is the one that was charged, and `time` is the column that says to
-    which period a vote belongs.
+    released once. In a ledger with periods, `period` is the one that was charged, `time` is the column that says to
+    which period a vote belongs, and `time_kind` is what that column holds.
     """
 
     number: int
@@ -156,6 +157,7 @@ class Charge:
     guarantee: Guarantee
     period: str | None = None
     time: str | None = None
+    time_kind: str | None = None
     note: str | None = None
     once: str | None = None
     finished: datetime | None = None
@@ -242,11 +244,26 @@ def read_sums(
             yield replace(budget.guarantee, **_read_numbers(row, _PROMISED)), row["times"]
 
 
-def find_other_time(transaction: Transaction, time: str | None) -> str | None:
-    """Find a column of times that was charged before, if it is another one."""
-    query = "SELECT time_column FROM charge WHERE time_column <> :time ORDER BY id LIMIT 1"
-    row = transaction.execute(query, {"time": time}).fetchone()
-    return row and str(row["time_column"])
+def check_times(transaction: Transaction, times: Row) -> None:
+    """Refuse a column of times that is not that of earlier charges, or holds another kind of times."""
+    query = (
+        "SELECT time_column, time_kind FROM charge WHERE time_column <> :time_column OR time_kind <> :time_kind "
+        "ORDER BY id LIMIT 1"
+    )
+    other = transaction.execute(query, times).fetchone()
+    if other is None:
+        return
+    if other["time_column"] != times["time_column"]:
+        raise ParameterError(
+            f"`time` must be {quote(other['time_column'])}, as in earlier charges of this ledger",
+            f"not {quote(times['time_column'])}; a vote with two times would be charged to two periods",
+            hint="name the column alike in all tables, by a view or a query, or use another ledger",
+        )
+    raise ParameterError(
+        f"`time` must name a column of {other['time_kind']}, as in earlier charges of this ledger",
+        f"not of {times['time_kind']}; a vote near midnight could be charged to two periods",
+        hint="cast the column to the same type in all tables, by a view or a query, or use another ledger",
+    )
 
 
 def read_charges(transaction: Transaction, budget: Budget, *, only: int | None = None) -> Iterator[Charge]:
@@ -264,7 +281,10 @@ def read_charges(transaction: Transaction, budget: Budget, *, only: int | None =
                 parameters=MappingProxyType(dict(json.loads(row["parameters"]))),
                 guarantee=replace(budget.guarantee, **_read_numbers(row, _PROMISED)),
                 finished=None if row["finished"] is None else datetime.fromisoformat(row["finished"]),
-                **{name: row[name] for name in ("version", "host", "role", "mechanism", "period", "note", "release")},
+                **{
+                    name: row[name]
+                    for name in ("version", "host", "role", "mechanism", "period", "time_kind", "note", "release")
+                },
             )
 
 
