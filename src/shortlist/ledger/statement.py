@@ -16,7 +16,7 @@ from shortlist.periods import Every, Period, list_periods
 from shortlist.privacy import Guarantee, compose
 from shortlist.privacy.numbers import write_count, write_exact
 
-SCHEMA = "shortlist.ledger/4"
+SCHEMA = "shortlist.ledger/5"
 _MOST_BARS = 16
 _MOST_PERIODS = 4
 """How many periods are written in numbers. All of them are in the JSON."""

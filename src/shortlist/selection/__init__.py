@@ -298,7 +298,7 @@ def select(
         account.terms = terms = read_terms(groups=plan.request.count_lists(len(plan.groups)))
         _check_sizes(terms.mechanism, plan)
     # All that names and types tell is checked. From here on votes are read, and a failure is paid for.
-    account.charge(plan.d)
+    account.charge(plan.d, plan.time_kind)
     if account.recalled is not None:
         return cast("Release | ReleaseFamily", account.recalled)
     make = partial(_make, account, label_items=label_items, span=span)
